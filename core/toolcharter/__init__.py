@@ -1,0 +1,76 @@
+"""toolcharter: tools for AI agents, each call through one gate. All that a plugin may import.
+
+Names load on first use (PEP 562), so that `import toolcharter` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcharter.errors import ConfigurationError as ConfigurationError
+    from toolcharter.errors import Denied as Denied
+    from toolcharter.errors import Fault as Fault
+    from toolcharter.errors import NotGated as NotGated
+    from toolcharter.errors import PluginError as PluginError
+    from toolcharter.errors import SpecError as SpecError
+    from toolcharter.errors import SyncCallInLoop as SyncCallInLoop
+    from toolcharter.errors import ToolboxClosed as ToolboxClosed
+    from toolcharter.errors import ToolcharterError as ToolcharterError
+    from toolcharter.errors import ToolError as ToolError
+    from toolcharter.gate.build import build_tools as build_tools
+    from toolcharter.gate.tool import Tool as Tool
+    from toolcharter.gate.toolbox import Toolbox as Toolbox
+    from toolcharter.hookspecs import hookimpl as hookimpl
+    from toolcharter.spec.call import Ask as Ask
+    from toolcharter.spec.call import Call as Call
+    from toolcharter.spec.call import Caller as Caller
+    from toolcharter.spec.call import Decision as Decision
+    from toolcharter.spec.call import Deny as Deny
+    from toolcharter.spec.call import Invocation as Invocation
+    from toolcharter.spec.call import ToolResult as ToolResult
+    from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
+    from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
+    from toolcharter.spec.extension import Sink as Sink
+    from toolcharter.spec.policy import ToolPolicy as ToolPolicy
+    from toolcharter.spec.reasons import Reason as Reason
+    from toolcharter.spec.runtime import Completed as Completed
+    from toolcharter.spec.runtime import Entry as Entry
+    from toolcharter.spec.runtime import OpenFile as OpenFile
+    from toolcharter.spec.runtime import OpenFolder as OpenFolder
+    from toolcharter.spec.runtime import Paths as Paths
+    from toolcharter.spec.runtime import ToolContext as ToolContext
+    from toolcharter.spec.runtime import ToolRuntime as ToolRuntime
+    from toolcharter.spec.tool import ToolSpec as ToolSpec
+
+_HOMES = {
+    "toolcharter.errors": (
+        "ConfigurationError Denied Fault NotGated PluginError SpecError SyncCallInLoop ToolboxClosed "
+        "ToolcharterError ToolError"
+    ),
+    "toolcharter.gate.build": "build_tools",
+    "toolcharter.gate.tool": "Tool",
+    "toolcharter.gate.toolbox": "Toolbox",
+    "toolcharter.hookspecs": "hookimpl",
+    "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.spec.extension": "ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.spec.policy": "ToolPolicy",
+    "toolcharter.spec.reasons": "Reason",
+    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder Paths ToolContext ToolRuntime",
+    "toolcharter.spec.tool": "ToolSpec",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__version__ = "0.1.0"
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the same names as above; a test compares the two
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        message = f"module 'toolcharter' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

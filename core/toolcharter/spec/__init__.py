@@ -1,0 +1,1 @@
+"""The values and protocols that plugins, hooks and the gate share. Nothing here does I/O."""

@@ -1,0 +1,135 @@
+"""What travels with a call: who asks, what is asked, what was decided, what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Outcome = Literal["ok", "error", "denied"]
+Verdict = Literal["allow", "ask", "deny", "error"]
+Stage = Literal[
+    "name",
+    "arguments",
+    "floor",
+    "deny",
+    "availability",
+    "capability",
+    "mode",
+    "guard",
+    "check",
+    "approval",
+    "limit",
+    "audit",
+    "tool",
+]
+ToolChecks = Literal["passed", "denied", "asked", "error", "not_evaluated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls; a toolbox hands out a cheap view for each."""
+
+    agent: str | None = None
+    provider: str | None = None
+    group: str | None = None
+    session: str | None = None
+    user: str | None = None
+    project: str | None = None
+    depth: int = 0
+    """How many agents stand above this one; 0 for the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """All of a call that rules may look at besides its arguments."""
+
+    action: str | None = None
+    commands: tuple[str | tuple[str, ...], ...] = ()
+    """Shell source (text) or argument vectors (tuples) that the call would run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as checks see it: names are canonical, arguments validated and complete."""
+
+    tool: str
+    action: str | None
+    args: Mapping[str, Any]
+    caller: Caller
+    call_id: str
+    parent_id: str | None
+    profile: str
+    workspace: Path
+    kind: str
+    capabilities: frozenset[str] | None
+    """What this action may touch; None if the tool does not declare it."""
+    safety: str
+    dry_run: bool = False
+    """True while a decision is only asked for: do not count, remember or notify."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """A check's answer: this call must not run."""
+
+    reason: str
+    message: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A check's answer: a human has to agree first."""
+
+    reason: str
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRef:
+    """The rule that decided: its text, and where it stands (`file:line:column`)."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a call would meet, without running it."""
+
+    outcome: Verdict
+    stage: Stage
+    reason: str | None = None
+    message: str | None = None
+    hint: str | None = None
+    rule: RuleRef | None = None
+    tool_checks: ToolChecks = "not_evaluated"
+
+
+# Not frozen: a frozen data class of this size costs 1.1 us more on every call.
+@dataclass(slots=True)
+class ToolResult:
+    """What came of one call. `str(result)` is the text for the model."""
+
+    outcome: Outcome
+    text: str
+    """For the model; scrubbed, then cut to the limit."""
+    user_text: str | None = None
+    """For the person watching, where it differs; scrubbed."""
+    data: Any = None
+    """Structured form of the output, JSON types only; scrubbed."""
+    reason: str | None = None
+    """A stable word; None when ok."""
+    message: str | None = None
+    """For people; None when ok."""
+    hint: str | None = None
+    """What the model could do instead."""
+    retryable: bool = False
+    exit_code: int | None = None
+    truncated: bool = False
+    redactions: int = 0
+    call_id: str = ""
+    elapsed_ms: float = 0.0
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,42 @@
+"""`ExtensionSpec` and `Sink`: what plugins without tools provide."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from toolcharter.spec.policy import ToolPolicy
+
+
+class ExtensionPolicy(ToolPolicy):
+    """Base of an extension's knobs in a profile."""
+
+
+E = TypeVar("E", bound=ExtensionPolicy)
+
+
+@dataclass(frozen=True)
+class ExtensionSpec(Generic[E]):
+    """A plugin without tools: its name in a profile, its policy, and what builds it."""
+
+    name: str
+    """As in `extensions:` of a profile; the name of the entry point."""
+    policy: type[E]
+    """The model of its knobs."""
+    build: Callable[[Path, E], Any]
+    """`(workspace, policy) -> object` whose marked methods implement hooks such as `check_call`."""
+
+
+class Sink(Protocol):
+    """Where event lines go."""
+
+    def write(self, lines: bytes) -> None:
+        """Take one or more whole JSON lines, each ended by a newline, all of one call.
+
+        Raises:
+            OSError: They could not be written; the gate counts the loss, or refuses the call
+                where the profile says `events: {required: true}`.
+        """
+
+    def close(self) -> None:
+        """Flush and release; called once."""

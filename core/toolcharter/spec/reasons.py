@@ -1,0 +1,81 @@
+"""The reasons that core itself gives: one table that code, docs and the `reasons` command read."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class Reason(StrEnum):
+    """Why core refuses a call or calls it failed. Tools add reasons of their own."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    NOT_AVAILABLE = "not_available"
+    DENIED_BY_FLOOR = "denied_by_floor"
+    DENIED_BY_RULE = "denied_by_rule"
+    NOT_IN_ALLOW = "not_in_allow"
+    CAPABILITY_NOT_ALLOWED = "capability_not_allowed"
+    SAFETY_TOO_HIGH = "safety_too_high"
+    NOT_UNDERSTOOD = "not_understood"
+    CHECK_FAILED = "check_failed"
+    PRECONDITION_FAILED = "precondition_failed"
+    REPEATED_CALL = "repeated_call"
+    APPROVAL_DENIED = "approval_denied"
+    APPROVAL_TIMEOUT = "approval_timeout"
+    APPROVAL_UNAVAILABLE = "approval_unavailable"
+    RATE_LIMITED = "rate_limited"
+    PATH_OUTSIDE_WORKSPACE = "path_outside_workspace"
+    PROTECTED_PATH = "protected_path"
+    PRIVATE_ADDRESS = "private_address"
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    AUDIT_UNAVAILABLE = "audit_unavailable"
+    TOOL_STUCK = "tool_stuck"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    NONZERO_EXIT = "nonzero_exit"
+    TOOL_ERROR = "tool_error"
+    UNEXPECTED_FAILURE = "unexpected_failure"
+    AUDIT_LOST = "audit_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonInfo:
+    """What a reason means and whether the same call may be worth another try."""
+
+    outcome: Literal["denied", "error"]
+    meaning: str
+    retryable: bool = False
+
+
+CORE_REASONS: dict[Reason, ReasonInfo] = {
+    Reason.UNKNOWN_TOOL: ReasonInfo("denied", "The profile has no tool of this name."),
+    Reason.NOT_AVAILABLE: ReasonInfo("denied", "The tool exists but not for this caller."),
+    Reason.DENIED_BY_FLOOR: ReasonInfo("denied", "The call is catastrophic; no profile and nobody can permit it."),
+    Reason.DENIED_BY_RULE: ReasonInfo("denied", "A `deny` rule matches the call."),
+    Reason.NOT_IN_ALLOW: ReasonInfo("denied", "The tool needs a matching `allow` rule and there is none."),
+    Reason.CAPABILITY_NOT_ALLOWED: ReasonInfo("denied", "The action touches something that the profile keeps closed."),
+    Reason.SAFETY_TOO_HIGH: ReasonInfo("denied", "The tool's safety level is above the profile's `max_safety`."),
+    Reason.NOT_UNDERSTOOD: ReasonInfo("denied", "The command or rule subject cannot be parsed with certainty."),
+    Reason.CHECK_FAILED: ReasonInfo("denied", "A check raised, timed out or answered with something else."),
+    Reason.PRECONDITION_FAILED: ReasonInfo("denied", "Another call has to come first."),
+    Reason.REPEATED_CALL: ReasonInfo("denied", "The same call was made too often."),
+    Reason.APPROVAL_DENIED: ReasonInfo("denied", "The person asked said no."),
+    Reason.APPROVAL_TIMEOUT: ReasonInfo("denied", "The person asked did not answer in time.", retryable=True),
+    Reason.APPROVAL_UNAVAILABLE: ReasonInfo("denied", "A person has to agree and nobody can be asked."),
+    Reason.RATE_LIMITED: ReasonInfo("denied", "Too many calls in a period of time.", retryable=True),
+    Reason.PATH_OUTSIDE_WORKSPACE: ReasonInfo("denied", "The path leads out of the workspace."),
+    Reason.PROTECTED_PATH: ReasonInfo("denied", "The path is protected, wherever it lies."),
+    Reason.PRIVATE_ADDRESS: ReasonInfo("denied", "The address is not a public one."),
+    Reason.SANDBOX_UNAVAILABLE: ReasonInfo("denied", "The profile's runner is missing; nothing runs without it."),
+    Reason.AUDIT_UNAVAILABLE: ReasonInfo(
+        "denied", "A required event sink cannot be written, so the call did not run.", retryable=True
+    ),
+    Reason.TOOL_STUCK: ReasonInfo("denied", "Too many earlier calls of the tool never returned."),
+    Reason.INVALID_ARGUMENTS: ReasonInfo("error", "The arguments do not fit the tool's schema."),
+    Reason.TIMED_OUT: ReasonInfo("error", "The call took longer than its time limit.", retryable=True),
+    Reason.CANCELLED: ReasonInfo("error", "The caller cancelled the call.", retryable=True),
+    Reason.NONZERO_EXIT: ReasonInfo("error", "The program ended with a non-zero exit status."),
+    Reason.TOOL_ERROR: ReasonInfo("error", "The tool reports a failure without a reason of its own."),
+    Reason.UNEXPECTED_FAILURE: ReasonInfo("error", "The tool raised an exception it did not expect."),
+    Reason.AUDIT_LOST: ReasonInfo("error", "The call ran, but its closing events could not be written."),
+}

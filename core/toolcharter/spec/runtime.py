@@ -1,0 +1,232 @@
+"""The protocols of what a tool is handed: the runtime, its context, and the guards behind it.
+
+The gate implements the first two, `toolcharter.guards` the others. A tool reaches the outside
+world only through these, already bound to the workspace, limits and deadline of its call.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from toolcharter.spec.call import Caller, ToolResult
+
+
+class ToolContext(Protocol):
+    """One call as its tool sees it. The first of `ok`, `error` and `deny` decides."""
+
+    @property
+    def call_id(self) -> str:
+        """The call's identifier, as in its events."""
+        ...
+
+    def policy_before(self, **fields: Any) -> None:
+        """Accepted for tools written for source 003; the gate has emitted the event already."""
+
+    def policy_passed(self) -> None:
+        """Mark that nothing above acted on the world and everything below may."""
+
+    def ok(
+        self,
+        text: str,
+        /,
+        *,
+        data: Any = None,
+        user_text: str | None = None,
+        exit_code: int | None = None,
+        **fields: Any,
+    ) -> str:
+        """Record success and return *text*; *data* is JSON types only, other *fields* go to the event."""
+        ...
+
+    def error(
+        self,
+        message: str,
+        /,
+        *,
+        reason: str = "tool_error",
+        hint: str | None = None,
+        retryable: bool = False,
+        data: Any = None,
+        exit_code: int | None = None,
+        **fields: Any,
+    ) -> str:
+        """Record a failure and return *message*, which the model reads."""
+        ...
+
+    def deny(self, reason: str, message: str | None = None, /, *, hint: str | None = None, **fields: Any) -> str:
+        """Record that policy forbids the call and return the text for the model."""
+        ...
+
+
+class OpenFile(Protocol):
+    """A regular file beneath the workspace, open for reading. A context manager."""
+
+    path: str
+    """Relative to the workspace, with `/`; absolute below an extra root."""
+    size: int
+    """In bytes, when it was opened."""
+
+    def fileno(self) -> int:
+        """The descriptor; closed with the file."""
+        ...
+
+    def read(self, max_bytes: int, offset: int = 0) -> bytes:
+        """At most *max_bytes* from *offset*."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class OpenFolder(Protocol):
+    """A folder beneath the workspace, held by its descriptor. A context manager."""
+
+    path: str
+    """Relative to the workspace, with `/`; `.` for the workspace itself."""
+
+    def fileno(self) -> int:
+        """The descriptor; closed with the folder."""
+        ...
+
+    def entries(self) -> Iterator["Entry"]:
+        """The folder's entries by name, without those that are protected."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a folder; links are named, never followed."""
+
+    name: str
+    kind: str
+    """`file`, `folder`, `link` or `other`."""
+    size: int
+    """In bytes; 0 for anything but a file."""
+
+
+class Paths(Protocol):
+    """Opens what lies beneath the workspace, and nothing else, whatever the path says.
+
+    Every method raises `Denied` (`path_outside_workspace`, `protected_path`) for what is
+    forbidden and `ToolError` (`path_not_found`, `not_directory`, `is_directory`, `not_regular`,
+    `invalid_path`, `read_failure`) for what is malformed or missing.
+    """
+
+    def narrowed(self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = ()) -> "Paths":
+        """The same workspace with extra roots to read from and extra protected name globs."""
+        ...
+
+    def open_file(self, path: str) -> OpenFile:
+        """Open a regular file for reading."""
+        ...
+
+    def open_folder(self, path: str = ".") -> OpenFolder:
+        """Open a folder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A program that has ended."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    """Negative: ended by that signal."""
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    """A stream was longer than the limit; its rest was read and dropped."""
+    timed_out: bool
+    elapsed_s: float
+
+
+class Runner(Protocol):
+    """`rt.run` and `rt.inspect`: start a program from an argument vector and wait for it."""
+
+    def __call__(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_s: float | None = None,
+        max_output_bytes: int = 1_000_000,
+    ) -> Completed:
+        """Run *argv* without a shell.
+
+        Args:
+            argv: The program and its arguments. A bare name is looked up on a fixed PATH; a
+                path must be absolute.
+            cwd: A folder from `rt.paths`; the workspace by default.
+            env: Added to the clean environment a program starts with.
+            stdin: Bytes for standard input, which is closed after them.
+            timeout_s: In seconds; the call's deadline if that is sooner.
+            max_output_bytes: Kept of each stream.
+
+        Raises:
+            Denied: `sandbox_unavailable`; before the mark of a staged body, anything but `inspect`.
+            ToolError: `program_not_found`.
+        """
+        ...
+
+
+class ToolRuntime(Protocol):
+    """What a constructor is given: the only way from a tool to the outside."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who makes the current call."""
+        ...
+
+    @property
+    def deadline(self) -> float:
+        """When the current call must have ended, on `time.monotonic`'s clock, in seconds."""
+        ...
+
+    @property
+    def paths(self) -> Paths:
+        """The workspace's files."""
+        ...
+
+    @property
+    def run(self) -> Runner:
+        """Run a program that may act."""
+        ...
+
+    @property
+    def inspect(self) -> Runner:
+        """Run a program that only looks: read-only and without side effects."""
+        ...
+
+    def start(self, tool: str, /, **args: Any) -> ToolContext:
+        """The context of the current call; for another name, or a second time, a child call.
+
+        Raises:
+            NotGated: There is no current call.
+        """
+        ...
+
+    def call(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
+        """Call another tool of the same toolbox, through the gate, as a child of this call."""
+        ...
+
+    async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
+        """The same from asynchronous code."""
+        ...
+
+    def on_close(self, callback: Callable[[], None], /) -> None:
+        """Call *callback* when the toolbox closes, the last registered first."""
+        ...
