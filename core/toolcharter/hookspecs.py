@@ -47,7 +47,7 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
 
 
 @hookspec
-def check_call(call: Call) -> None | Deny | Ask | Awaitable[None | Deny | Ask]:
+def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
     """Look at one call before it runs, and refuse it or ask for a human.
 
     Called for every call that policy lets through, after its arguments were validated and
