@@ -1,0 +1,13 @@
+"""The scrubber: one fixed mask for every secret, in front of every result and event.
+
+Known so far: tokens of OpenAI, Anthropic, GitHub and AWS by their prefix, and values beside a key that tells
+(`password`, `api_key`, `Authorization`). Source code is left alone where a value's shape shows a name, a call,
+a type or a place to fill in. Not covered: a secret in another encoding, or without prefix and key.
+"""
+
+from toolcharter.guards.secrets.text import MASK as MASK
+from toolcharter.guards.secrets.text import find as find
+from toolcharter.guards.secrets.text import scrub_bytes as scrub_bytes
+from toolcharter.guards.secrets.text import scrub_text as scrub_text
+from toolcharter.guards.secrets.values import scrub_json as scrub_json
+from toolcharter.guards.secrets.values import scrub_value as scrub_value

@@ -1,0 +1,76 @@
+"""Scrub structured values and JSON documents: their shape stays, the text beside a telling key goes."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from toolcharter.guards.secrets.patterns import KEY_NAME
+from toolcharter.guards.secrets.shapes import is_fill_in
+from toolcharter.guards.secrets.text import MASK, find, scrub_bytes, scrub_text
+
+_KEY_NAME = re.compile(KEY_NAME.decode())
+_SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
+_MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
+
+
+def scrub_json(raw: bytes) -> tuple[bytes, int]:
+    """Mask the secrets of a JSON document, which stays valid and keeps its shape.
+
+    Returns:
+        The document, the same object if it is clean, and how many texts or spans were masked. What is no
+        JSON, or nests too deep to be written again, is scrubbed as text.
+    """
+    if not find(raw):
+        return raw, 0
+    try:
+        value, count = scrub_value(orjson.loads(raw))
+        return (orjson.dumps(value), count) if count else (raw, 0)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return scrub_bytes(raw)
+
+
+def scrub_value(value: Any) -> tuple[Any, int]:
+    """Mask the secrets in a value of JSON types.
+
+    Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, lists of
+    texts too; other texts are scrubbed by their content. Numbers, booleans and null stay.
+
+    Returns:
+        The value, the same object if it is clean, and how many texts or spans were masked. A container more
+        than 200 levels deep is masked as a whole.
+    """
+    return _scrub(value, secret=False, depth=0)
+
+
+def _scrub(value: Any, *, secret: bool, depth: int) -> tuple[Any, int]:
+    if isinstance(value, str):
+        return _mask(value) if secret else scrub_text(value)
+    if not isinstance(value, (Mapping, list, tuple)):
+        return value, 0
+    if depth == _MAX_DEPTH:
+        return MASK, 1
+    if isinstance(value, Mapping):
+        return _scrub_mapping(value, depth)
+    items = [_scrub(item, secret=secret, depth=depth + 1) for item in value]
+    count = sum(found for _, found in items)
+    return ([item for item, _ in items], count) if count else (value, 0)
+
+
+def _scrub_mapping(value: Mapping[str, Any], depth: int) -> tuple[Any, int]:
+    masked: dict[str, Any] = {}
+    total = 0
+    for key, item in value.items():
+        name, in_key = scrub_text(key)
+        masked[name], in_item = _scrub(item, secret=_KEY_NAME.search(key) is not None, depth=depth + 1)
+        total += in_key + in_item
+    return (masked, total) if total else (value, 0)
+
+
+def _mask(text: str) -> tuple[str, int]:
+    scheme = _SCHEME.match(text)
+    begin = scheme.end() if scheme else 0
+    if is_fill_in(text[begin:].encode("utf-8", "surrogatepass")):
+        return text, 0
+    return text[:begin] + MASK, 1
