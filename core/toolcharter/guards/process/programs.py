@@ -1,0 +1,89 @@
+"""Which file a program name stands for: looked up once, on fixed folders, never in the workspace."""
+
+import os
+import stat
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.spec.reasons import Reason
+
+SEARCH_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+PROGRAM_NOT_FOUND = "program_not_found"
+
+
+class Programs:
+    """Resolves and pins the programs that one workspace's tools may start.
+
+    A program below the workspace could have been written by the agent that asks for it. The
+    running interpreter's own folders are the exception: plugins ship programs there, and the
+    gate protects them.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = os.path.realpath(workspace)
+        self._pinned: dict[str, str] = {}
+
+    def resolve(self, name: str) -> str:
+        """Return the absolute path that *name* is pinned to.
+
+        Links keep their own name (a virtual environment's `python` is one), but where they lead
+        is judged too.
+
+        Raises:
+            Denied: `protected_path`, for an absolute path below the workspace.
+            ToolError: `program_not_found`.
+        """
+        found = self._pinned.get(name)
+        if found is None:
+            found = self._pinned[name] = self._at(name) if "/" in name else self._on_path(name)
+        return found
+
+    def _at(self, name: str) -> str:
+        if not name.startswith("/"):
+            raise ToolError(f"The program {name!r} is neither a bare name nor absolute.", reason=PROGRAM_NOT_FOUND)
+        if not _is_program(name):
+            raise ToolError(f"There is no program {name!r}.", reason=PROGRAM_NOT_FOUND)
+        if not self._is_trusted(name):
+            raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
+        return name
+
+    def _on_path(self, name: str) -> str:
+        for folder in SEARCH_FOLDERS:
+            path = f"{folder}/{name}"
+            if name and _is_program(path) and self._is_trusted(path):
+                return path
+        raise ToolError(
+            f"The program {name!r} is not installed.",
+            reason=PROGRAM_NOT_FOUND,
+            hint=f"Programs are looked for in {', '.join(SEARCH_FOLDERS)}, and never in the workspace.",
+        )
+
+    def _is_trusted(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        places = {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}  # noqa: PTH118 - text is cheaper
+        return all(self._is_outside(place) or _is_below_any(place, interpreter_folders()) for place in places)
+
+    def _is_outside(self, path: str) -> bool:
+        return not _is_below_any(path, (self._workspace,))
+
+
+@lru_cache(maxsize=1)
+def interpreter_folders() -> tuple[str, ...]:
+    """The running interpreter's folders of scripts and of installed packages, links resolved."""
+    names = ("scripts", "purelib", "platlib")
+    folders = {os.path.realpath(sysconfig.get_path(name)) for name in names}
+    return tuple(sorted(folders | {os.path.realpath(Path(sys.prefix, "bin"))}))
+
+
+def _is_below_any(path: str, folders: tuple[str, ...]) -> bool:
+    return any(os.path.commonpath((path, folder)) == folder for folder in folders)
+
+
+def _is_program(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)  # noqa: PTH116 - bytes-safe text
+    except (OSError, ValueError):
+        return False
