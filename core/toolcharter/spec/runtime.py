@@ -93,6 +93,10 @@ class OpenFolder(Protocol):
         """The descriptor; closed with the folder."""
         ...
 
+    def shows(self, name: str) -> bool:
+        """Whether nothing protected lies on the way to *name*, a relative path without links."""
+        ...
+
     def entries(self) -> Iterator["Entry"]:
         """The folder's entries by name, without those that are protected."""
         ...
@@ -173,12 +177,15 @@ class Runner(Protocol):
             cwd: A folder from `rt.paths`; the workspace by default.
             env: Added to the clean environment a program starts with.
             stdin: Bytes for standard input, which is closed after them.
-            timeout_s: In seconds; the call's deadline if that is sooner.
-            max_output_bytes: Kept of each stream.
+            timeout_s: In seconds; the call's deadline if that is sooner. A program over its time
+                is terminated, then killed with all of its group, and answers `timed_out`.
+            max_output_bytes: Kept of each stream, from its beginning.
 
         Raises:
-            Denied: `sandbox_unavailable`; before the mark of a staged body, anything but `inspect`.
-            ToolError: `program_not_found`.
+            Denied: `sandbox_unavailable`; `protected_path`, for a program below the workspace;
+                before the mark of a staged body, anything but `inspect`.
+            ToolError: `program_not_found`; `invalid_arguments`, for what no program can be passed
+                (NUL, lone surrogates); `timed_out`, if the call had no time left to start one.
         """
         ...
 

@@ -97,7 +97,7 @@ class _Supervision:
         self._process = process
         self._launch = launch
         self._pending = memoryview(launch.stdin)
-        self._kept = {process.stdout: _Kept(launch.max_output_bytes), process.stderr: _Kept(launch.max_output_bytes)}
+        self._kept = {pipe: _Kept(launch.max_output_bytes) for pipe in _outputs(process)}
         self._has_ended = False
         self._selector = selectors.DefaultSelector()
 
@@ -122,7 +122,6 @@ class _Supervision:
 
     def _watch_pipes(self) -> None:
         for pipe in self._kept:
-            assert pipe is not None  # noqa: S101 - both are asked for above; this tells the type checkers
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, self._read)
         if self._process.stdin is not None:
@@ -174,10 +173,16 @@ class _Supervision:
 
     def _read_rest(self) -> None:
         # Only what is there: a descendant that left the group may hold the pipe open for ever.
-        for pipe in [key.fileobj for key in self._selector.get_map().values() if key.fileobj in self._kept]:
+        for pipe in self._kept:
             with suppress(BlockingIOError):
                 while pipe in self._selector.get_map():
                     self._read(pipe)
+
+
+def _outputs(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert process.stdout is not None  # noqa: S101 - both are asked for above; this tells the type checkers
+    assert process.stderr is not None  # noqa: S101 - as above
+    return process.stdout, process.stderr
 
 
 def _is_waiting(pid: int) -> bool:
