@@ -1,0 +1,124 @@
+"""`extends`: a profile and its parents become one tree, in which every value keeps its place."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolcharter.errors import Fault
+from toolcharter.profile.find import Unusable, locate, read_bytes
+from toolcharter.profile.nodes import Entry, Node, Place, entries, items
+from toolcharter.profile.parse import parse, position
+from toolcharter.profile.schema import PROFILE, canonical, same_tool
+
+MAX_CHAIN = 20
+"""Profiles that extend each other in one line."""
+
+# How many levels of a key are put together entry by entry; below them the child's value replaces
+# the parent's. Lists of pins, extensions and limits are not dropped as a whole: a child that adds one
+# would silently lose the parent's guards.
+_LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
+    "tools": (1, same_tool),
+    "extensions": (1, same_tool),
+    "plugins": (1, canonical),
+    "events": (1, str),
+    "limits": (3, same_tool),
+}
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Composer:
+    """Reads one profile and its parents, each file once."""
+
+    search: Sequence[str | Path]
+    faults: list[Fault] = field(default_factory=list)
+    trees: dict[str, Node | None] = field(default_factory=dict)
+    """By real path; None for a file that cannot be used."""
+    chain: dict[str, str] = field(default_factory=dict)
+    """The files that are being read, from the first to its parent's parent: real path, name."""
+    files: list[str] = field(default_factory=list)
+
+    def read(self, file: str) -> Node | None:
+        """The effective tree of *file*, without what is at fault.
+
+        Raises:
+            Unusable: The file cannot be opened, or extends itself.
+        """
+        identity = os.path.realpath(file)
+        if identity in self.chain:
+            raise self._cycle(identity, file)
+        if len(self.chain) >= MAX_CHAIN:
+            raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Put some of them together.")
+        if identity not in self.trees:
+            content = read_bytes(file)
+            self.files.append(file)
+            self.chain[identity] = file
+            self.trees[identity] = self._tree(content, file)
+            del self.chain[identity]
+        return self.trees[identity]
+
+    def _tree(self, content: bytes, file: str) -> Node | None:
+        text = self._text(content, file)
+        document = None if text is None else parse(text, file, self.faults)
+        own = None if document is None else PROFILE.clean(document, (), self.faults)
+        if own is None:
+            return None
+        parents = entries(own).get("extends")
+        above = [] if parents is None else [self._parent(entry, i, file) for i, entry in enumerate(items(parents.node))]
+        tree = Node({}, own.place)
+        for parent in above:
+            tree = merged(tree, parent) if parent is not None else tree
+        return merged(tree, own)
+
+    def _text(self, content: bytes, file: str) -> str | None:
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            above = error.object[: error.start].decode()
+            line, column = position(above, len(above))
+            what = f"the byte 0x{error.object[error.start]:02X} is not UTF-8."
+            self.faults.append(Fault(str(Place(file, line, column)), "", what, "Save the file as UTF-8."))
+            return None
+
+    def _parent(self, entry: Node, index: int, file: str) -> Node | None:
+        try:
+            return self.read(locate(str(entry.value), self.search, beside=file))
+        except Unusable as problem:
+            what = problem.what if problem.file is None else f"{problem.file!r}: {problem.what}"
+            self.faults.append(Fault(str(entry.place), f"extends.{index}", what, problem.fix))
+            return None
+
+    def _cycle(self, identity: str, file: str) -> Unusable:
+        names = list(self.chain)
+        chain = [*list(self.chain.values())[names.index(identity) :], file]
+        return Unusable(f"extends itself: {' -> '.join(chain)}.", "Remove one of these links.")
+
+
+def merged(parent: Node, child: Node) -> Node:
+    """Put a child's tree over a parent's, by the rules of design section 4, "Composition"."""
+    result = {key: entry for key, entry in entries(parent).items() if key != "extends"}
+    for key, entry in entries(child).items():
+        above = result.get(key)
+        result[key] = entry if above is None else Entry(entry.place, _put_together(key, above.node, entry.node))
+    return Node(result, child.place)
+
+
+def _put_together(key: str, parent: Node, child: Node) -> Node:
+    if key == "cases":
+        # A parent reached on two ways gives its cases once.
+        own = {case.place for case in items(parent)}
+        return Node([*items(parent), *(case for case in items(child) if case.place not in own)], child.place)
+    levels, same = _LEVELS.get(key, (0, str))
+    return _over(parent, child, levels, same)
+
+
+def _over(parent: Node, child: Node, levels: int, same: Callable[[str], str]) -> Node:
+    if levels == 0 or not (isinstance(parent.value, dict) and isinstance(child.value, dict)):
+        return child
+    result = dict(parent.value)
+    spelt = {same(name): name for name in result}
+    for name, entry in child.value.items():
+        above = result.pop(spelt.get(same(name), name), None)
+        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, same)
+        result[name] = Entry(entry.place, node)
+    return Node(result, child.place)

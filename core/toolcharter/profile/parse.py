@@ -1,0 +1,296 @@
+"""The text of one profile becomes a tree of nodes, or faults. No tags, no documents, no surprises.
+
+Events are read one by one and put together here: libyaml's own composer recurses in C, so that
+deep nesting ends the process, and PyYAML's constructors give no places.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolcharter.errors import Fault, did_you_mean
+from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, described, dotted, shortened
+
+MAX_DEPTH = 40
+"""Levels of nesting; also bounds every recursion over a tree."""
+MAX_NODES = 100_000
+"""Keys and values, each alias counted as all that it stands for."""
+
+# Source: YAML 1.2.2, section 10.2 (JSON schema), but `~` and an empty value are null too, and a number needs
+# a digit after its point. The core schema would read yes, 0777, 12:30 and 2024-01-01 in surprising ways.
+_WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+# Source: YAML 1.2.2, section 5.1: all but c-printable. The negated set takes ten times as long to compile.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_INT64 = 1 << 63
+_INT64_DIGITS = 20
+
+_ADVICE = {
+    "mapping values are not allowed": "Check the indentation, and quote text that contains ': '.",
+    "',' or ']'": "Close the bracket.",
+    "',' or '}'": "Close the brace.",
+    "end of stream": "Close the quote.",
+    "expected ':'": "A key ends with a colon and a space: `key: value`.",
+    "expected key": "Indent the keys of one mapping alike.",
+    "'-' indicator": "Indent the items of one list alike.",
+    "<document start>": "Remove what follows the end of the document.",
+    "escape": "In double quotes a backslash is written twice; single quotes take it as it is.",
+    "alphabetic": "Quote text that begins with '*' or '&'.",
+    "tag handle": "Quote text that begins with '!'.",
+}
+
+
+class _Stop(Exception):
+    """The fault is recorded, and the rest of the file cannot be read."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Open:
+    """A mapping or a list that has begun and not ended."""
+
+    value: list[Node] | dict[str, Entry]
+    place: Place
+    anchor: str | None
+    begun_at: int
+    height: int = 1
+    key: Node | None = None
+    is_key_good: bool = False
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Builder:
+    file: str
+    faults: list[Fault]
+    root: Node | None = None
+    stack: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[Node, int, int] | None] = field(default_factory=dict)
+    """Of each name: the node, the nodes it stands for, its height; None while it is open."""
+    count: int = 0
+    documents: int = 0
+
+    def place(self, mark: Any) -> Place:
+        return Place(self.file, mark.line + 1, mark.column + 1)
+
+    def path(self) -> KeyPath:
+        keys = ((len(frame.value) if isinstance(frame.value, list) else _name(frame.key)) for frame in self.stack)
+        return tuple(key for key in keys if key is not None)
+
+    def fault(self, place: Place, what: str, fix: str) -> None:
+        self.faults.append(Fault(str(place), dotted(self.path()), what, fix))
+
+    def stop(self, place: Place, what: str, fix: str) -> None:
+        self.fault(place, what, fix)
+        raise _Stop
+
+    def on_document(self, event: Any) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            self.stop(
+                self.place(event.start_mark),
+                "a second document begins here.",
+                "A file holds one profile: remove the line '---', or split the file.",
+            )
+
+    def on_scalar(self, event: Any) -> None:
+        place = self.place(event.start_mark)
+        self.refuse_tag(event, place)
+        value = self.scalar(event.value, place) if event.implicit[0] else event.value
+        if isinstance(value, str) and (found := _UNSTORABLE.search(value)):
+            self.fault(
+                place,
+                f"the text holds the character U+{ord(found[0]):04X}, which no tool can take.",
+                "Remove its escape sequence.",
+            )
+            value = ""
+        self.grow(1, place)
+        self.add(Node(value, place), 1)
+        if event.anchor:
+            self.anchors[event.anchor] = (Node(value, place), 1, 1)
+
+    def scalar(self, text: str, place: Place) -> Scalar:
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text):
+            # Length first: int() refuses thousands of digits with an exception of its own.
+            if len(text) <= _INT64_DIGITS and -_INT64 <= (number := int(text)) < _INT64:
+                return number
+        elif not _FLOAT.fullmatch(text):
+            return text
+        elif math.isfinite(fraction := float(text)):
+            return fraction
+        self.fault(place, f"the number {shortened(text)} is too large.", "Quote it to make it text.")
+        return 0
+
+    def on_begin(self, event: Any) -> None:
+        place = self.place(event.start_mark)
+        self.refuse_tag(event, place)
+        self.grow(1, place)
+        self.check_depth(1, place)
+        value: list[Node] | dict[str, Entry] = {} if type(event).__name__.startswith("Mapping") else []
+        self.stack.append(_Open(value, place, event.anchor, self.count))
+        if event.anchor:
+            self.anchors[event.anchor] = None
+
+    def on_end(self, _event: Any) -> None:
+        frame = self.stack.pop()
+        node = Node(frame.value, frame.place)
+        if frame.anchor:
+            self.anchors[frame.anchor] = (node, self.count - frame.begun_at + 1, frame.height)
+        self.add(node, frame.height)
+
+    def on_alias(self, event: Any) -> None:
+        place = self.place(event.start_mark)
+        name = event.anchor
+        if name not in self.anchors:
+            near = did_you_mean(name, self.anchors)
+            self.fault(
+                place, f"the alias '*{name}' names no anchor above it.", near or f"Quote it if '*{name}' is text."
+            )
+            self.anchors[name] = (Node(None, place), 1, 1)
+        known = self.anchors[name]
+        if known is None:
+            self.stop(place, f"the alias '*{name}' stands inside what it names.", "Write the value out.")
+            return
+        node, size, height = known
+        self.grow(size, place)
+        self.check_depth(height, place)
+        self.add(Node(node.value, place), height)
+
+    def grow(self, size: int, place: Place) -> None:
+        self.count += size
+        if self.count > MAX_NODES:
+            self.stop(
+                place,
+                f"the profile has more than {MAX_NODES} keys and values, aliases counted in full.",
+                "Use fewer aliases, or split the profile.",
+            )
+
+    def check_depth(self, height: int, place: Place) -> None:
+        if len(self.stack) + height > MAX_DEPTH:
+            self.stop(place, f"nested deeper than {MAX_DEPTH} levels.", "Flatten the value.")
+
+    def refuse_tag(self, event: Any, place: Place) -> None:
+        if event.tag is not None:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self.fault(place, f"the tag {shortened(tag)} is not allowed.", "Remove it; quote a value to make it text.")
+
+    def add(self, node: Node, height: int) -> None:
+        if not self.stack:
+            self.root = node
+            return
+        frame = self.stack[-1]
+        frame.height = max(frame.height, height + 1)
+        if isinstance(frame.value, list):
+            frame.value.append(node)
+        elif frame.key is None:
+            self.take_key(frame, frame.value, node)
+        else:
+            if frame.is_key_good:
+                frame.value[str(frame.key.value)] = Entry(frame.key.place, node)
+            frame.key = None
+
+    def take_key(self, frame: _Open, value: dict[str, Entry], key: Node) -> None:
+        frame.is_key_good = False
+        name = key.value
+        if not isinstance(name, str):
+            quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
+            self.fault(key.place, f"a key must be text; here stands {described(name)}.", quoted)
+        elif name == "<<":
+            self.fault(key.place, "the merge key '<<' is not allowed.", "Share whole profiles with `extends`.")
+        elif name in value:
+            self.fault(
+                key.place,
+                f"the key {shortened(name)} stands twice; first at {value[name].place}.",
+                "Remove one of the two, or put their values together.",
+            )
+        else:
+            frame.is_key_good = True
+        frame.key = key
+
+
+def _name(key: Node | None) -> str | None:
+    return key.value if key is not None and isinstance(key.value, str) else None
+
+
+def parse(text: str, file: str, faults: list[Fault]) -> Node | None:
+    """Read one YAML document.
+
+    Args:
+        text: The whole file.
+        file: Its name in places.
+        faults: Gets what is wrong, each fault at its place.
+
+    Returns:
+        The document without the keys that are at fault, or None if it cannot be read to its end.
+    """
+    if found := _UNPRINTABLE.search(text):
+        line, column = position(text, found.start())
+        what = f"the character U+{ord(found[0]):04X} is not allowed in a profile."
+        faults.append(Fault(str(Place(file, line, column)), "", what, "Remove it."))
+        return None
+    builder = _Builder(file, faults)
+    try:
+        _build(text, builder)
+    except _Stop:
+        return None
+    if builder.root is None:
+        faults.append(Fault(str(Place(file)), "", "the file is empty.", "Write at least `profile: NAME`."))
+    return builder.root
+
+
+def position(text: str, index: int) -> tuple[int, int]:
+    """Line and column, from 1, of the character at *index*."""
+    above = text[:index]
+    return above.count("\n") + 1, index - above.rfind("\n")
+
+
+def _build(text: str, builder: _Builder) -> None:
+    import yaml  # noqa: PLC0415 - 10 ms that a start without a profile does not pay
+
+    takers: dict[type, Callable[[Any], None]] = {
+        yaml.ScalarEvent: builder.on_scalar,
+        yaml.MappingStartEvent: builder.on_begin,
+        yaml.SequenceStartEvent: builder.on_begin,
+        yaml.MappingEndEvent: builder.on_end,
+        yaml.SequenceEndEvent: builder.on_end,
+        yaml.AliasEvent: builder.on_alias,
+        yaml.DocumentStartEvent: builder.on_document,
+    }
+    try:
+        for event in _events(yaml, text):
+            taker = takers.get(type(event))
+            if taker is not None:
+                taker(event)
+    except yaml.MarkedYAMLError as error:
+        builder.stop(builder.place(error.problem_mark), _problem(error), _advice(error, text))
+    except (ValueError, OverflowError) as error:
+        # Only the parser in Python gets here: for escapes and versions beyond what an int or a character can be.
+        builder.stop(Place(builder.file), f"not valid YAML: {error}.", "")
+
+
+def _events(yaml: Any, text: str) -> Iterator[Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()
+    finally:
+        loader.dispose()
+
+
+def _problem(error: Any) -> str:
+    problem = " ".join(str(error.problem).split())
+    if error.context is None or error.context_mark is None:
+        return f"not valid YAML: {problem}."
+    mark = error.context_mark
+    return f"not valid YAML: {problem} {error.context} (line {mark.line + 1}, column {mark.column + 1})."
+
+
+def _advice(error: Any, text: str) -> str:
+    if "start any token" in error.problem:
+        character = text.splitlines()[error.problem_mark.line][error.problem_mark.column]
+        return "Indent with spaces, not tabs." if character == "\t" else f"Quote text that begins with {character!r}."
+    return next((fix for part, fix in _ADVICE.items() if part in error.problem), "")

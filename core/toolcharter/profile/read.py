@@ -1,0 +1,108 @@
+"""`read_profile` and `load_profile`: from a name or a path to the effective profile, all faults at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.profile import find
+from toolcharter.profile.compose import Composer
+from toolcharter.profile.model import Profile, profile_from
+from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entries, items
+from toolcharter.profile.schema import same_tool
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSource:
+    """What reading a profile gave: the profile as far as it is good, and every fault so far."""
+
+    profile: Profile | None
+    """Without what is at fault; None if its own file cannot be used at all. Never use it while there are faults."""
+    faults: list[Fault]
+    """The caller adds those that only it can see before it raises them all."""
+    places: Places
+    files: tuple[Path, ...] = ()
+    """The profile's own file, then those it extends, each once."""
+
+
+class FoundProfile(NamedTuple):
+    """A profile that can be used by its bare name."""
+
+    name: str
+    """What finds it; its `profile:` key may say something else."""
+    description: str | None
+    place: str
+    """The path of its file."""
+    faults: tuple[Fault, ...] = ()
+
+
+def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> ProfileSource:
+    """Read a profile and all that it extends, collecting faults instead of raising.
+
+    Args:
+        profile: A path, or a bare name (letters, digits, `_`, `-`) that is looked up in
+            `./profiles`, among the shipped profiles and in *search*.
+        search: Folders in which plugins ship profiles.
+    """
+    composer = Composer(search)
+    file: str | None = None
+    try:
+        file = find.locate(profile, search)
+        tree = composer.read(file)
+    except find.Unusable as problem:
+        place = f"profile {profile!r}" if file is None else file
+        composer.faults.append(Fault(place, "", problem.what, problem.fix))
+        tree = None
+    if tree is None:
+        return ProfileSource(None, composer.faults, Places(Node({}, Place(file or str(profile)))), _paths(composer))
+    composer.faults.extend(_strangers(tree))
+    return ProfileSource(profile_from(tree), composer.faults, Places(tree), _paths(composer))
+
+
+def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> Profile:
+    """Read a profile, or refuse it.
+
+    Raises:
+        ConfigurationError: With every fault of every file.
+    """
+    source = read_profile(profile, search=search)
+    if source.faults or source.profile is None:
+        raise ConfigurationError(source.faults)
+    return source.profile
+
+
+def list_profiles(search: Sequence[str | Path] = ()) -> list[FoundProfile]:
+    """Every profile that a bare name finds, by name; those at fault too, with their faults."""
+    return [_found(name, file, files, search) for name, files in find.names(search).items() for file in files]
+
+
+def _found(name: str, file: str, files: Sequence[str], search: Sequence[str | Path]) -> FoundProfile:
+    source = read_profile(Path(file), search=search)
+    faults = list(source.faults)
+    if len(files) > 1:
+        clash = find.differing(name, files)
+        faults.insert(0, Fault(file, "", clash.what, clash.fix))
+    return FoundProfile(name, source.profile.description if source.profile else None, file, tuple(faults))
+
+
+def _paths(composer: Composer) -> tuple[Path, ...]:
+    return tuple(map(Path, composer.files))
+
+
+def _strangers(tree: Node) -> Iterator[Fault]:
+    """Limits of tools that the profile does not list: a misspelt name would limit nothing."""
+    listed = _below(tree, "tools")
+    known = {same_tool(name) for name in listed}
+    if "missing_ok" in entries(tree):
+        known |= {same_tool(str(item.value)) for item in items(entries(tree)["missing_ok"].node)}
+    limits = entries(tree).get("limits")
+    for name, entry in _below(limits.node, "tools").items() if limits else ():
+        if same_tool(name) not in known:
+            what = f"the profile lists no tool named {name!r}."
+            fix = f"{did_you_mean(name, listed)} Listed tools: {', '.join(map(repr, sorted(listed))) or 'none'}."
+            yield Fault(str(entry.place), dotted(("limits", "tools", name)), what, fix.lstrip())
+
+
+def _below(node: Node, key: str) -> dict[str, Entry]:
+    return dict(entries(entries(node)[key].node)) if key in entries(node) else {}
