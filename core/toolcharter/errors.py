@@ -47,7 +47,7 @@ class ConfigurationError(ToolcharterError):
 
 
 class PluginError(ConfigurationError):
-    """An installed plugin cannot be trusted or loaded."""
+    """A plugin that the profile needs cannot be found, trusted or loaded."""
 
 
 class SpecError(ToolcharterError, ValueError):
@@ -90,6 +90,7 @@ class ToolError(ToolcharterError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Name the nearest of *known* as a question, or nothing."""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f"Did you mean {near[0]!r}?" if near else ""
+    """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
+    by_lower = {word.lower(): word for word in sorted(known)}
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f"Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -1,10 +1,11 @@
 """`ExtensionSpec` and `Sink`: what plugins without tools provide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from toolcharter.errors import SpecError
 from toolcharter.spec.policy import ToolPolicy
 
 
@@ -17,7 +18,11 @@ E = TypeVar("E", bound=ExtensionPolicy)
 
 @dataclass(frozen=True)
 class ExtensionSpec(Generic[E]):
-    """A plugin without tools: its name in a profile, its policy, and what builds it."""
+    """A plugin without tools: its name in a profile, its policy, and what builds it.
+
+    Raises:
+        SpecError: With every contradiction at once.
+    """
 
     name: str
     """As in `extensions:` of a profile; the name of the entry point."""
@@ -25,6 +30,11 @@ class ExtensionSpec(Generic[E]):
     """The model of its knobs."""
     build: Callable[[Path, E], Any]
     """`(workspace, policy) -> object` whose marked methods implement hooks such as `check_call`."""
+
+    def __post_init__(self) -> None:
+        faults = list(_faults(self))
+        if faults:
+            raise SpecError(f"ExtensionSpec {self.name!r}: " + "; ".join(faults))
 
 
 class Sink(Protocol):
@@ -40,3 +50,12 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Flush and release; called once."""
+
+
+def _faults(spec: ExtensionSpec[Any]) -> Iterator[str]:
+    if not (isinstance(spec.name, str) and spec.name):
+        yield "the name is no text"
+    if not (isinstance(spec.policy, type) and issubclass(spec.policy, ExtensionPolicy)):
+        yield f"policy is {spec.policy!r}, not a subclass of ExtensionPolicy"
+    if not callable(spec.build):
+        yield f"build is {spec.build!r}, not a function"

@@ -1,0 +1,114 @@
+"""Checks what a plugin implements, registers it, and calls its hooks by name of the distribution."""
+
+from collections.abc import Callable, Iterable, Iterator
+from inspect import Parameter, signature
+from typing import Any
+
+from pluggy import HookImpl, PluginManager
+
+from toolcharter import hookspecs
+from toolcharter.errors import Fault, PluginError, did_you_mean
+
+MODULE_HOOKS = ("register_tools", "register_extensions", "check_call", "open_sink")
+OBJECT_HOOKS = ("check_call", "open_sink")
+
+
+class Failures:
+    """Collects the faults of several steps; `with failures:` swallows a `PluginError` into it."""
+
+    def __init__(self, faults: Iterable[Fault] = ()) -> None:
+        self.faults = list(faults)
+        self._cause: BaseException | None = None
+
+    def __enter__(self) -> None:
+        """Begin one step."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, PluginError):
+            return False
+        self.faults.extend(error.faults)
+        self._cause = self._cause or error.__cause__
+        return True
+
+    def stop(self) -> None:
+        """Raise all that was collected, with the first cause, if there is anything."""
+        if self.faults:
+            raise PluginError(self.faults) from self._cause
+
+
+def new_manager() -> PluginManager:
+    """A plugin manager that knows our hooks and no plugin."""
+    manager = PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def register(manager: PluginManager, plugin: object, name: str, owner: str, hooks: tuple[str, ...]) -> None:
+    """Register *plugin* if every hook it implements is one of *hooks* and called as it is declared.
+
+    Raises:
+        PluginError: With all that is wrong; pluggy itself would overlook a misspelt name and an
+            argument with a default, and stop at the first wrong signature.
+    """
+    faults = list(_hook_faults(manager, plugin, owner, hooks))
+    if faults:
+        raise PluginError(faults)
+    manager.register(plugin, name)
+    manager.check_pending()
+
+
+def implementation(manager: PluginManager, hook: str, plugin: object) -> Callable[..., Any] | None:
+    """What *plugin* itself implements of *hook*, taking the hook's arguments by position; or nothing."""
+    for impl in getattr(manager.hook, hook).get_hookimpls():
+        if impl.plugin is plugin:
+            return direct(impl)
+    return None
+
+
+def direct(impl: HookImpl) -> Callable[..., Any]:
+    """The function of *impl*, to be called with the hook's single argument, past pluggy.
+
+    An empty call through pluggy costs more than the check behind it. Source: speed.md, "Hooks".
+    """
+    function: Callable[..., Any] = impl.function
+    return function if impl.argnames else lambda *_: function()
+
+
+def cause(error: BaseException) -> str:
+    """Type and text of an error, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+
+
+def _hook_faults(manager: PluginManager, plugin: object, owner: str, hooks: tuple[str, ...]) -> Iterator[Fault]:
+    for attribute in dir(plugin):
+        options = manager.parse_hookimpl_opts(plugin, attribute)
+        if options is None:
+            continue
+        hook = options["specname"] or attribute
+        if hook not in hooks:
+            near = did_you_mean(hook, hooks)
+            what = f"{attribute!r} is marked as an implementation of the unknown hook {hook!r}."
+            yield Fault(owner, "", what, f"{near} Hooks here: {', '.join(hooks)}.".strip())
+        elif options["wrapper"] or options["hookwrapper"]:
+            yield Fault(
+                owner,
+                "",
+                f"{attribute!r} wraps the hook {hook!r}.",
+                "Write a plain function: hooks are called straight.",
+            )
+        else:
+            yield from _signature_faults(getattr(plugin, attribute), hook, owner)
+
+
+def _signature_faults(function: Callable[..., Any], hook: str, owner: str) -> Iterator[Fault]:
+    declared = tuple(signature(getattr(hookspecs, hook)).parameters)
+    parameters = signature(function).parameters.values()
+    # pluggy passes by name and leaves out whatever has a default.
+    plain = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD and p.default is Parameter.empty]
+    if len(plain) < len(parameters) or not set(plain) <= set(declared):
+        yield Fault(
+            owner,
+            "",
+            f"{function.__name__}({', '.join(p.name for p in parameters)}) does not fit the hook {hook}({', '.join(declared)}).",
+            "Take just these arguments or fewer, without defaults.",
+        )

@@ -1,0 +1,81 @@
+"""What is installed, for `toolcharter plugins`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolcharter.loader.origin import origin_faults
+from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed, installed
+from toolcharter.loader.select import clash_faults
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """One installed distribution that offers tools or extensions."""
+
+    distribution: str
+    version: str
+    metadata_dir: str
+    trusted: bool
+    """Whether its metadata lies in a site directory of this interpreter."""
+    permitted: bool
+    """Whether `TOOLCHARTER_PLUGINS` lets it load."""
+    tools: tuple[str, ...]
+    extensions: tuple[str, ...]
+    specs: Mapping[str, Any] = field(default_factory=dict)
+    """`{tool: ToolSpec}`, from which capabilities and reasons can be read; only after a check."""
+    problems: tuple[str, ...] = ()
+    """Why it, or part of it, would not load; only after a check."""
+
+
+def list_plugins(*, check: bool = False, index: Installed | None = None) -> list[PluginInfo]:
+    """Describe every installed plugin, sorted by name.
+
+    Args:
+        check: Import all that are trusted and permitted, and report whatever would stop a start.
+            Without it nothing is imported.
+        index: What is installed; default `installed()`.
+    """
+    index = index or installed()
+    groups: dict[str, list[EntryPoint]] = {}
+    for entry in index.entry_points:
+        groups.setdefault(entry.metadata_dir, []).append(entry)
+    return sorted((_describe(entries, index, check=check) for entries in groups.values()), key=_order)
+
+
+def _order(info: PluginInfo) -> tuple[str, str]:
+    return info.distribution, info.metadata_dir
+
+
+def _describe(entries: list[EntryPoint], index: Installed, *, check: bool) -> PluginInfo:
+    first = entries[0]
+    specs, problems = _check(entries, index) if check else ({}, ())
+    return PluginInfo(
+        distribution=first.distribution,
+        version=first.version,
+        metadata_dir=first.metadata_dir,
+        trusted=first.trusted,
+        permitted=index.permits(first),
+        tools=tuple(sorted(entry.name for entry in entries if entry.group == TOOLS)),
+        extensions=tuple(sorted(entry.name for entry in entries if entry.group == EXTENSIONS)),
+        specs=specs,
+        problems=tuple(problems),
+    )
+
+
+def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any], Iterable[str]]:
+    # Here and not above: a plain listing needs neither pluggy nor pydantic.
+    from toolcharter.loader.hooks import Failures, new_manager  # noqa: PLC0415 - see above
+    from toolcharter.loader.module import load_module  # noqa: PLC0415 - see above
+
+    if not entries[0].trusted:
+        return {}, ["it lies in no site directory of this interpreter, so it is never loaded."]
+    if not index.permits(entries[0]):
+        return {}, ["TOOLCHARTER_PLUGINS leaves it out."]
+    modules = {entry.module: entry for entry in entries}.values()
+    failures = Failures([*clash_faults(entries, index), *(f for entry in modules for f in origin_faults(entry))])
+    specs: dict[str, Any] = {}
+    for entry in modules:
+        with failures:
+            specs |= {} if any(origin_faults(entry)) else load_module(entry, index, new_manager()).tools
+    return specs, [str(fault).removeprefix(f"{fault.place}: ") for fault in failures.faults]

@@ -1,0 +1,261 @@
+"""Loads the plugins that one profile needs, and nothing else.
+
+First all names are looked up and every module's origin is checked; only if no fault was found is
+the first plugin imported. Each of the two steps reports all its faults at once.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pluggy import PluginManager
+
+from toolcharter.errors import Fault, PluginError
+from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
+from toolcharter.loader.module import PluginModule, load_module
+from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
+from toolcharter.loader.select import Need, needs_of, pin_faults, select
+from toolcharter.spec.call import Call
+from toolcharter.spec.extension import ExtensionPolicy, ExtensionSpec, Sink
+from toolcharter.spec.tool import ToolSpec
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTool:
+    """A spec and the distribution it came from."""
+
+    spec: ToolSpec[Any]
+    distribution: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedExtension:
+    """A spec and the distribution it came from."""
+
+    spec: ExtensionSpec[Any]
+    distribution: str
+    version: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One implementation of `check_call`, to be called straight."""
+
+    plugin: str
+    """`distribution:module`, and `:extension` for the object of an extension."""
+    function: Callable[[Call], Any]
+    """Takes the call; returns None, `Deny`, `Ask` or an awaitable of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """One implementation of `open_sink`."""
+
+    owner: str
+    """Distribution and version."""
+    function: Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The plugins of one profile."""
+
+    specs: dict[str, LoadedTool]
+    """By name, in the order of the profile."""
+    extension_specs: dict[str, LoadedExtension]
+    """By name, in the order of the profile."""
+    aliases: dict[str, str]
+    """`{alias: tool}`, as the tools write them."""
+    distributions: dict[str, str]
+    """`{name: version}` of everything loaded, sorted: part of the profile's digest."""
+    manager: PluginManager
+    checks: tuple[Check, ...]
+    """Sorted by `plugin`; complete after `build_extensions`."""
+    openers: Mapping[str, Opener]
+    """By scheme; complete after `build_extensions`."""
+
+    def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
+        """Build the object of each extension and add the hooks it implements.
+
+        Args:
+            workspace: The toolbox's workspace.
+            policies: One validated policy for each of `extension_specs`.
+
+        Raises:
+            PluginError: A constructor raised, or its object implements a hook wrongly.
+        """
+        openers, failures = dict(self.openers), Failures()
+        for name, loaded in self.extension_specs.items():
+            owner = f"{loaded.distribution} {loaded.version}"
+            with failures:
+                built = _build(loaded.spec, owner, workspace, policies[name])
+                register(self.manager, built, f"{loaded.distribution}:{loaded.module}:{name}", owner, OBJECT_HOOKS)
+                openers |= _openers(self.manager, built, name, owner)
+        failures.stop()
+        return replace(self, checks=_checks(self.manager), openers=openers)
+
+    def open_sink(self, url: str) -> Sink:
+        """Open the event sink behind *url* through the plugin whose entry point is its scheme.
+
+        Raises:
+            PluginError: No loaded plugin opens it, or opening it failed. The URL itself is not
+                shown: it may hold a password.
+        """
+        scheme = url.partition(":")[0]
+        opener = self.openers.get(scheme)
+        if opener is None:
+            fix = f"Load the plugin that has an entry point {scheme!r} and implements open_sink."
+            raise PluginError([Fault(_sink_place(scheme), "", "no loaded plugin opens it.", fix)])
+        try:
+            sink = opener.function(url)
+        except Exception as error:
+            fix = "Mend the URL, or start what listens there."
+            raise PluginError([Fault(opener.owner, "", f"{_sink_place(scheme)}: {cause(error)}", fix)]) from error
+        if not (callable(getattr(sink, "write", None)) and callable(getattr(sink, "close", None))):
+            what = f"{_sink_place(scheme)}: the hook open_sink returned {type(sink).__name__}, which has no write and close."
+            raise PluginError([Fault(opener.owner, "", what, "Return an object with both methods.")])
+        opened: Sink = sink
+        return opened
+
+
+def load_plugins(
+    profile_tools: Mapping[str, str],
+    extensions: Mapping[str, str] = _NOTHING,
+    sinks: Iterable[str] = (),
+    pins: Mapping[str, tuple[str, str]] = _NOTHING,
+    missing_ok: Collection[str] = frozenset(),
+    *,
+    index: Installed | None = None,
+) -> Loaded:
+    """Load what one profile needs.
+
+    Args:
+        profile_tools: The names of its tools, each with its place (`file:line:column`).
+        extensions: The names of its extensions, each with its place.
+        sinks: The schemes of event sinks that the core does not open itself.
+        pins: `{distribution: (specifier, place)}`.
+        missing_ok: Tools that may be absent.
+        index: What is installed; default `installed()`.
+
+    Returns:
+        The specs of the listed tools and extensions, and the hooks of their plugins.
+
+    Raises:
+        PluginError: With every fault that can be told at once; if a name or an origin is
+            wrong, nothing was imported.
+    """
+    index = index or installed()
+    chosen, faults = select(needs_of(profile_tools, extensions, sinks), index, missing_ok)
+    failures = Failures([*faults, *pin_faults(pins, index), *_shared_modules(chosen.values())])
+    failures.stop()
+
+    manager, modules = new_manager(), dict[str, PluginModule]()
+    for entry in {entry.module: entry for entry in chosen.values()}.values():
+        with failures:
+            modules[entry.module] = load_module(entry, index, manager)
+    for need, entry in chosen.items():
+        if entry.module in modules:
+            failures.faults.extend(_unmet(need, modules[entry.module], manager, extensions))
+    failures.stop()
+
+    loaded = _loaded(chosen, modules, manager)
+    failures.faults.extend(_alias_faults(loaded.specs.values()))
+    failures.stop()
+    return loaded
+
+
+def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModule], manager: PluginManager) -> Loaded:
+    specs: dict[str, LoadedTool] = {}
+    extension_specs: dict[str, LoadedExtension] = {}
+    openers: dict[str, Opener] = {}
+    for need, entry in chosen.items():
+        plugin = modules[entry.module]
+        if need.group == TOOLS:
+            specs[need.name] = LoadedTool(plugin.tools[need.name], entry.distribution, entry.version)
+            continue
+        openers |= _openers(manager, plugin.module, need.name, entry.owner)
+        if need.noun == "extension":
+            spec = plugin.extensions[need.name]
+            extension_specs[need.name] = LoadedExtension(spec, entry.distribution, entry.version, entry.module)
+    return Loaded(
+        specs=specs,
+        extension_specs=extension_specs,
+        aliases={alias: name for name, tool in specs.items() for alias in tool.spec.aliases},
+        distributions=dict(sorted((entry.distribution, entry.version) for entry in chosen.values())),
+        manager=manager,
+        checks=_checks(manager),
+        openers=openers,
+    )
+
+
+def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
+    first: dict[str, EntryPoint] = {}
+    for entry in dict.fromkeys(entries):
+        other = first.setdefault(entry.module, entry)
+        if other.metadata_dir != entry.metadata_dir:
+            what = f"the entry point {entry.name!r} names {entry.module!r}, as does one of {other.owner}."
+            yield Fault(entry.owner, "", what, "Uninstall one of the two distributions.")
+
+
+def _unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
+    """What a plugin that loaded well does not offer in the role it is needed in."""
+    owner, module = plugin.entry.owner, plugin.entry.module
+    if need.noun == "extension" and need.name not in plugin.extensions:
+        what = f"{module} registers no extension {need.name!r}; it only opens event sinks."
+        yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
+    opens = implementation(manager, "open_sink", plugin.module) is not None
+    if need.noun == "event sink" and not opens and need.name not in extensions:
+        what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
+        yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
+
+
+def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:
+    """Aliases that another loaded tool bears as its name or alias; case does not count."""
+    tools = tuple(tools)
+    names = {tool.spec.name.lower(): tool for tool in tools}
+    aliases: dict[str, LoadedTool] = {}
+    for tool in tools:
+        for alias in tool.spec.aliases:
+            named, aliased = names.get(alias.lower(), tool), aliases.setdefault(alias.lower(), tool)
+            if named is not tool:
+                yield _alias_clash(alias, tool, "the name of the tool", named)
+            elif aliased is not tool:
+                yield _alias_clash(alias, tool, "an alias of the tool", aliased)
+
+
+def _alias_clash(alias: str, tool: LoadedTool, role: str, other: LoadedTool) -> Fault:
+    return Fault(
+        f"{tool.distribution} {tool.version}",
+        "",
+        f"the alias {alias!r} of the tool {tool.spec.name!r} is also {role} {other.spec.name!r} "
+        f"of {other.distribution} {other.version}.",
+        "List only one of the two tools in the profile; upper and lower case do not count.",
+    )
+
+
+def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: ExtensionPolicy) -> Any:
+    try:
+        return spec.build(workspace, policy)
+    except Exception as error:
+        what = f"building the extension {spec.name!r} failed: {cause(error)}"
+        raise PluginError([Fault(owner, "", what, "Mend its settings in the profile, or take it out.")]) from error
+
+
+def _openers(manager: PluginManager, plugin: object, scheme: str, owner: str) -> dict[str, Opener]:
+    function = implementation(manager, "open_sink", plugin)
+    return {} if function is None else {scheme: Opener(owner, function)}
+
+
+def _checks(manager: PluginManager) -> tuple[Check, ...]:
+    found = [Check(impl.plugin_name, direct(impl)) for impl in manager.hook.check_call.get_hookimpls()]
+    return tuple(sorted(found, key=lambda check: check.plugin))
+
+
+def _sink_place(scheme: str) -> str:
+    return f"event sink '{scheme}:'"

@@ -1,0 +1,115 @@
+"""Imports the module of one distribution and takes in what it registers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
+
+from pluggy import PluginManager
+
+from toolcharter.errors import Fault, PluginError
+from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
+from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
+from toolcharter.spec.extension import ExtensionSpec
+from toolcharter.spec.tool import ToolSpec
+
+S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
+
+
+@dataclass(frozen=True)
+class PluginModule:
+    """An imported module of a plugin, and what it registered."""
+
+    entry: EntryPoint
+    """One of the entry points that name it."""
+    module: ModuleType
+    tools: Mapping[str, ToolSpec[Any]]
+    extensions: Mapping[str, ExtensionSpec[Any]]
+
+
+def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> PluginModule:
+    """Import the module of *entry*, register it, and collect the specs of all its entry points.
+
+    Raises:
+        PluginError: The import failed, a hook is misspelt, has a wrong signature, raises or
+            returns something else, or its specs and the entry points are not the same names.
+    """
+    module = _import(entry)
+    register(manager, module, f"{entry.distribution}:{entry.module}", entry.owner, MODULE_HOOKS)
+    tools = _call(manager, module, entry, "register_tools", ToolSpec)
+    extensions = _call(manager, module, entry, "register_extensions", ExtensionSpec)
+    names = {group: _own_names(entry, group, index) for group in (TOOLS, EXTENSIONS)}
+    faults = [
+        *_name_faults(entry, "tool", [spec.name for spec in tools], names[TOOLS]),
+        *_missing(entry, "tool", names[TOOLS] - {spec.name for spec in tools}),
+        *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
+    ]
+    if implementation(manager, "open_sink", module) is None:
+        # A plugin that opens sinks needs no spec: its scheme is its entry point.
+        faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
+    if faults:
+        raise PluginError(faults)
+    return PluginModule(entry, module, {spec.name: spec for spec in tools}, {spec.name: spec for spec in extensions})
+
+
+def _import(entry: EntryPoint) -> ModuleType:
+    try:
+        return import_module(entry.module)
+    except (Exception, SystemExit) as error:
+        what = f"importing {entry.module!r} failed: {cause(error)}"
+        fix = f"Install {entry.distribution} again with what it depends on, or take it out of the profile."
+        raise PluginError([Fault(entry.owner, "", what, fix)]) from error
+
+
+def _call(manager: PluginManager, module: ModuleType, entry: EntryPoint, hook: str, wanted: type[S]) -> list[S]:
+    function = implementation(manager, hook, module)
+    if function is None:
+        return []
+    try:
+        specs = function()
+    except Exception as error:
+        what = f"the hook {hook} raised {cause(error)}"
+        fix = f"Report it to the authors of {entry.distribution}, or install another version."
+        raise PluginError([Fault(entry.owner, "", what, fix)]) from error
+    if isinstance(specs, list | tuple) and all(isinstance(spec, wanted) for spec in specs):
+        return list(specs)
+    members = {type(spec).__name__ for spec in specs} if isinstance(specs, list | tuple) else ()
+    shown = type(specs).__name__ + (f" of {', '.join(sorted(members))}" if members else "")
+    what = f"the hook {hook} returned {shown}, not a list of {wanted.__name__}."
+    raise PluginError([Fault(entry.owner, "", what, f"Write: return [{wanted.__name__}(...)]")])
+
+
+def _own_names(entry: EntryPoint, group: str, index: Installed) -> set[str]:
+    """The names for which this distribution names this module."""
+    source = (entry.distribution, entry.module, entry.metadata_dir, group)
+    return {
+        other.name
+        for other in index.entry_points
+        if (other.distribution, other.module, other.metadata_dir, other.group) == source
+    }
+
+
+def _missing(entry: EntryPoint, noun: str, names: set[str]) -> list[Fault]:
+    return [
+        Fault(
+            entry.owner,
+            "",
+            f"the entry point {name!r} has no {noun} behind it: {entry.module} registers none of that name.",
+            "The name of the spec must be that of the entry point, letter by letter.",
+        )
+        for name in sorted(names)
+    ]
+
+
+def _name_faults(entry: EntryPoint, noun: str, names: list[str], known: set[str]) -> Iterator[Fault]:
+    group = TOOLS if noun == "tool" else EXTENSIONS
+    for name in dict.fromkeys(names):
+        if name not in known:
+            what = f"{entry.module} registers the {noun} {name!r}, for which {entry.distribution} has no entry point."
+            fix = f'Add {name} = "{entry.module}" under [project.entry-points."{group}"], or rename the spec.'
+            yield Fault(entry.owner, "", what, fix)
+        elif names.count(name) > 1:
+            yield Fault(
+                entry.owner, "", f"{entry.module} registers the {noun} {name!r} {names.count(name)} times.", "Keep one."
+            )

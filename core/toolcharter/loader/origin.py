@@ -1,0 +1,100 @@
+"""Where a plugin's module would be imported from, asked before it is."""
+
+import os
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from toolcharter.errors import Fault
+from toolcharter.loader.scan import EntryPoint, Installed
+from toolcharter.loader.sites import is_within
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def editable_root(entry: EntryPoint) -> str | None:
+    """The source folder of an editable install; None if it is no such install.
+
+    Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
+    """
+    try:
+        record = orjson.loads(Path(entry.metadata_dir, "direct_url.json").read_bytes())
+        url = urlsplit(record["url"])
+        if url.scheme != "file" or record["dir_info"]["editable"] is not True:
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return os.path.realpath(unquote(url.path))
+
+
+def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
+    """What speaks against importing the module of a trusted *entry*."""
+    if not _MODULE.fullmatch(entry.module):
+        yield Fault(
+            entry.owner,
+            "",
+            f"the entry point {entry.name!r} names {entry.module!r}, which is no module.",
+            f'Write {entry.name} = "package_name" under [project.entry-points."{entry.group}"].',
+        )
+        return
+    places = _places(entry)
+    if not places:
+        yield Fault(
+            entry.owner, "", f"there is no module {_top(entry)!r} to import.", f"Install {entry.distribution} again."
+        )
+    yield from (_shadowed(entry, place) for place in places if not _is_from(entry, place))
+
+
+def profile_folders(index: Installed) -> list[Path]:
+    """The `profiles` folders inside the packages of usable plugins, sorted; nothing is imported."""
+    entries = {entry.module: entry for entry in (*index.tools.values(), *index.extensions.values())}
+    found = {folder for entry in entries.values() for folder in _profiles_of(entry)}
+    return sorted(found)
+
+
+def _profiles_of(entry: EntryPoint) -> Iterator[Path]:
+    if any(origin_faults(entry)):
+        return
+    inner = entry.module.split(".")[1:]
+    for place in _places(entry):
+        folder = Path(place, *inner, "profiles")
+        if folder.is_dir():
+            yield folder
+
+
+def _top(entry: EntryPoint) -> str:
+    return entry.module.partition(".")[0]
+
+
+def _places(entry: EntryPoint) -> list[str]:
+    """The package folders, or the one file, that importing the top-level name would use."""
+    try:
+        spec = find_spec(_top(entry))
+    except ValueError:  # Something without a spec bears that name in `sys.modules`.
+        return ["an object in sys.modules"]
+    if spec is None:
+        return []
+    # A namespace package has one folder for each entry of `sys.path` that has a share in it.
+    return list(spec.submodule_search_locations or [str(spec.origin)])
+
+
+def _is_from(entry: EntryPoint, place: str) -> bool:
+    if not Path(place).is_absolute():  # "built-in", "frozen", or a relative entry of `sys.path`
+        return False
+    # The last part is not resolved: a link inside a trusted folder is as trusted as a file.
+    holder = os.path.realpath(Path(place).parent)
+    root = editable_root(entry)
+    return holder == entry.folder or (root is not None and is_within(f"{holder}/{Path(place).name}", root))
+
+
+def _shadowed(entry: EntryPoint, place: str) -> Fault:
+    return Fault(
+        entry.owner,
+        "",
+        f"the module {_top(entry)!r} would be imported from {place!r}, not from {editable_root(entry) or entry.folder!r}.",
+        "Remove what lies there, or take that folder off sys.path (PYTHONPATH, the current folder).",
+    )

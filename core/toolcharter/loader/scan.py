@@ -1,0 +1,216 @@
+"""Lists the installed plugins from their metadata, without importing any of them.
+
+Reads `entry_points.txt` of each distribution on `sys.path` as bytes and parses only those that
+name a group of ours; `importlib_metadata` is asked for archives alone. Nothing is kept on disk.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from toolcharter.loader.sites import search_path, site_dirs
+
+TOOLS = "toolcharter"
+EXTENSIONS = "toolcharter.extensions"
+RESTRICTION = "TOOLCHARTER_PLUGINS"
+
+_MARK = b"[toolcharter"
+_GROUPS = (TOOLS, EXTENSIONS)
+# Not blocking: a FIFO of that name in the current folder must not hang the start.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK = 16_384
+_MAX_BYTES = 1_048_576
+
+
+class EntryPoint(NamedTuple):
+    """One line of a distribution's metadata that offers a tool or an extension."""
+
+    group: str
+    """`TOOLS` or `EXTENSIONS`."""
+    name: str
+    """The name of the tool or extension."""
+    module: str
+    """What to import for it, as written."""
+    distribution: str
+    """The distribution's name, normalised."""
+    version: str
+    folder: str
+    """The folder on `sys.path` that holds the metadata; absolute, links resolved."""
+    metadata: str
+    """The name of the metadata folder in it."""
+    trusted: bool
+    """Whether *folder* is a site directory of this interpreter."""
+
+    @property
+    def owner(self) -> str:
+        """The distribution and its version, as faults name them."""
+        return f"{self.distribution} {self.version}"
+
+    @property
+    def metadata_dir(self) -> str:
+        """The metadata folder's whole name."""
+        return os.path.join(self.folder, self.metadata)  # noqa: PTH118 - 500 of them are listed at each start
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Every entry point of ours on `sys.path`, in its order, trusted or not."""
+
+    entry_points: tuple[EntryPoint, ...]
+    permitted: frozenset[str] | None
+    """The distributions that `TOOLCHARTER_PLUGINS` names; None if it is not set."""
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], list[EntryPoint]]:
+        found: dict[tuple[str, str], list[EntryPoint]] = {}
+        for entry in self.entry_points:
+            found.setdefault((entry.group, entry.name.lower()), []).append(entry)
+        return found
+
+    def offers(self, group: str, name: str) -> Sequence[EntryPoint]:
+        """All that claim *name* in *group*, whatever its case, trusted or not."""
+        return self._by_name.get((group, name.lower()), ())
+
+    def permits(self, entry: EntryPoint) -> bool:
+        """Whether `TOOLCHARTER_PLUGINS` lets *entry* load; `git` there means `toolcharter-git` too."""
+        short = entry.distribution.removeprefix("toolcharter-")
+        return self.permitted is None or not self.permitted.isdisjoint({entry.distribution, short})
+
+    def usable(self, group: str) -> dict[str, EntryPoint]:
+        """The trusted and permitted entry points of *group*, by name, sorted."""
+        found = (entry for entry in self.entry_points if entry.group == group)
+        return {entry.name: entry for entry in sorted(found, key=_name) if entry.trusted and self.permits(entry)}
+
+    @property
+    def tools(self) -> dict[str, EntryPoint]:
+        """The tools that a profile may list, by name."""
+        return self.usable(TOOLS)
+
+    @property
+    def extensions(self) -> dict[str, EntryPoint]:
+        """The extensions that a profile or a sink may name, by name."""
+        return self.usable(EXTENSIONS)
+
+
+def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = None) -> Installed:
+    """List what is installed; nothing is imported, so nothing of a plugin runs.
+
+    Args:
+        path: The folders to search; default `sys.path`.
+        sites: The folders to trust; default the site directories of this interpreter.
+    """
+    trusted = site_dirs() if sites is None else frozenset(map(os.path.realpath, sites))
+    folders = [(folder, folder in trusted) for folder in search_path(path)]
+    found = (entry for folder, is_site in folders for entry in _entries_in(folder, trusted=is_site))
+    return Installed(tuple(_without_shadowed(found)), _restriction(os.environ.get(RESTRICTION)))
+
+
+def normalise(name: str) -> str:
+    """A distribution's name for comparison. Source: PEP 503."""
+    plain = name.strip().lower().replace("_", "-").replace(".", "-")
+    return re.sub(r"-+", "-", plain) if "--" in plain else plain
+
+
+def _name(entry: EntryPoint) -> str:
+    return entry.name
+
+
+def _restriction(value: str | None) -> frozenset[str] | None:
+    if value is None:
+        return None
+    return frozenset(normalise(name) for name in value.split(",") if name.strip())
+
+
+def _without_shadowed(entries: Iterable[EntryPoint]) -> Iterator[EntryPoint]:
+    """Drop what a site directory further up `sys.path` has of the same distribution, as Python does.
+
+    Two versions side by side in one folder both stay: which of them is imported is anyone's guess.
+    """
+    home: dict[str, str] = {}
+    for entry in entries:
+        if not entry.trusted or home.setdefault(entry.distribution, entry.folder) == entry.folder:
+            yield entry
+
+
+def _entries_in(folder: str, *, trusted: bool) -> Iterator[EntryPoint]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if _is_metadata(name))  # noqa: PTH208 - names suffice
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except NotADirectoryError:
+        yield from _entries_in_archive(folder)
+        return
+    except OSError:
+        return
+    try:
+        for name in names:
+            text = _read(descriptor, f"{name}/entry_points.txt")
+            if _MARK in text:
+                owner = _owner(descriptor, name)
+                yield from _parse(text, owner, folder, name, trusted=trusted)
+    finally:
+        os.close(descriptor)
+
+
+def _is_metadata(name: str) -> bool:
+    # "~" begins what pip left of a distribution it was removing.
+    return name.endswith((".dist-info", ".egg-info")) and not name.startswith("~")
+
+
+def _read(folder: int, name: str) -> bytes:
+    """At most 1 MiB of a file; nothing if it cannot be read."""
+    try:
+        descriptor = os.open(name, _FLAGS, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        text = os.read(descriptor, _CHUNK)
+        more = text if len(text) == _CHUNK else b""
+        while more and len(text) < _MAX_BYTES:
+            more = os.read(descriptor, _CHUNK)
+            text += more
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return text
+
+
+def _owner(folder: int, metadata: str) -> tuple[str, str]:
+    """Name and version: in the folder's name of a wheel, in a file of anything older."""
+    name, dash, version = metadata.removesuffix(".dist-info").partition("-")
+    if dash and version and metadata.endswith(".dist-info"):
+        return normalise(name), version
+    headers = _read(folder, f"{metadata}/METADATA") or _read(folder, f"{metadata}/PKG-INFO")
+    head = headers.decode(errors="replace").partition("\n\n")[0]
+    fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
+    return normalise(fields.get("Name", metadata)), fields.get("Version", "0").strip()
+
+
+def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, trusted: bool) -> Iterator[EntryPoint]:
+    """Read the sections of ours. Source: PyPA specification "Entry points"."""
+    group = ""
+    for line in text[text.index(_MARK) :].decode(errors="replace").splitlines():
+        name, equals, module = line.partition("=")
+        if equals and group in _GROUPS:
+            if not name.startswith("#"):
+                yield EntryPoint(group, name.strip(), module.strip(), *owner, folder, metadata, trusted)
+        elif line.lstrip().startswith("["):
+            group = line.strip()[1:-1]
+
+
+def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
+    from importlib_metadata import distributions  # noqa: PLC0415 - archives on sys.path are rare, the import is slow
+
+    for found in distributions(path=[archive]):
+        text = (found.read_text("entry_points.txt") or "").encode()
+        if _MARK in text:
+            owner = (normalise(found.name), found.version)
+            yield from _parse(text, owner, archive, f"{found.name}-{found.version}.dist-info", trusted=False)
+
+
+def claims(entries: Collection[EntryPoint]) -> str:
+    """Who makes these offers, for a message: `acme-git 2.0, toolcharter-git 1.0`."""
+    return ", ".join(sorted({entry.owner for entry in entries}))

@@ -1,0 +1,181 @@
+"""Which distribution answers for each name a profile needs; nothing is imported here."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolcharter.errors import Fault, did_you_mean
+from toolcharter.loader.origin import editable_root, origin_faults
+from toolcharter.loader.scan import EXTENSIONS, RESTRICTION, TOOLS, EntryPoint, Installed, claims, normalise
+from toolcharter.loader.sites import is_within
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One name that a profile or a sink asks for."""
+
+    group: str
+    name: str
+    place: str
+    """Where it is asked for: `file:line:column`."""
+    path: str
+    """The dotted path of the key there; empty for a sink."""
+    noun: str
+    """`tool`, `extension` or `event sink`."""
+
+
+def needs_of(tools: Mapping[str, str], extensions: Mapping[str, str], sinks: Iterable[str]) -> list[Need]:
+    """Turn names with their places into needs, in their order."""
+    return [
+        *(Need(TOOLS, name, place, f"tools.{name}", "tool") for name, place in tools.items()),
+        *(Need(EXTENSIONS, name, place, f"extensions.{name}", "extension") for name, place in extensions.items()),
+        *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", "event sink") for name in dict.fromkeys(sinks)),
+    ]
+
+
+def select(
+    needs: Iterable[Need], index: Installed, missing_ok: Collection[str] = ()
+) -> tuple[dict[Need, EntryPoint], list[Fault]]:
+    """Choose the entry point for each need, and say what is wrong with the rest.
+
+    Args:
+        needs: What the profile asks for.
+        index: What is installed.
+        missing_ok: Tools that may be absent; one that nothing provides is left out in silence.
+
+    Returns:
+        One trusted entry point for each need that has exactly one, in the order of *needs*; and
+        the faults, also those of modules that would be imported from elsewhere.
+    """
+    chosen: dict[Need, EntryPoint] = {}
+    faults: dict[Fault, None] = {}
+    for need in needs:
+        offers = index.offers(need.group, need.name)
+        strangers = [offer for offer in offers if not offer.trusted and not _is_own_source(offer, offers)]
+        usable = [offer for offer in offers if offer.trusted and index.permits(offer)]
+        doubts = [*(_untrusted(need, stranger) for stranger in strangers), *_doubts(need, offers, usable, index)]
+        if not offers and not (need.group == TOOLS and need.name in missing_ok):
+            doubts.append(_unknown(need, index))
+        if usable and not doubts:
+            chosen[need] = usable[0]
+            doubts.extend(origin_faults(usable[0]))
+        faults.update(dict.fromkeys(doubts))
+    return chosen, list(faults)
+
+
+def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterator[Fault]:
+    """What the pins of a profile, `{distribution: (specifier, place)}`, have against the installed versions.
+
+    Source: PyPA specification "Version specifiers".
+    """
+    versions: dict[str, set[str]] = {}
+    for entry in index.entry_points:
+        if entry.trusted:
+            versions.setdefault(entry.distribution, set()).add(entry.version)
+    for name, (specifier, place) in pins.items():
+        yield from _pin_faults(name, specifier, place, versions)
+
+
+def clash_faults(entries: Iterable[EntryPoint], index: Installed) -> Iterator[Fault]:
+    """The names among *entries* that more than one installed plugin claims."""
+    for entry in entries:
+        rivals = [offer for offer in index.offers(entry.group, entry.name) if offer.trusted and index.permits(offer)]
+        if len(rivals) > 1:
+            noun = "tool" if entry.group == TOOLS else "extension"
+            yield _clash(Need(entry.group, entry.name, entry.owner, "", noun), rivals)
+
+
+def _is_own_source(offer: EntryPoint, offers: Iterable[EntryPoint]) -> bool:
+    """Whether *offer* is what a build left in the source folder of an editable install."""
+    roots = (editable_root(other) for other in offers if other.trusted and other.distribution == offer.distribution)
+    return any(root is not None and is_within(offer.folder, root) for root in roots)
+
+
+def _doubts(
+    need: Need, offers: Collection[EntryPoint], usable: Collection[EntryPoint], index: Installed
+) -> Iterator[Fault]:
+    trusted = [offer for offer in offers if offer.trusted]
+    if len(usable) > 1:
+        yield _clash(need, usable)
+    elif trusted and not usable:
+        yield _excluded(need, trusted, index)
+    elif usable and need.name not in {offer.name for offer in usable}:
+        yield _unknown(need, index)
+
+
+def _unknown(need: Need, index: Installed) -> Fault:
+    article = "a" if need.noun == "tool" else "an"
+    names = list(index.usable(need.group))
+    plural = "tools" if need.group == TOOLS else "extensions"
+    shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return Fault(
+        need.place,
+        need.path,
+        f"no installed plugin provides {article} {need.noun} named {need.name!r}.",
+        f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip(),
+    )
+
+
+def _untrusted(need: Need, stranger: EntryPoint) -> Fault:
+    return Fault(
+        need.place,
+        need.path,
+        f"{stranger.metadata_dir!r} claims the {need.noun} {need.name!r}, "
+        "but lies in no site directory of this interpreter.",
+        f"Install {stranger.distribution} with pip, or take {stranger.folder!r} off sys.path "
+        "(PYTHONPATH, the current folder).",
+    )
+
+
+def _clash(need: Need, rivals: Collection[EntryPoint]) -> Fault:
+    return Fault(
+        need.place,
+        need.path,
+        f"the {need.noun} {need.name!r} is claimed {len(rivals)} times, by {claims(rivals)}.",
+        f"Uninstall all but one, or name the one to load in {RESTRICTION}; upper and lower case do not count.",
+    )
+
+
+def _excluded(need: Need, offers: Collection[EntryPoint], index: Installed) -> Fault:
+    named = ",".join(sorted(index.permitted or ()))
+    return Fault(
+        need.place,
+        need.path,
+        f"the {need.noun} {need.name!r} comes from {claims(offers)}, which {RESTRICTION}={named!r} leaves out.",
+        f"Add {min(offer.distribution for offer in offers)} to {RESTRICTION}, or unset it.",
+    )
+
+
+def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Collection[str]]) -> Iterator[Fault]:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few profiles pin
+
+    path = f"plugins.{name}"
+    found = versions.get(normalise(name))
+    try:
+        wanted = SpecifierSet(specifier)
+    except InvalidSpecifier:
+        yield Fault(place, path, f"{specifier!r} is no version specifier.", "Write one such as '>=1,<2'.")
+        return
+    if found is None:
+        near = did_you_mean(normalise(name), versions)
+        shown = ", ".join(map(repr, sorted(versions))) or "none"
+        yield Fault(place, path, f"no plugin {name!r} is installed.", f"{near} Installed plugins: {shown}.".strip())
+    for version in sorted(found or ()):
+        if not _fits(version, wanted):
+            what = f"version {version} of {normalise(name)} is installed, but the profile asks for {specifier!r}."
+            yield Fault(place, path, what, f"Install one that fits: pip install '{name}{specifier}'.")
+
+
+def _fits(version: str, wanted: "SpecifierSet") -> bool:
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - few profiles pin
+
+    try:
+        return wanted.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
