@@ -1,0 +1,65 @@
+# make run     set up `.venv` and drive the calls of examples/review.jsonl through the reviewer's profile
+# make test    the test suite on every Python of 3.11 to 3.13 that is present (PYTHONS="3.11" narrows, ARGS="-k git" selects)
+# make lint    ruff, mypy, pyright, import-linter
+# make bench   our speed beside our peers'; writes benchmarks/results.md
+# make format / coverage / lock / clean    what they say
+# PYTHON=/path/to/python3.12 chooses the Python that `.venv` is made from.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := test
+
+# A shim of pyenv may be on the PATH and lead nowhere: take the first that runs.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13; do \
+	if $$python -c 'import ensurepip' 2>/dev/null; then $$python -c 'import sys; print(sys.executable)'; break; fi; done)
+BIN := .venv/bin
+CODE := core $(wildcard plugins/*/toolcharter_*)
+SCRIPTS := $(wildcard benchmarks/*.py examples/*.py scripts/*.py)
+
+# Imports without bytecode take 2.6 times as long, and another project's folders have no place on our path.
+unexport PYTHONDONTWRITEBYTECODE
+unexport PYTHONPATH
+unexport VIRTUAL_ENV
+
+.PHONY: run test lint bench format coverage lock clean python
+
+run: python
+	@$(PYTHON) scripts/environment.py run
+	@$(BIN)/python examples/review.py
+
+test: python
+	@$(PYTHON) scripts/matrix.py $(ARGS)
+
+lint: python
+	@$(PYTHON) scripts/environment.py dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(CODE) $(SCRIPTS) tests
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+format: python
+	@$(PYTHON) scripts/environment.py dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+coverage: python
+	@$(PYTHON) scripts/environment.py dev
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
+
+# Keeps what constraints.txt holds as far as it still fits; ARGS=--upgrade takes the newest releases.
+lock: python
+	@test -x $(BIN)/uv || $(PYTHON) scripts/environment.py lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary=:all: \
+		--no-header --no-annotate --no-emit-package toolcharter $(ARGS) \
+		--group dev pyproject.toml $(wildcard plugins/*/pyproject.toml) --output-file constraints.txt
+
+clean:
+	rm -rf .venv .venvs .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+
+python:
+	@$(if $(PYTHON),:,echo "toolcharter needs Python 3.11 to 3.13 with venv: apt-get install python3 python3-venv" >&2; exit 1)

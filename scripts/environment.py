@@ -1,0 +1,164 @@
+"""Make the environments that the Makefile works in, from locked wheels, in seconds and without root.
+
+    python3.11 scripts/environment.py run     .venv with the core, all plugins and what they need
+    python3.11 scripts/environment.py dev     .venv with the developers' tools as well
+    python3.11 scripts/environment.py lock    .venv with uv, if it has none yet: all that writing the lock file takes
+
+`.venv` is made from the Python that runs this file. A stamp in it says what it was made from: as long as that has not
+changed, nothing is done. Stops with the line that failed if an environment can't be made.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "constraints.txt"
+VENV = ROOT / ".venv"
+STAMP = "toolcharter-setup.json"
+LEVELS = ("run", "dev")
+
+
+class Stamp(NamedTuple):
+    """What an environment was made from."""
+
+    home: str
+    """The checkout and the Python; when either changes, nothing in the environment is of use."""
+    digest: str
+    """Of the lock file, every pyproject.toml and this file."""
+    level: int
+    """Index into LEVELS."""
+
+
+def projects() -> list[Path]:
+    """The folders of all distributions, the core's first."""
+    return [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+
+
+def prepare(venv: Path, python: Path, level: str) -> None:
+    """Make *venv* fit for *level*, unless it already is.
+
+    Args:
+        venv: The environment's folder; its content is lost if it was made by another Python or for another checkout.
+        python: The interpreter to make it from.
+        level: `run` or `dev`.
+    """
+    wanted = Stamp(f"{ROOT} {_version(python)}", _digest(), LEVELS.index(level))
+    found = _read_stamp(venv)
+    if found and found[:2] == wanted[:2] and found.level >= wanted.level:
+        return
+    started = time.monotonic()
+    print(f"Setting up {venv.relative_to(ROOT)} ...", flush=True)
+    (venv / STAMP).unlink(missing_ok=True)
+    bring_uv(venv, python, clear=found is not None and found.home != wanted.home)
+    _install(venv, level)
+    (venv / STAMP).write_text(json.dumps(wanted))
+    print(f"Set up {venv.relative_to(ROOT)} in {time.monotonic() - started:.1f} s.", flush=True)
+
+
+def bring_uv(venv: Path, python: Path, *, clear: bool = False) -> None:
+    """Make *venv* from *python*, with uv in it: pip brings uv, and uv the rest, several times faster."""
+    run(python, "-m", "venv", *(["--clear"] if clear else []), venv)
+    locked = venv / "toolcharter-uv.txt"
+    locked.write_text("".join(_entries(LOCK.read_text())["uv"]))
+    pip: list[str | Path] = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", locked)
+
+
+def run(*command: str | Path, environment: dict[str, str] | None = None) -> None:
+    """Run *command* in the project root, or stop with its exit status and the line to repeat it."""
+    words = [str(word) for word in command]
+    status = subprocess.run(words, cwd=ROOT, env=os.environ | (environment or {}), check=False).returncode
+    if status:
+        sys.exit(f"This failed with exit status {status}: {shlex.join(words)}")
+
+
+def _install(venv: Path, level: str) -> None:
+    python = venv / "bin" / "python"
+    packages = venv / "toolcharter-packages.txt"
+    entries = _entries(LOCK.read_text())
+    packages.write_text("".join(_chosen(entries) if level == "run" else chain(*entries.values())))
+    uv: list[str | Path] = [venv / "bin" / "uv", "pip", "install", "--quiet", "--python", python]
+    settings = _uv_settings(python)
+    locked: list[str | Path] = ["--require-hashes", "--constraint", LOCK, "--requirement", packages]
+    run(*uv, "--compile-bytecode", "--only-binary=:all:", *locked, environment=settings)
+    # Folders have no hash, so they can't be in one command with the locked packages.
+    local = [word for project in projects() for word in ("--editable", str(project))]
+    run(*uv, "--no-deps", "--no-build-isolation", *local, environment=settings)
+    run(python, "-m", "compileall", "-q", "core", "plugins")
+
+
+def _entries(lock: str) -> dict[str, list[str]]:
+    """Name -> its requirements with their hashes; more than one where Python versions differ."""
+    entries: dict[str, list[str]] = {}
+    for entry in re.findall(r"^[a-z0-9].*\n(?: +--hash.*\n)+", lock, re.MULTILINE):
+        entries.setdefault(_name(entry), []).append(entry)
+    return entries
+
+
+def _chosen(entries: dict[str, list[str]]) -> Iterator[str]:
+    """What the distributions need by name; the rest follows from these, held to the lock file as constraints."""
+    local = {_name(_load(project)["project"]["name"]) for project in projects()}
+    for name in sorted({_name(requirement) for requirement in _requirements()} - local):
+        if name not in entries:
+            sys.exit(f"constraints.txt holds no {name!r}, which a pyproject.toml here asks for. Run `make lock` first.")
+        yield from entries[name]
+
+
+def _requirements() -> Iterator[str]:
+    for project in projects():
+        yield from _load(project)["project"].get("dependencies", ())
+    yield from _load(ROOT)["dependency-groups"]["setup"]
+
+
+def _name(requirement: str) -> str:
+    """The normalised name (Source: packaging.python.org, "Name normalization") that *requirement* begins with."""
+    word = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return re.sub(r"[-_.]+", "-", word[0]).lower() if word else requirement
+
+
+def _load(project: Path) -> dict[str, Any]:
+    return tomllib.loads((project / "pyproject.toml").read_text())
+
+
+def _uv_settings(python: Path) -> dict[str, str]:
+    """Lead uv to the index and the certificates that pip is configured for; uv's own variables win."""
+    listing = subprocess.run(
+        [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    ).stdout
+    configured = dict(re.findall(r"^[^=\n]*\.(index-url|cert)='(.*)'$", listing, re.MULTILINE))
+    names = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE"}
+    return {names[key]: value for key, value in configured.items() if names[key] not in os.environ}
+
+
+def _version(python: Path) -> str:
+    return subprocess.run([python, "-VV"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _digest() -> str:
+    inputs = [Path(__file__), LOCK, *(project / "pyproject.toml" for project in projects())]
+    return hashlib.sha256(b"\0".join(str(path).encode() + path.read_bytes() for path in inputs)).hexdigest()
+
+
+def _read_stamp(venv: Path) -> Stamp | None:
+    try:
+        return Stamp(*json.loads((venv / STAMP).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "lock":
+        bring_uv(VENV, Path(sys.executable))
+    else:
+        prepare(VENV, Path(sys.executable), sys.argv[1])

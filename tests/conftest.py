@@ -1,0 +1,58 @@
+"""What all tests share: the marker for programs that the system has to bring.
+
+`@pytest.mark.needs_program("bwrap", package="bubblewrap")` skips a test where the program is missing and names it at the
+end, with the line that installs it. Where the variable `CI` is set the test fails instead: CI installs what it needs.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+_MISSING = "missing_program"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "needs_program(name, package=name): the test runs this program, which the Debian package brings",
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs_program"):
+        _demand(item, *marker.args, **marker.kwargs)
+
+
+def _demand(item: pytest.Item, name: str, package: str | None = None) -> None:
+    if shutil.which(name):
+        return
+    # The properties travel with the report, so that the summary also knows what the workers of xdist missed.
+    item.user_properties.append((_MISSING, f"{name} {package or name}"))
+    if os.environ.get("CI"):
+        pytest.fail(f"the program {name!r} is missing, and CI is set", pytrace=False)
+    pytest.skip(f"needs the program {name!r}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    missing = sorted(set(_missing_programs(terminalreporter)))
+    if missing:
+        names = ", ".join(entry.split()[0] for entry in missing)
+        packages = " ".join(entry.split()[1] for entry in missing)
+        terminalreporter.section("missing programs")
+        terminalreporter.line(f"Tests that need {names} did not run. Install: apt-get install {packages}")
+
+
+def _missing_programs(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    for outcome in ("skipped", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            yield from (str(value) for key, value in getattr(report, "user_properties", ()) if key == _MISSING)
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    """The checkout's root folder."""
+    return ROOT
