@@ -1,0 +1,101 @@
+"""Paths as text: which are malformed, what their components are, which names are protected."""
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import translate
+
+from toolcharter.guards.paths.faults import invalid
+
+MAX_PATH_BYTES = 4095
+"""Linux PATH_MAX without the terminating NUL (limits.h)."""
+
+Parts = tuple[str, ...]
+
+
+def split(path: str) -> Parts:
+    """The components of *path*, taken literally; `.` stands last where it must name a folder."""
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if not parts or path.endswith(("/", "/.")):
+        parts.append(".")
+    return tuple(parts)
+
+
+def absolute_parts(path: str) -> Parts:
+    """The components of an absolute folder's path."""
+    return tuple(part for part in path.split("/") if part)
+
+
+def check_text(path: str) -> None:
+    """Refuse what no file can be called.
+
+    Raises:
+        ToolError: `invalid_path`.
+    """
+    if not path:
+        raise invalid(path, "is empty")
+    if "\0" in path:
+        raise invalid(path, "contains a NUL")
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        raise invalid(path, "is not Unicode text") from None
+    if size > MAX_PATH_BYTES:
+        raise invalid(path, f"is longer than {MAX_PATH_BYTES} bytes")
+
+
+def below(parts: Sequence[str], root: Parts) -> Parts | None:
+    """What remains of absolute *parts* beneath *root*, or None. By components, never by prefix."""
+    return tuple(parts[len(root) :]) or (".",) if tuple(parts[: len(root)]) == root else None
+
+
+def fold(name: str) -> str:
+    """*name* as a disk that ignores case would compare it.
+
+    Source: ext4 and f2fs `casefold` compare in NFDICF: normalised, without the code points that
+    are ignorable by default, folded (kernel documentation, ext4, "casefold").
+    """
+    if name.isascii():
+        return name.lower()
+    kept = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
+
+
+class Protection:
+    """The protected places: globs for the name of any component, and folders by their path.
+
+    Args:
+        entries: `.env.*` covers every component of that form; `/srv/plugins` and, below the
+            workspace, `ci/keys` cover that place and all beneath it.
+
+    Raises:
+        ValueError: An entry is empty or contains `..`.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        self.entries = tuple(dict.fromkeys(entries))
+        for entry in self.entries:
+            if not entry.strip("/") or ".." in entry.split("/"):
+                raise ValueError(f"{entry!r} protects nothing: write a name such as '.env.*' or a folder's path.")
+        names = [fold(entry) for entry in self.entries if "/" not in entry]
+        self._name: Callable[[str], object] = re.compile("|".join(map(translate, names)) or r"(?!)").match
+
+    def places(self, workspace: str) -> frozenset[Parts]:
+        """The entries that are paths, as written and as they resolve now, folded."""
+        written = [os.path.join(workspace, entry) for entry in self.entries if "/" in entry]  # noqa: PTH118 - text
+        return frozenset(tuple(map(fold, absolute_parts(each))) for path in written for each in _both(path))
+
+    def covers(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
+        """Whether *parts*, walked one by one from the folder *base*, touch anything protected."""
+        folded = [fold(part) for part in parts]
+        if any(map(self._name, folded)):
+            return True
+        if not places:
+            return False
+        full = (*map(fold, base), *folded)
+        return any(full[: len(place)] == place for place in places)
+
+
+def _both(path: str) -> set[str]:
+    return {os.path.normpath(path), os.path.realpath(path)}

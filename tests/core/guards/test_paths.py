@@ -1,0 +1,494 @@
+"""The path guard: what opens, what is refused and how, with the kernel's help and without."""
+
+import errno
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from toolcharter import Denied, ToolboxClosed, ToolError
+from toolcharter.guards.paths import WorkspacePaths, kernel
+from toolcharter.guards.paths.faults import from_os_error
+from toolcharter.guards.paths.held import HeldFolder
+from toolcharter.spec.runtime import Entry, Paths
+
+AS_ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def tree(workspace: Path, outside: Path) -> Path:
+    """A workspace with one of everything."""
+    (workspace / "a.txt").write_text("A")
+    (workspace / "sub/deep").mkdir(parents=True)
+    (workspace / "sub/b.txt").write_text("B")
+    (workspace / ".git/hooks").mkdir(parents=True)
+    (workspace / ".git/config").write_text("[core]")
+    (workspace / ".env.local").write_text("K=V")
+    links: dict[str, str | Path] = {
+        "in_file": "a.txt",
+        "in_dir": "sub",
+        "in_abs": workspace / "sub/b.txt",
+        "in_abs_dir": f"{workspace}/sub/",
+        "chain": "in_chain",
+        "in_chain": "sub/up/a.txt",
+        "sub/up": "..",
+        "out": outside / "secret.txt",
+        "out_dir": "../outside",
+        "back_in": "../ws/a.txt",
+        "sub/climb": "../..",
+        "missing_out": outside / "nothing",
+        "missing_in": "nothing",
+        "loop": "loop",
+        "git_link": ".git",
+        "file_as_dir": "a.txt/",
+    }
+    for name, target in links.items():
+        (workspace / name).symlink_to(target)
+    os.mkfifo(workspace / "fifo")
+    with socket.socket(socket.AF_UNIX) as server, _inside(workspace):
+        server.bind("sock")
+    return workspace
+
+
+class _inside:  # noqa: N801 - reads like a function
+    """A socket's path is limited to 108 bytes: bind it by its name alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.before = folder, Path.cwd()
+
+    def __enter__(self):
+        os.chdir(self.folder)
+
+    def __exit__(self, *_):
+        os.chdir(self.before)
+
+
+def outcome(paths: Paths, path: str, kind: str = "file") -> tuple[str, str]:
+    """What opening *path* comes to: `ok` with the path shown, or the kind of refusal with its reason."""
+    try:
+        with paths.open_file(path) if kind == "file" else paths.open_folder(path) as opened:
+            return "ok", opened.path
+    except Denied as denied:
+        return "denied", denied.reason
+    except ToolError as error:
+        return "error", error.reason
+
+
+OUTSIDE = ("denied", "path_outside_workspace")
+PROTECTED = ("denied", "protected_path")
+MISSING = ("error", "path_not_found")
+INVALID = ("error", "invalid_path")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", ("ok", "a.txt")),
+        ("./sub//b.txt", ("ok", "sub/b.txt")),
+        ("sub/deep/../../a.txt", ("ok", "a.txt")),
+        ("{ws}/a.txt", ("ok", "a.txt")),
+        ("/{ws}/./sub/../a.txt", ("ok", "a.txt")),
+        ("in_file", ("ok", "a.txt")),
+        ("in_dir/b.txt", ("ok", "sub/b.txt")),
+        ("in_dir/deep/../up/in_file", ("ok", "a.txt")),
+        ("in_abs", ("ok", "sub/b.txt")),
+        ("in_abs_dir/b.txt", ("ok", "sub/b.txt")),
+        ("chain", ("ok", "a.txt")),
+        ("out", OUTSIDE),
+        ("out_dir/secret.txt", OUTSIDE),
+        ("out_dir/../ws/a.txt", OUTSIDE),
+        ("back_in", OUTSIDE),
+        ("sub/climb/outside/secret.txt", OUTSIDE),
+        ("missing_out", OUTSIDE),
+        ("..", OUTSIDE),
+        ("../outside/secret.txt", OUTSIDE),
+        ("sub/../../outside/secret.txt", OUTSIDE),
+        ("{ws}/../outside/secret.txt", OUTSIDE),
+        ("{ws}x/a.txt", OUTSIDE),
+        ("/etc/passwd", OUTSIDE),
+        ("/", OUTSIDE),
+        (".git/config", PROTECTED),
+        (".GIT/config", PROTECTED),
+        (".g\u200cit/config", PROTECTED),
+        ("sub/.git/none", PROTECTED),
+        (".git/../a.txt", PROTECTED),
+        ("git_link/config", PROTECTED),
+        ("in_dir/../.git/config", PROTECTED),
+        (".env.local", PROTECTED),
+        ("none", MISSING),
+        ("none/../../outside", MISSING),
+        ("missing_in", MISSING),
+        ("loop", MISSING),
+        ("~", MISSING),
+        ("$HOME", MISSING),
+        ("%2e%2e/outside", MISSING),
+        ("sub", ("error", "is_directory")),
+        (".", ("error", "is_directory")),
+        ("sub/..", ("error", "is_directory")),
+        ("a.txt/", ("error", "not_directory")),
+        ("a.txt/x", ("error", "not_directory")),
+        ("file_as_dir", ("error", "not_directory")),
+        ("fifo", ("error", "not_regular")),
+        ("sock", ("error", "not_regular")),
+        ("", INVALID),
+        ("a.txt\0.png", INVALID),
+        ("a\udc80", INVALID),
+        ("x" * 256, INVALID),
+        ("x/" * 2048, INVALID),
+    ],
+)
+def test_each_path_has_one_outcome(openers, tree: Path, path: str, expected: tuple[str, str]) -> None:
+    """A path opens what lies beneath the workspace by its resolved name, or is refused with a reason."""
+    paths = WorkspacePaths(tree, protected=(".git", ".env.*"), openers=openers)
+
+    assert outcome(paths, path.replace("{ws}", str(tree))) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".", ("ok", ".")),
+        ("{ws}", ("ok", ".")),
+        ("sub/../sub/", ("ok", "sub")),
+        ("in_dir", ("ok", "sub")),
+        ("in_dir/..", ("ok", ".")),
+        ("a.txt", ("error", "not_directory")),
+        ("in_file", ("error", "not_directory")),
+        ("fifo", ("error", "not_directory")),
+        ("out_dir", OUTSIDE),
+        (".git", PROTECTED),
+        ("git_link/hooks", PROTECTED),
+    ],
+)
+def test_each_folder_has_one_outcome(openers, tree: Path, path: str, expected: tuple[str, str]) -> None:
+    """Folders follow the same rules as files."""
+    paths = WorkspacePaths(tree, protected=(".git",), openers=openers)
+
+    assert outcome(paths, path.replace("{ws}", str(tree)), "folder") == expected
+
+
+def test_file_is_read_by_position(openers, tree: Path) -> None:
+    """An open file reads at most what is asked, from where it is asked, and closes its descriptor."""
+    (tree / "long.txt").write_text("0123456789")
+    paths = WorkspacePaths(tree, openers=openers)
+
+    with paths.open_file("long.txt") as file:
+        fd = file.fileno()
+        read = (file.size, file.read(4), file.read(4, 8), file.read(4, 10))
+
+    assert read == (10, b"0123", b"89", b"")
+    with pytest.raises(ValueError, match=r"^The file is closed\.$"):
+        file.fileno()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_forgotten_file_is_closed(tree: Path) -> None:
+    """A tool that fails before its `with` leaves no descriptor behind."""
+    file = WorkspacePaths(tree).open_file("a.txt")
+    fd = file.fileno()
+
+    del file
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_failed_read_is_a_tool_error(tree: Path) -> None:
+    """What the system refuses while reading is `read_failure`, with the cause chained."""
+    with WorkspacePaths(tree).open_file("a.txt") as file, pytest.raises(ToolError) as caught:
+        file.read(1, -1)
+
+    assert (caught.value.reason, type(caught.value.__cause__)) == ("invalid_path", OSError)
+
+
+def test_entries_come_by_name_and_without_the_protected(openers, tree: Path) -> None:
+    """A listing names links and never follows them, tells sizes of files only, and hides protected names."""
+    for extra in ("sub", ".git", "in_dir"):
+        (tree / "list" / extra).mkdir(parents=True)
+    (tree / "list/link").symlink_to("/etc/passwd")
+    (tree / "list/b").write_text("four")
+    os.mkfifo(tree / "list/fifo")
+    paths = WorkspacePaths(tree, protected=(".git",), openers=openers)
+
+    with paths.open_folder("list") as folder:
+        entries = list(folder.entries())
+        again = list(folder.entries())
+
+    assert entries == [
+        Entry("b", "file", 4),
+        Entry("fifo", "other", 0),
+        Entry("in_dir", "folder", 0),
+        Entry("link", "link", 0),
+        Entry("sub", "folder", 0),
+    ]
+    assert again == entries
+
+
+def test_entry_that_vanishes_while_listed_is_other(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file removed between listing and looking is named, not an error."""
+    from toolcharter.guards.paths import held  # noqa: PLC0415 - to stand in for a race
+
+    class Gone:
+        name = "gone"
+
+        def stat(self, *, follow_symlinks: bool):
+            raise FileNotFoundError
+
+    assert held._entry(Gone()) == Entry("gone", "other", 0)
+
+
+def test_closed_folder_lists_nothing(tree: Path) -> None:
+    """A folder is of no use after its `with`."""
+    with WorkspacePaths(tree).open_folder() as folder:
+        pass
+
+    with pytest.raises(ValueError, match=r"^The file is closed\.$"):
+        folder.entries()
+
+
+def test_folder_that_cannot_be_listed_is_an_error() -> None:
+    """What the system refuses while listing has a reason, with the cause chained."""
+    reader, writer = os.pipe()
+    os.close(writer)
+
+    with HeldFolder(reader, "sub", lambda _: True) as folder, pytest.raises(ToolError) as caught:
+        folder.entries()
+
+    assert (caught.value.reason, type(caught.value.__cause__)) == ("not_directory", NotADirectoryError)
+
+
+def test_folder_replaced_while_open_keeps_its_own_entries(tree: Path, outside: Path) -> None:
+    """A folder is what was opened, whatever bears its name by now."""
+    with WorkspacePaths(tree).open_folder("sub/deep") as folder:
+        (tree / "sub/deep").rmdir()
+        (tree / "sub/deep").symlink_to(outside)
+
+        assert list(folder.entries()) == []
+
+
+def test_shows_judges_found_names_by_text(tree: Path) -> None:
+    """Names that a program found below a folder are judged with the folder's own place in mind."""
+    paths = WorkspacePaths(tree, protected=(".git", "sub/deep"))
+    with paths.open_folder("sub") as folder:
+        shown = [folder.shows(name) for name in ("b.txt", "./b.txt", "x/.git/y", "deep", "deep/x", "deeper")]
+
+    assert shown == [True, True, False, False, False, True]
+
+
+@pytest.mark.parametrize("given", ["{ws}/", "{ws}/../ws", "{link}", "{ws}/sub/.."])
+def test_root_is_taken_as_given_and_canonically(openers, tree: Path, tmp_path: Path, given: str) -> None:
+    """Absolute paths work by the root as it was given and as it resolves, and the sibling never does."""
+    link = tmp_path / "link"
+    link.symlink_to(tree)
+    (tmp_path / "ws-evil").mkdir()
+    (tmp_path / "ws-evil/secret.txt").write_text("SECRET")
+    root = given.format(ws=tree, link=link)
+    paths = WorkspacePaths(Path(root), openers=openers)
+
+    found = [outcome(paths, path) for path in ("a.txt", f"{tree}/a.txt", f"{tree}-evil/secret.txt")]
+
+    assert found == [("ok", "a.txt"), ("ok", "a.txt"), OUTSIDE]
+    assert outcome(paths, os.path.abspath(root) + "/a.txt") == ("ok", "a.txt")  # noqa: PTH100 - text
+
+
+def test_relative_root_is_found_when_opened(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`workspace="."` holds the folder it named, wherever the process goes later."""
+    monkeypatch.chdir(tree)
+    paths = WorkspacePaths(Path())
+    first = outcome(paths, "a.txt")
+    monkeypatch.chdir("/")
+
+    assert [first, outcome(paths, "a.txt")] == [("ok", "a.txt")] * 2
+
+
+def test_read_roots_are_reached_absolutely_and_by_links(openers, tree: Path, outside: Path) -> None:
+    """An extra root opens that folder and what a link leads to inside it, shown by absolute paths."""
+    paths = WorkspacePaths(tree, openers=openers).narrowed(read_roots=[outside], protected=["*.key"])
+    (outside / "id.key").write_text("K")
+    (tree / "out_key").symlink_to(outside / "id.key")
+
+    found = {path: outcome(paths, path) for path in (f"{outside}/secret.txt", "out", "out_key", f"{outside}/../x")}
+
+    assert found == {
+        f"{outside}/secret.txt": ("ok", f"{outside}/secret.txt"),
+        "out": ("ok", f"{outside}/secret.txt"),
+        "out_key": PROTECTED,
+        f"{outside}/../x": OUTSIDE,
+    }
+    assert outcome(paths, str(outside), "folder") == ("ok", str(outside))
+
+
+def test_missing_read_root_opens_nothing(tree: Path) -> None:
+    """A read root that is not there neither opens nor hides why other paths are refused."""
+    paths = WorkspacePaths(tree, read_roots=[tree.parent / "nowhere"])
+
+    assert [outcome(paths, "/etc/passwd"), outcome(paths, f"{tree.parent}/nowhere/x")] == [OUTSIDE, MISSING]
+
+
+def test_missing_workspace_is_an_error(tmp_path: Path) -> None:
+    """A workspace that is not there gives an error that names it."""
+    paths = WorkspacePaths(tmp_path / "none")
+
+    with pytest.raises(ToolError) as caught:
+        paths.open_file("a.txt")
+
+    assert (caught.value.reason, caught.value.message) == (
+        "path_not_found",
+        f"{str(tmp_path / 'none')!r} does not exist.",
+    )
+
+
+def test_constructing_and_narrowing_open_nothing(tree: Path) -> None:
+    """Nothing is opened before the first path is."""
+    before = set(Path("/proc/self/fd").iterdir())
+
+    paths = WorkspacePaths(tree / "none").narrowed(read_roots=[tree / "nor this"], protected=[".git"])
+
+    assert set(Path("/proc/self/fd").iterdir()) == before
+    assert outcome(paths, "a") == MISSING
+
+
+@pytest.mark.parametrize("entry", ["", "/", "//", "../x", "a/.."])
+def test_entry_that_protects_nothing_is_refused(tree: Path, entry: str) -> None:
+    """A protected entry that could not protect is a mistake worth stopping for."""
+    with pytest.raises(ValueError, match="protects nothing"):
+        WorkspacePaths(tree).narrowed(protected=[entry])
+
+
+def test_relative_read_root_is_refused(tree: Path) -> None:
+    """A read root means the same folder wherever the process runs."""
+    with pytest.raises(ValueError, match=r"^The read root 'docs' is not an absolute path\.$"):
+        WorkspacePaths(tree, read_roots=[Path("docs")])
+
+
+def test_protected_folders_by_path(openers, tree: Path) -> None:
+    """An absolute entry protects that folder, also through links to it and links in its own name."""
+    site = tree / ".venv/lib/site-packages"
+    site.mkdir(parents=True)
+    (site / "x.py").write_text("")
+    (tree / "site").symlink_to(site)
+    (tree / "venv").symlink_to(".venv")
+    paths = WorkspacePaths(tree, protected=(str(tree / "venv/lib/site-packages"),), openers=openers)
+
+    tried = (".venv/lib/site-packages/x.py", "site/x.py", "venv/lib/site-packages/x.py", "a.txt")
+
+    assert [outcome(paths, path) for path in tried] == [PROTECTED, PROTECTED, PROTECTED, ("ok", "a.txt")]
+    assert outcome(paths, ".venv/lib", "folder") == ("ok", ".venv/lib")
+
+
+def test_entry_above_the_workspace_protects_all_of_it(openers, tree: Path) -> None:
+    """A workspace inside a protected folder opens nothing: fail closed."""
+    paths = WorkspacePaths(tree, protected=(str(tree.parent),), openers=openers)
+
+    assert [outcome(paths, "a.txt"), outcome(paths, ".", "folder")] == [PROTECTED, PROTECTED]
+
+
+def test_check_runs_before_every_open_and_read(tree: Path) -> None:
+    """The deadline of a call stops its next look at the disk."""
+    calls: list[str] = []
+    paths = WorkspacePaths(tree, check=lambda: calls.append("check")).narrowed()
+
+    with paths.open_file("a.txt") as file, paths.open_folder():
+        file.read(1)
+
+    assert calls == ["check"] * 3
+
+
+def test_closed_guard_opens_nothing_and_ends_nobody(tree: Path, outside: Path) -> None:
+    """After `close` every view and every new one refuses; a root in use stays open until it is let go."""
+    paths = WorkspacePaths(tree)
+    view = paths.narrowed(read_roots=[outside])
+    view.open_file(f"{outside}/secret.txt").close()
+    held = paths._roots.workspace.held()
+
+    paths.close()
+
+    for each, path in (
+        (paths, "a.txt"),
+        (view, f"{outside}/secret.txt"),
+        (view.narrowed(read_roots=[Path("/usr")]), "/usr/x"),
+    ):
+        with pytest.raises(ToolboxClosed, match=r"^The toolbox was closed; its workspace is no longer open\.$"):
+            each.open_file(path)
+    os.fstat(held.fd)
+    fd = held.fd
+    del held
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_message_names_the_path_and_cuts_it(tree: Path) -> None:
+    """A refusal names the path that was asked for, escaped and cut, never where a link leads."""
+    paths = WorkspacePaths(tree)
+
+    with pytest.raises(Denied) as denied:
+        paths.open_file("out")
+    with pytest.raises(ToolError) as missing:
+        paths.open_file("x\n" * 120)
+
+    assert denied.value.message == "'out' leads out of the workspace."
+    assert missing.value.message == repr("x\n" * 100) + "... does not exist."
+
+
+def test_unexpected_system_error_is_read_failure() -> None:
+    """Whatever else the system says is a failure to read, with its words."""
+    error = from_os_error(OSError(errno.EIO, "Input/output error"), "a")
+
+    assert (error.reason, error.message) == ("read_failure", "'a' cannot be read: Input/output error.")
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may read everything")
+def test_unreadable_file_is_read_failure(openers, tree: Path) -> None:
+    """Permissions of the system are an error of the call, not a policy."""
+    (tree / "a.txt").chmod(0)
+
+    assert outcome(WorkspacePaths(tree, openers=openers), "a.txt") == ("error", "read_failure")
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may list everything")
+def test_folder_that_can_only_be_passed_is_passed(openers, tree: Path) -> None:
+    """A folder without read permission can be walked through, as for every program."""
+    (tree / "sub").chmod(0o111)
+
+    assert outcome(WorkspacePaths(tree, openers=openers), "sub/b.txt") == ("ok", "sub/b.txt")
+
+
+@pytest.mark.parametrize(("platform", "machine"), [("darwin", "x86_64"), ("linux", "mips64")])
+def test_kernel_is_not_asked_where_its_number_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, platform: str, machine: str
+) -> None:
+    """Where the system call's number is not known to be right, nothing is called."""
+    monkeypatch.setattr(kernel.sys, "platform", platform)
+    monkeypatch.setattr(kernel.os, "uname", lambda: type("uname", (), {"machine": machine}))
+
+    assert kernel.opener(0) is kernel.never
+
+
+def test_sixteen_threads_share_a_guard(tree: Path) -> None:
+    """Threads that open at once all get their own file, and the root is opened once."""
+    paths = WorkspacePaths(tree)
+    found: list[tuple[str, str]] = []
+
+    def work() -> None:
+        found.extend(outcome(paths, path) for path in ("a.txt", "in_abs", "out") * 20)
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (len(found), set(found)) == (960, {("ok", "a.txt"), ("ok", "sub/b.txt"), OUTSIDE})
+
+
+def test_too_many_links_end_in_an_error(openers, tree: Path) -> None:
+    """Forty links are followed as by the kernel, the next is one too many."""
+    (tree / "l0").symlink_to("a.txt")
+    for number in range(1, 41):
+        (tree / f"l{number}").symlink_to(f"l{number - 1}")
+    paths = WorkspacePaths(tree, openers=openers)
+
+    assert [outcome(paths, "l39"), outcome(paths, "l40")] == [("ok", "a.txt"), MISSING]
