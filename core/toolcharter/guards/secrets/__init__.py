@@ -5,6 +5,7 @@ Known so far: tokens of OpenAI, Anthropic, GitHub and AWS by their prefix, and v
 a type or a place to fill in. Not covered: a secret in another encoding, or without prefix and key.
 """
 
+from toolcharter.guards.secrets.filter import scrub_line as scrub_line
 from toolcharter.guards.secrets.text import MASK as MASK
 from toolcharter.guards.secrets.text import find as find
 from toolcharter.guards.secrets.text import scrub_bytes as scrub_bytes

@@ -11,9 +11,14 @@ _WORD_LENGTH = 8
 _FILL_IN = re.compile(
     rb"[\$%]\{?\{?[A-Za-z_][\w.-]*\}?\}?"  # $TOKEN, ${TOKEN}, %TOKEN
     rb"|<[^<>]*>|\{[^{}]*\}|\{\{[^{}]*\}\}|%\(\w*\)s"  # <your token>, {token}, {{ token }}, %(token)s
-    rb"|[xX*.#?_0-]+"  # xxxxxxxx, ********
+    rb"|[xX*.#?_-]{3,}"  # xxxxxxxx, ********
+    rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
 )
+_MASKED_TOKEN = re.compile(rb"(?:sk-(?:[a-z0-9]{1,12}-){0,2}|gh[a-z]_|github_pat_)[xX*_-]+")
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z_.-]+)+/?", re.DOTALL | re.IGNORECASE)
+_CODE = re.compile(rb"[ \t]|[),;+](?:[\s)+]|$)")  # What stands behind a quote that ends a string: `"token=" + x`
+_DOTTED = re.compile(rb"[A-Za-z_]\w{0,30}(?:\.[A-Za-z_]\w{0,30})+")  # The parts of a JWT are longer.
+_UNBROKEN = re.compile(rb"[A-Za-z0-9+/=_.~-]+")
 _NUMBER = re.compile(rb"[\d.,_]+")
 _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer", re.IGNORECASE)
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
@@ -30,7 +35,7 @@ def is_fill_in(value: bytes) -> bool:
 
 def is_masked_token(token: bytes) -> bool:
     """Yes if the body of a token known by its prefix is only `x` or `*`, as documentation prints it."""
-    return not token[:_LOOKED_AT].rpartition(b"-")[2].rpartition(b"_")[2].strip(b"xX*")
+    return _MASKED_TOKEN.fullmatch(token[:_LOOKED_AT]) is not None
 
 
 def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
@@ -43,23 +48,34 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         quoted: The value stands in quotes.
     """
     head = value[:_LOOKED_AT]
-    if is_fill_in(head) or _ADDRESS.fullmatch(head) or (not quoted and after in (b"(", b"[")):
+    if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in (b"(", b"[")):
         return False
     if b"\n" in before:
-        return len(head) >= _STRONG_LENGTH and _DIGIT.search(head) is not None
+        return after in (b"", b"\r", b"\n") and _is_strong(head)
     if _DIGIT.search(head):
-        return not _is_prose(head) if quoted else not _is_plain_number(head, before)
+        return not (_is_prose(head) if quoted else _is_name_or_number(head, before))
     # A loose value (`password: required`) may be prose; `KEY=value` and `"key": value` are not.
     loose = before[-1:] in b" \t" and not _QUOTE.search(before)
     return _is_secret_without_digit(head, loose=loose)
+
+
+def _is_strong(value: bytes) -> bool:
+    long = len(value) >= _STRONG_LENGTH and _UNBROKEN.fullmatch(value) is not None
+    return long and _DIGIT.search(value) is not None and _DOTTED.fullmatch(value) is None
+
+
+def _is_code(value: bytes) -> bool:
+    return _CODE.match(value) is not None
 
 
 def _is_prose(value: bytes) -> bool:
     return value.strip().count(b" ") > 1
 
 
-def _is_plain_number(value: bytes, before: bytes) -> bool:
-    return _NUMBER.fullmatch(value) is not None and not before.lower().startswith((b"passw", b"secret"))
+def _is_name_or_number(value: bytes, before: bytes) -> bool:
+    if _NUMBER.fullmatch(value):
+        return not before.lower().startswith((b"passw", b"secret"))
+    return _DOTTED.fullmatch(value) is not None
 
 
 def _is_secret_without_digit(value: bytes, *, loose: bool) -> bool:

@@ -1,0 +1,100 @@
+"""Cut a tool's output to size, and find the structured data in what a program printed. Pure."""
+
+from typing import Any, Literal
+from unicodedata import category
+
+import orjson
+
+Strategy = Literal["head", "tail", "both"]
+
+_MAX_JOINED = 32  # Characters a border moves at most, so that a text of nothing but accents is still cut.
+_JOINERS = frozenset({"\u200d", "\ufe0e", "\ufe0f"})  # Zero-width joiner and the two variation selectors.
+_SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
+
+
+def truncate(text: str, limit: int, strategy: Strategy = "head") -> tuple[str, bool]:
+    """Cut *text* to *limit* characters, notice included.
+
+    The border never stands inside a CRLF, between a letter and its accents or inside a joined emoji (flags
+    of two letters may be cut), unless more than 32 characters belong together.
+
+    Args:
+        text: Any text, already scrubbed.
+        limit: In characters (code points), not negative. Where the notice would take more than two thirds of
+            it, there is none, and `both` is `head`.
+        strategy: What is kept: the beginning, the end, or half of each.
+
+    Returns:
+        The text, the same object if it fits, and whether it was cut.
+    """
+    if len(text) <= limit:
+        return text, False
+    # Room for the longest number there can be; the true one is never longer.
+    room = limit - len(_notice(len(text), strategy))
+    if room * 3 < limit:
+        return _keep(text, limit, "tail" if strategy == "tail" else "head"), True
+    return _keep(text, room, strategy, noticed=True), True
+
+
+def _notice(left_out: int, strategy: Strategy) -> str:
+    notice = f"[truncated: {left_out} characters left out ({strategy})]"
+    before = "" if strategy == "tail" else "\n"
+    after = "" if strategy == "head" else "\n"
+    return before + notice + after
+
+
+def _keep(text: str, room: int, strategy: Strategy, *, noticed: bool = False) -> str:
+    end = {"head": room, "tail": 0, "both": room - room // 2}[strategy]
+    begin = len(text) - (room - end)
+    end = _border(text, end, -1)
+    begin = _border(text, begin, 1)
+    notice = _notice(begin - end, strategy) if noticed else ""
+    return text[:end] + notice + text[begin:]
+
+
+def _border(text: str, index: int, step: int) -> int:
+    moved = index
+    while 0 < moved < len(text) and _joined(text[moved - 1], text[moved]):
+        moved += step
+        if abs(moved - index) > _MAX_JOINED:
+            return index
+    return moved
+
+
+def _joined(left: str, right: str) -> bool:
+    if right.isascii():
+        return left == "\r" and right == "\n"
+    return (
+        left == "\u200d"
+        or right in _JOINERS
+        or category(right).startswith("M")
+        or _SKIN_TONES[0] <= right <= _SKIN_TONES[1]
+        or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
+    )
+
+
+def structured(text: str) -> Any:
+    """Find the structured form of what a program wrote to its standard output.
+
+    Returns:
+        The whole text as JSON, scalars too; else the last line that looks like an object or array and is one;
+        else `{"output": text}`, also where JSON nests more than 1024 levels deep or holds a number that is
+        none (`NaN`, `Infinity`, `1e999`).
+
+    Source: artificial_mind, `hdn/tools.go`, how a tool's output becomes its result.
+    """
+    try:
+        return orjson.loads(text.strip())
+    except orjson.JSONDecodeError:
+        return _last_json_line(text)
+
+
+def _last_json_line(text: str) -> Any:
+    for line in reversed(text.split("\n")):
+        candidate = line.strip()
+        if (candidate[:1], candidate[-1:]) in {("{", "}"), ("[", "]")}:
+            try:
+                return orjson.loads(candidate)
+            except orjson.JSONDecodeError:
+                continue
+    return {"output": text}
