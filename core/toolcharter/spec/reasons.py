@@ -38,6 +38,18 @@ class Reason(StrEnum):
     AUDIT_LOST = "audit_lost"
 
 
+class GuardReason(StrEnum):
+    """What guards report through `ToolError`; every tool may pass these on undeclared."""
+
+    PATH_NOT_FOUND = "path_not_found"
+    NOT_DIRECTORY = "not_directory"
+    IS_DIRECTORY = "is_directory"
+    NOT_REGULAR = "not_regular"
+    INVALID_PATH = "invalid_path"
+    READ_FAILURE = "read_failure"
+    PROGRAM_NOT_FOUND = "program_not_found"
+
+
 @dataclass(frozen=True, slots=True)
 class ReasonInfo:
     """What a reason means and whether the same call may be worth another try."""
@@ -78,4 +90,14 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.TOOL_ERROR: ReasonInfo("error", "The tool reports a failure without a reason of its own."),
     Reason.UNEXPECTED_FAILURE: ReasonInfo("error", "The tool raised an exception it did not expect."),
     Reason.AUDIT_LOST: ReasonInfo("error", "The call ran, but its closing events could not be written."),
+}
+
+GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
+    GuardReason.PATH_NOT_FOUND: ReasonInfo("error", "Nothing lies at the path."),
+    GuardReason.NOT_DIRECTORY: ReasonInfo("error", "The path, or a part of it, is no folder."),
+    GuardReason.IS_DIRECTORY: ReasonInfo("error", "The path is a folder where a file is wanted."),
+    GuardReason.NOT_REGULAR: ReasonInfo("error", "The path is a device, a pipe or a socket."),
+    GuardReason.INVALID_PATH: ReasonInfo("error", "The path is empty, too long or holds characters no path can."),
+    GuardReason.READ_FAILURE: ReasonInfo("error", "The file exists but cannot be read."),
+    GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
 }

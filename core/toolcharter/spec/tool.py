@@ -114,6 +114,13 @@ class ToolSpec(Generic[P]):
             declared = declared.get(action or "")
         return None if declared is None else frozenset(declared)
 
+    def all_capabilities(self) -> frozenset[str] | None:
+        """What the tool touches, all actions together; None if that is not declared."""
+        declared = self.capabilities
+        if isinstance(declared, Mapping):
+            return frozenset(word for words in declared.values() for word in words)
+        return None if declared is None else frozenset(declared)
+
 
 def _faults(spec: ToolSpec[Any]) -> Iterator[str]:
     yield from _name_faults(spec)

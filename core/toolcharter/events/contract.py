@@ -1,0 +1,58 @@
+"""The event contract: which events a call leaves, with which fields, in which order.
+
+A call has two halves. The first (`before`, `policy.before`) is written ahead of the body, so that
+a crash cannot hide a call; the second (`policy.deny`, `after`) when its outcome is known.
+"""
+
+BEFORE = "hook.tool.before"
+POLICY_BEFORE = "hook.policy.before"
+POLICY_DENY = "hook.policy.deny"
+AFTER = "hook.tool.after"
+EVENTS = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
+
+BASE_FIELDS = (
+    "event",
+    "level",
+    "ts",
+    "seq",
+    "call_id",
+    "parent_id",
+    "session",
+    "agent",
+    "profile",
+    "profile_digest",
+    "tool",
+    "action",
+    "plugin",
+    "args",
+)
+"""On every event, in this order."""
+
+DENY_FIELDS = ("reason", "message", "rule", "stage")
+"""Added by `hook.policy.deny`."""
+
+AFTER_FIELDS = (
+    "status",
+    "outcome",
+    "reason",
+    "message",
+    "rule",
+    "stage",
+    "elapsed_ms",
+    "output_chars",
+    "truncated",
+    "redactions",
+    "fields",
+)
+"""Added by `hook.tool.after`."""
+
+RARE_FIELDS = ("fault", "abandoned")
+"""Added by `hook.tool.after` only when they are set."""
+
+LEVELS = {"ok": "info", "denied": "warning", "error": "error"}
+"""The level of `hook.tool.after` by outcome; `hook.policy.deny` is a warning, the rest info."""
+
+MAX_FIELD_CHARS = 400
+"""Longer strings in `args`, `fields` and `message` are cut. Source: source 003, its log format."""
+
+CUT_NOTICE = "...<truncated>"

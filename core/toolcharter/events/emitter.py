@@ -1,0 +1,64 @@
+"""`Emitter`: hands each half of a call to every sink, and knows what was lost."""
+
+import threading
+from collections.abc import Sequence
+
+from toolcharter.spec.extension import Sink
+
+
+class Emitter:
+    """The sinks of one toolbox.
+
+    Losses are counted per sink and never raised; whether a call may go on without its events is
+    for the gate to say, by the profile's `events: {required: ...}`.
+    """
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._sinks = tuple(sinks)
+        self._only = self._sinks[0] if len(self._sinks) == 1 else None
+        self._lock = threading.Lock()
+        self._lost = 0
+        self._last_error: Exception | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many event lines some sink did not take."""
+        return self._lost
+
+    @property
+    def last_error(self) -> Exception | None:
+        """Why the last of them was lost."""
+        return self._last_error
+
+    def emit(self, lines: bytes) -> bool:
+        """Hand *lines* to every sink; false if one of them did not take them."""
+        if self._only is not None:
+            try:
+                self._only.write(lines)
+            except Exception as error:  # noqa: BLE001 - a sink is the user's code
+                return self._lose(lines, error)
+            return True
+        return self._emit_to_all(lines)
+
+    def _emit_to_all(self, lines: bytes) -> bool:
+        taken = True
+        for sink in self._sinks:
+            try:
+                sink.write(lines)
+            except Exception as error:  # noqa: BLE001 - a sink is the user's code
+                taken = self._lose(lines, error)
+        return taken
+
+    def _lose(self, lines: bytes, error: Exception) -> bool:
+        with self._lock:
+            self._lost += lines.count(b"\n")
+            self._last_error = error
+        return False
+
+    def close(self) -> None:
+        """Close every sink; an error while closing counts as a loss."""
+        for sink in self._sinks:
+            try:
+                sink.close()
+            except Exception as error:  # noqa: BLE001 - the others must be closed too
+                self._lose(b"\n", error)

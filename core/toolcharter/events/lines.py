@@ -1,0 +1,154 @@
+"""Turn what is known about a call into its event lines: bytes spliced into templates.
+
+Encoding whole dictionaries would cost four times as much per event (speed.md); what is constant
+for a tool, a caller and a profile is encoded once, what is constant for a call once per call.
+"""
+
+from collections.abc import Mapping
+from itertools import count
+from time import gmtime, strftime, time_ns
+from typing import Any
+
+import orjson
+
+from toolcharter.events.contract import (
+    AFTER,
+    BEFORE,
+    CUT_NOTICE,
+    LEVELS,
+    MAX_FIELD_CHARS,
+    POLICY_BEFORE,
+    POLICY_DENY,
+)
+from toolcharter.spec.call import Caller, RuleRef
+
+_MILLISECONDS = tuple(b"%03dZ" % n for n in range(1000))
+
+
+class Clock:
+    """UTC timestamps with milliseconds; the part up to the second is formatted once a second."""
+
+    def __init__(self) -> None:
+        self._second = (-1, b"")
+
+    def now(self) -> bytes:
+        """The present moment as `2026-11-21T10:15:37.042Z`."""
+        second, rest = divmod(time_ns(), 1_000_000_000)
+        known, text = self._second
+        if second != known:
+            text = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second)).encode()
+            self._second = (second, text)  # one assignment, so that threads never see a mixture
+        return text + _MILLISECONDS[rest // 1_000_000]
+
+
+def _head(event: str, level: str) -> bytes:
+    return b'{"event":"%s","level":"%s","ts":"' % (event.encode(), level.encode())
+
+
+_BEFORE = _head(BEFORE, "info")
+_POLICY_BEFORE = _head(POLICY_BEFORE, "info")
+_POLICY_DENY = _head(POLICY_DENY, "warning")
+_AFTER = {outcome: _head(AFTER, level) for outcome, level in LEVELS.items()}
+_PLAIN_OK = b',"status":"ok","outcome":"ok","reason":null,"message":null,"rule":null,"stage":null,"elapsed_ms":%s'
+
+
+class LineFormat:
+    """The lines of one profile's events; `for_tool` binds a tool and a caller."""
+
+    def __init__(self, profile: str, digest: str) -> None:
+        self._profile = b',"profile":%s,"profile_digest":%s,"tool":' % (_json(profile), _json(digest))
+        self._seq = count(1)
+        self._clock = Clock()
+
+    def for_tool(self, tool: str, plugin: str | None, caller: Caller) -> "ToolLines":
+        """The format of one tool's events as *caller* leaves them."""
+        who = b',"session":%s,"agent":%s' % (_json(caller.session), _json(caller.agent))
+        return ToolLines(who + self._profile + _json(tool), _json(plugin), self._seq, self._clock)
+
+
+class ToolLines:
+    """Everything that is constant for one tool and one caller, encoded."""
+
+    __slots__ = ("_clock", "_plugin", "_seq", "_who")
+
+    def __init__(self, who: bytes, plugin: bytes, seq: "count[int]", clock: Clock) -> None:
+        self._who = who + b',"action":'
+        self._plugin = b',"plugin":' + plugin + b',"args":'
+        self._seq = seq
+        self._clock = clock
+
+    def tail(self, call_id: str, parent_id: str | None, action: str | None, args: bytes) -> bytes:
+        """The base fields of one call after `seq`; the same for all of its events."""
+        parent = b"null" if parent_id is None else _json(parent_id)
+        doing = b"null" if action is None else _json(action)
+        return b"".join(
+            (b',"call_id":', _json(call_id), b',"parent_id":', parent, self._who, doing, self._plugin, args)
+        )
+
+    def before(self, tail: bytes) -> bytes:
+        """`hook.tool.before` alone: all that precedes the outcome of a malformed call."""
+        return b"".join((_BEFORE, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, b"}\n"))
+
+    def first_half(self, tail: bytes) -> bytes:
+        """`hook.tool.before` and `hook.policy.before`."""
+        now = self._clock.now() + b'","seq":'
+        first, second = b"%d" % next(self._seq), b"%d" % next(self._seq)
+        return b"".join((_BEFORE, now, first, tail, b"}\n", _POLICY_BEFORE, now, second, tail, b"}\n"))
+
+    def deny(self, tail: bytes, verdict: bytes) -> bytes:
+        """`hook.policy.deny`; *verdict* from `verdict_fields`."""
+        return b"".join((_POLICY_DENY, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, verdict, b"}\n"))
+
+    def after_ok(self, tail: bytes, elapsed_ms: float, output_chars: int) -> bytes:
+        """`hook.tool.after` of a call that is ok and has nothing else to tell."""
+        closing = b'%s,"output_chars":%d,"truncated":false,"redactions":0,"fields":{}}\n' % (
+            _PLAIN_OK % repr(elapsed_ms).encode(),
+            output_chars,
+        )
+        return b"".join((_AFTER["ok"], self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
+
+    def after(self, tail: bytes, outcome: str, fields: Mapping[str, Any]) -> bytes:
+        """`hook.tool.after` with *fields* as the contract names them after `outcome`."""
+        status = b"ok" if outcome == "ok" else b"error"
+        closing = b',"status":"%s","outcome":"%s",' % (status, outcome.encode()) + orjson.dumps(fields)[1:]
+        return b"".join(
+            (_AFTER[outcome], self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing, b"\n")
+        )
+
+
+def verdict_fields(reason: str, message: str | None, rule: RuleRef | None, stage: str | None) -> bytes:
+    """The fields that `hook.policy.deny` adds, encoded."""
+    fields = {"reason": reason, "message": cut(message), "rule": rule_field(rule), "stage": stage}
+    return b"," + orjson.dumps(fields)[1:-1]
+
+
+def rule_field(rule: RuleRef | None) -> dict[str, str] | None:
+    """A rule as events show it."""
+    return None if rule is None else {"text": rule.text, "source": rule.source}
+
+
+def cut(value: Any) -> Any:
+    """Cut every string in *value*, a JSON value, at the contract's limit."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_FIELD_CHARS else value[:MAX_FIELD_CHARS] + CUT_NOTICE
+    if isinstance(value, dict):
+        return {cut(key): cut(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [cut(item) for item in value]
+    return value
+
+
+def shape(value: Any) -> Any:
+    """What is left of *value* when a profile says `events: {args: shape}`: types and lengths."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return f"list[{len(value)}]"
+    return f"str[{len(value)}]" if isinstance(value, str) else "null" if value is None else type(value).__name__
+
+
+def _json(value: str | None) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a lone surrogate, which UTF-8 cannot carry
+        return orjson.dumps((value or "").encode("utf-8", "backslashreplace").decode())

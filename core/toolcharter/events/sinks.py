@@ -1,0 +1,220 @@
+"""Where event lines go: descriptors, files, structlog, Python callables.
+
+A sink takes whole lines. It never waits longer than `STALL_S` for a slow reader, never tears a
+line that it can help, and raises what went wrong: counting and refusing is the emitter's part.
+"""
+
+import os
+import select
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote
+
+import orjson
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.spec.extension import Sink
+
+STALL_S = 1.0
+"""How long a write may wait for the reader of a pipe, in seconds."""
+GROUP_SYNC_S = 0.01
+"""With `sync=group`, the longest time between a write and its `fdatasync`, in seconds."""
+
+EventFunction = Callable[[dict[str, Any]], object]
+SinkLike = str | Sink | EventFunction
+Sync = Literal["none", "group", "each"]
+
+
+CORE_SCHEMES = ("stderr", "file", "structlog")
+
+
+def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
+    """Make a sink of what a user names one by.
+
+    Args:
+        sink: A URL (`stderr:`, `file:PATH?sync=group`, `structlog:`, or an extension's), a
+            function that takes each event as a dictionary, or a ready sink.
+        extension: Opens the schemes that core does not know, or refuses them.
+
+    Raises:
+        ConfigurationError: The URL is malformed, or its file not writable.
+    """
+    if not isinstance(sink, str):
+        return FunctionSink(sink) if callable(sink) else sink
+    scheme, _, rest = sink.partition(":")
+    if sink in {"stderr", "stderr:"}:
+        return DescriptorSink(2)
+    if sink in {"structlog", "structlog:"}:
+        return StructlogSink()
+    if scheme == "file" and rest:
+        return _open_file(sink, rest)
+    if scheme in CORE_SCHEMES:
+        raise _fault(sink, "the event sink is not understood", "Known: stderr:, file:PATH, structlog:.")
+    return extension(sink)
+
+
+class DescriptorSink:
+    """Lines to an open descriptor, such as standard error, which stays open."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._torn = False
+        try:
+            # A reader at the other end may stop reading; a file on a disk cannot.
+            self._may_stall = not stat.S_ISREG(os.fstat(descriptor).st_mode)
+        except OSError:
+            self._may_stall = True
+
+    def write(self, lines: bytes) -> None:
+        """Write *lines*, to a file with one system call; after a torn line, begin on a fresh one."""
+        if self._may_stall or self._torn:
+            with self._lock:  # more than one system call
+                self._write_all(b"\n" + lines if self._torn else lines)
+            return
+        written = os.write(self._descriptor, lines)
+        if written < len(lines):
+            with self._lock:
+                self._write_all(lines[written:], torn=True)
+
+    def _write_all(self, lines: bytes, *, torn: bool = False) -> None:
+        rest = memoryview(lines)
+        give_up = monotonic() + STALL_S
+        try:
+            while rest:
+                if self._may_stall:
+                    self._wait_for_reader(give_up)
+                # At most PIPE_BUF bytes never block once poll() says that a pipe is writable.
+                rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF] if self._may_stall else rest) :]
+        except OSError:
+            self._torn = self._torn or torn or len(rest) < len(lines)
+            raise
+        self._torn = False
+
+    def _wait_for_reader(self, give_up: float) -> None:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        if not poll.poll(max(0.0, give_up - monotonic()) * 1000):
+            raise TimeoutError(f"the reader of the event stream took nothing for {STALL_S:g} s")
+
+    def close(self) -> None:
+        """Leave the descriptor to its owner."""
+
+
+class FileSink(DescriptorSink):
+    """Lines appended to a file, each half of a call with one `O_APPEND` write.
+
+    A written line survives the death of the process; with `sync="each"` that of the machine as
+    well, with `sync="group"` too but for the last `GROUP_SYNC_S` seconds.
+    """
+
+    def __init__(self, path: Path, sync: Sync = "none") -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        self.path = path
+        self._sync = sync
+        self._dirty = threading.Event()
+        self._closing = False
+        self._flusher: threading.Thread | None = None
+        self._failed: OSError | None = None
+        super().__init__(self._file)
+
+    def write(self, lines: bytes) -> None:
+        """Append *lines*, and reach the disk as `sync` promises."""
+        super().write(lines)
+        if self._sync == "each":
+            os.fdatasync(self._file)
+        elif self._sync == "group":
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+        if self._flusher is None or not self._flusher.is_alive():  # not alive: we are a fork's child
+            with self._lock:
+                self._flusher = threading.Thread(target=self._flush, name="toolcharter-sync", daemon=True)
+                self._flusher.start()
+        self._dirty.set()
+
+    def _flush(self) -> None:
+        while not self._closing:
+            self._dirty.wait()
+            self._dirty.clear()
+            try:
+                os.fdatasync(self._file)
+            except OSError as error:
+                self._failed = error
+            sleep(GROUP_SYNC_S)
+
+    def close(self) -> None:
+        """Flush and close the file."""
+        self._closing = True
+        self._dirty.set()
+        if self._flusher is not None:
+            self._flusher.join()
+        if self._sync != "none":
+            os.fdatasync(self._file)
+        os.close(self._file)
+
+
+class FunctionSink:
+    """Each event as a dictionary of its own to a Python function."""
+
+    def __init__(self, function: EventFunction) -> None:
+        self._function = function
+
+    def write(self, lines: bytes) -> None:
+        """Call the function once per line."""
+        for line in lines.splitlines():
+            self._function(orjson.loads(line))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class StructlogSink:
+    """Each event through `structlog.get_logger("toolcharter")`, as the user has configured it.
+
+    Source: structlog's own advice for libraries; nothing is configured here.
+    """
+
+    def __init__(self) -> None:
+        import structlog  # noqa: PLC0415 - 100 ms that only users of this sink pay
+
+        self._logger: Any = structlog.get_logger("toolcharter")
+
+    def write(self, lines: bytes) -> None:
+        """Log each line at its level; `event` is the message, the other fields are key-values."""
+        for line in lines.splitlines():
+            fields: dict[str, Any] = orjson.loads(line)
+            event, level = fields.pop("event"), fields.pop("level")
+            getattr(self._logger, level)(event, **fields)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _open_file(url: str, rest: str) -> FileSink:
+    path, _, query = rest.partition("?")
+    options: Mapping[str, str] = dict(parse_qsl(query, keep_blank_values=True))
+    sync = options.get("sync", "none")
+    if set(options) - {"sync"} or sync not in {"none", "group", "each"}:
+        raise _fault(url, f"the options {query!r} are not understood", "Known: ?sync=group, ?sync=each.")
+    if path.startswith("//"):
+        host, _, path = path[2:].partition("/")
+        if host not in {"", "localhost"}:
+            raise _fault(url, f"a file cannot lie on the host {host!r}", "Write file:PATH or file:///PATH.")
+        path = "/" + path
+    try:
+        return FileSink(Path(unquote(path)), sync)  # type: ignore[arg-type]
+    except (OSError, ValueError) as error:
+        raise _fault(url, f"the file cannot be opened for appending: {error}", "") from error
+
+
+def _fault(url: str, what: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Fault("events", "", f"{what}: {url!r}" if url not in what else what, fix)])

@@ -1,0 +1,49 @@
+"""Plugin checks: each may deny a call or ask for a human; what fails denies."""
+
+from collections.abc import Awaitable, Generator
+from inspect import isawaitable
+from typing import Any
+
+from toolcharter.loader.load import Check
+from toolcharter.spec.call import Ask, Call, Deny
+from toolcharter.spec.reasons import Reason
+
+Answer = None | Deny | Ask
+
+
+def objections(checks: tuple[Check, ...], call: Call) -> Generator[Awaitable[Answer], Answer, Answer]:
+    """Ask *checks* in order; the first `Deny` ends it, the first `Ask` stands if none denies.
+
+    Args:
+        checks: Sorted by plugin name.
+        call: What the checks look at.
+
+    Yields:
+        Each asynchronous check, to be awaited within the call's deadline and sent back.
+
+    Returns:
+        The objection, or None to let the call pass.
+    """
+    asked: Answer = None
+    for check in checks:
+        try:
+            answer = check.function(call)
+            if isawaitable(answer):
+                answer = yield answer
+        except Exception as error:  # noqa: BLE001 - a check that fails must deny, whatever it raised
+            return _failed(check, f"raised {type(error).__name__}")
+        answer = _understood(check, answer)
+        if isinstance(answer, Deny):
+            return answer
+        asked = asked or answer
+    return asked
+
+
+def _understood(check: Check, answer: Any) -> Answer:
+    if answer is None or isinstance(answer, Deny | Ask):
+        return answer
+    return _failed(check, f"answered {type(answer).__name__}, not None, Deny or Ask")
+
+
+def _failed(check: Check, what: str) -> Deny:
+    return Deny(Reason.CHECK_FAILED, f"The check of {check.plugin!r} {what}.")

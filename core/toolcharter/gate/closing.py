@@ -1,0 +1,171 @@
+"""Stages 8 and 9: scrub, truncate, write the second half, and hand over the result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Literal
+
+import orjson
+
+from toolcharter.errors import ToolcharterError
+from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
+from toolcharter.gate.context import CallContext
+from toolcharter.gate.shared import Shared
+from toolcharter.guards.output import structured, truncate
+from toolcharter.guards.secrets import scrub_text, scrub_value
+from toolcharter.spec.call import ToolResult
+from toolcharter.spec.reasons import Reason
+
+Strategy = Literal["head", "tail", "both"]
+
+
+class ContractBroken(ToolcharterError):
+    """Under test, a tool did what its own spec rules out."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit:
+    """How much of a result the model is given."""
+
+    max_chars: int | None = None
+    strategy: Strategy = "head"
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """Closes the calls of one tool and caller."""
+
+    shared: Shared
+    lines: ToolLines
+    limit: OutputLimit = OutputLimit()
+    reasons: frozenset[str] | None = None
+    """Every reason the tool may give; None leaves it unchecked."""
+    parse_output: bool = False
+    """Fill `data` from the text, by source 001's rule."""
+    staged: bool = False
+
+    def close(self, ctx: CallContext) -> ToolResult:
+        """End *ctx*: exactly one `after` is written, whatever happened before."""
+        ctx.closed = True
+        for child in ctx.children or ():
+            if not child.closed and child.close_child is not None:
+                child.fault("not_ended")
+                child.drop_result()
+                child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
+                child.close_child(child)
+        self._note_faults(ctx)
+        result = self._representable(ctx)
+        taken = ctx.dry or self.shared.emitter.emit(self._second_half(ctx, result))
+        if not taken and self.shared.required and ctx.outcome != "denied":
+            result = _audit_lost(result)
+        self.shared.live.pop(ctx.live_key, None)
+        if self.shared.strict and "undeclared_reason" in ctx.faults:
+            raise ContractBroken(f"{ctx.tool!r} gave the reason {ctx.reason!r}, which its spec does not declare")
+        return result
+
+    def _note_faults(self, ctx: CallContext) -> None:
+        if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
+            ctx.fault("undeclared_reason")
+        if self.staged and ctx.outcome == "ok" and not ctx.passed:
+            ctx.fault("mark_missing")
+
+    def _representable(self, ctx: CallContext) -> ToolResult:
+        try:
+            return self._result(ctx)
+        except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
+            ctx.drop_result()
+            ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
+            return self._result(ctx)
+
+    def _result(self, ctx: CallContext) -> ToolResult:
+        text, redactions = _scrubbed(ctx.text)
+        data, message, user_text = ctx.data, ctx.message, ctx.user_text
+        if self.parse_output and ctx.outcome == "ok" and data is None:
+            data = structured(text)
+        if data is not None:
+            data, found = scrub_value(data)
+            redactions += found
+        if message is not None:
+            message = text if message == ctx.text else _scrubbed(message)[0]
+        if user_text is not None:
+            user_text, found = _scrubbed(user_text)
+            redactions += found
+        truncated = self.limit.max_chars is not None and len(text) > self.limit.max_chars
+        if truncated:
+            text, _ = truncate(text, self.limit.max_chars or 0, self.limit.strategy)
+        return ToolResult(
+            ctx.outcome or "error",
+            text,
+            user_text,
+            data,
+            ctx.reason,
+            message,
+            ctx.hint,
+            ctx.retryable,
+            ctx.exit_code,
+            truncated,
+            redactions,
+            ctx.call_id,
+            round((monotonic() - ctx.started) * 1000, 2),
+        )
+
+    def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
+        lines = self.lines
+        if result.reason is None and not (result.truncated or result.redactions or ctx.fields or ctx.faults):
+            return lines.after_ok(ctx.tail, result.elapsed_ms, len(result.text))
+        # In the order of the events: each line takes its number when it is made.
+        if result.outcome == "denied":
+            before = b"" if ctx.first_half_written else lines.first_half(ctx.tail)
+            before += lines.deny(ctx.tail, verdict_fields(result.reason or "", result.message, ctx.rule, ctx.stage))
+        else:
+            before = b"" if ctx.first_half_written else lines.before(ctx.tail)
+        return before + lines.after(ctx.tail, result.outcome, _after_fields(ctx, result))
+
+
+def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
+    fields = {
+        "reason": result.reason,
+        "message": cut(result.message),
+        "rule": rule_field(ctx.rule),
+        "stage": ctx.stage,
+        "elapsed_ms": result.elapsed_ms,
+        "output_chars": len(result.text),
+        "truncated": result.truncated,
+        "redactions": result.redactions,
+        "fields": _extra(ctx.fields),
+    }
+    if ctx.faults:
+        fields["fault"] = list(ctx.faults)
+    if ctx.abandoned:
+        fields["abandoned"] = True
+    return fields
+
+
+def _scrubbed(text: str) -> tuple[str, int]:
+    try:
+        return scrub_text(text)
+    except UnicodeEncodeError:  # a lone surrogate, which no event line and no host can carry
+        return scrub_text(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _extra(fields: Mapping[str, Any]) -> Any:
+    """A tool's extra fields, scrubbed and cut; what is no JSON is shown as text."""
+    if not fields:
+        return {}
+    try:
+        plain = orjson.loads(orjson.dumps(dict(fields), default=repr, option=orjson.OPT_NON_STR_KEYS))
+    except (TypeError, RecursionError):  # a surrogate, a huge integer, a cycle
+        plain = {"unencodable": ascii(list(fields))}
+    return cut(scrub_value(plain)[0])
+
+
+def _audit_lost(result: ToolResult) -> ToolResult:
+    message = "The call ran, but its closing events could not be written; its result is withheld."
+    return ToolResult(
+        "error",
+        f"ERROR: {Reason.AUDIT_LOST}\n{message}",
+        reason=Reason.AUDIT_LOST,
+        message=message,
+        call_id=result.call_id,
+        elapsed_ms=result.elapsed_ms,
+    )

@@ -1,0 +1,182 @@
+"""`CallContext`: one call while it lasts, as the gate keeps it and as its tool sees it."""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any
+
+from toolcharter.spec.call import Caller, Outcome, RuleRef, Stage, ToolResult
+from toolcharter.spec.reasons import Reason
+
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Passed(BaseException):
+    """Ends a dry run at the mark. No `Exception`, so that a tool's `except` lets it through."""
+
+
+class CallContext:
+    """One call. Class attributes are the defaults: a plain call pays only for what it sets."""
+
+    outcome: Outcome | None = None
+    """None until the call is decided; set once."""
+    text = ""
+    user_text: str | None = None
+    data: Any = None
+    reason: str | None = None
+    message: str | None = None
+    hint: str | None = None
+    retryable = False
+    exit_code: int | None = None
+    fields: Mapping[str, Any] = _NO_FIELDS
+    stage: Stage | None = None
+    rule: RuleRef | None = None
+    faults: tuple[str, ...] = ()
+    abandoned = False
+    action: str | None = None
+    parent_id: str | None = None
+    values: Mapping[str, Any] = _NO_FIELDS
+    """The validated arguments."""
+    tail = b""
+    """The call's base fields, encoded for its events."""
+    first_half_written = False
+    claimed = False
+    """The body has called `rt.start` for itself."""
+    passed = False
+    """The body has called `policy_passed`."""
+    dry = False
+    closed = False
+    nesting = 0
+    """How many calls stand above this one in its process."""
+    children: "list[CallContext] | None" = None
+    """Child calls opened by `rt.start`, some perhaps still open."""
+    close_child: "Callable[[CallContext], object] | None" = None
+    """Closes a child call, which has no gate above it that would, as soon as it is decided."""
+
+    def __init__(self, tool: str, caller: Caller, call_id: str, started: float, deadline: float) -> None:
+        self.tool = tool
+        self.caller = caller
+        self.call_id = call_id
+        self.started = started
+        self.deadline = deadline
+        self.live_key = id(self)
+
+    def policy_before(self, **fields: Any) -> None:
+        """Accepted for tools written for source 003; *fields* go to the event's `fields`."""
+        self._add(fields)
+
+    def policy_passed(self) -> None:
+        """Mark that everything below may act; a dry run ends here."""
+        self.passed = True
+        if self.dry:
+            raise Passed
+
+    def ok(
+        self,
+        text: str,
+        /,
+        *,
+        data: Any = None,
+        user_text: str | None = None,
+        exit_code: int | None = None,
+        **fields: Any,
+    ) -> str:
+        """Record success and return *text*."""
+        if self._decide("ok", fields):
+            self.text, self.data, self.user_text, self.exit_code = text, data, user_text, exit_code
+            self._settle()
+        return text
+
+    def error(
+        self,
+        message: str,
+        /,
+        *,
+        reason: str = Reason.TOOL_ERROR,
+        hint: str | None = None,
+        retryable: bool = False,
+        data: Any = None,
+        exit_code: int | None = None,
+        **fields: Any,
+    ) -> str:
+        """Record a failure and return *message*."""
+        if self._decide("error", fields):
+            self.text = self.message = message
+            self.reason, self.hint, self.retryable = str(reason), hint, retryable
+            self.data, self.exit_code = data, exit_code
+            self.stage = "tool"
+            self._settle()
+        return message
+
+    def deny(self, reason: str, message: str | None = None, /, *, hint: str | None = None, **fields: Any) -> str:
+        """Record that policy forbids the call and return the text for the model."""
+        text = denial_text(reason, message)
+        if self._decide("denied", fields):
+            self.refuse("tool", reason, message, hint=hint)
+            self._settle()
+        return text
+
+    def refuse(self, stage: Stage, reason: str, message: str | None, *, hint: str | None = None) -> None:
+        """Deny on behalf of the gate's *stage*."""
+        self.outcome = "denied"
+        self.text = denial_text(reason, message)
+        self.stage, self.reason, self.message, self.hint = stage, str(reason), message, hint
+
+    def fail(
+        self, stage: Stage, reason: str, message: str, *, hint: str | None = None, retryable: bool = False
+    ) -> None:
+        """End with an error on behalf of the gate's *stage*."""
+        self.outcome = "error"
+        self.text = f"ERROR: {reason}\n{message}"
+        self.stage, self.reason, self.message = stage, str(reason), message
+        self.hint, self.retryable = hint, retryable
+
+    def adopt(self, result: ToolResult) -> None:
+        """End as *result*, another call's, has ended."""
+        self.outcome, self.text, self.data, self.user_text = result.outcome, result.text, result.data, result.user_text
+        self.reason, self.message, self.hint = result.reason, result.message, result.hint
+        self.retryable, self.exit_code = result.retryable, result.exit_code
+        self.stage = None if result.outcome == "ok" else "tool"
+
+    def stand_in(self) -> "CallContext":
+        """A context for the same call that the body does not know, to answer in its stead."""
+        other = CallContext(self.tool, self.caller, self.call_id, self.started, self.deadline)
+        other.action, other.parent_id, other.tail = self.action, self.parent_id, self.tail
+        other.first_half_written, other.live_key, other.children = self.first_half_written, self.live_key, self.children
+        return other
+
+    def drop_result(self) -> None:
+        """Forget what the body recorded: its result came too late or must not be shown."""
+        self.data = self.user_text = self.exit_code = None
+        self.outcome = None
+
+    def fault(self, word: str) -> None:
+        """Note a fault of the tool; shown on the call's `after`."""
+        if word not in self.faults:
+            self.faults = (*self.faults, word)
+
+    def _decide(self, outcome: Outcome, fields: Mapping[str, Any]) -> bool:
+        if self.closed or self.outcome is not None:
+            self.fault("ended_twice")
+            return False
+        self._add(fields)
+        self.outcome = outcome
+        return True
+
+    def _add(self, fields: Mapping[str, Any]) -> None:
+        if fields:
+            self.fields = {**self.fields, **fields}
+
+    def _settle(self) -> None:
+        """A child context has no gate above it that would close it; it closes with its outcome."""
+        if self.close_child is not None:
+            self.close_child(self)
+
+
+CURRENT: ContextVar[CallContext | None] = ContextVar("toolcharter_call", default=None)
+"""The call whose body is running in this thread or task."""
+
+
+def denial_text(reason: str, message: str | None) -> str:
+    """What the model reads of a denial. Source: design.md, section 7."""
+    return f"ERROR: denied_by_policy reason={reason}" + (f"\n{message}" if message else "")

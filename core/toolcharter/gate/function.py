@@ -1,0 +1,73 @@
+"""What a constructor returned, taken apart: the function, its parameters, its documentation."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_type_hints
+
+from toolcharter.errors import SpecError
+from toolcharter.spec.tool import ToolSpec
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class ToolFunction:
+    """A tool's function with all that its signature and docstring say."""
+
+    call: Callable[..., Any]
+    parameters: Mapping[str, inspect.Parameter]
+    """By name; annotations are resolved. Empty if the spec brings a JSON Schema."""
+    returns: Any
+    is_async: bool
+
+    @cached_property
+    def _docstring(self) -> Any:
+        from docstring_parser import parse  # noqa: PLC0415 - only who lists tools needs it
+
+        return parse(inspect.getdoc(_innermost(self.call)) or "")
+
+    @property
+    def description(self) -> str:
+        """The docstring up to its first section."""
+        parts = (self._docstring.short_description, self._docstring.long_description)
+        return "\n\n".join(part for part in parts if part)
+
+    @property
+    def argument_descriptions(self) -> dict[str, str]:
+        """The docstring's `Args:` section."""
+        return {item.arg_name: item.description or "" for item in self._docstring.params}
+
+
+def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
+    """Look at what *spec*'s constructor returned.
+
+    Raises:
+        SpecError: It is no function, or one whose arguments cannot be given by name.
+    """
+    if not callable(built):
+        raise SpecError(f"ToolSpec {spec.name!r}: its constructor returned {built!r}, not a function")
+    inner = _innermost(built)
+    parameters = inspect.signature(inner).parameters
+    is_async = inspect.iscoroutinefunction(inner)
+    if spec.parameters is not None:
+        return ToolFunction(built, {}, None, is_async)
+    unnamed = [name for name, parameter in parameters.items() if parameter.kind not in _NAMED]
+    if unnamed:
+        raise SpecError(
+            f"ToolSpec {spec.name!r}: the arguments {', '.join(map(repr, unnamed))} of its function cannot be "
+            "given by name"
+        )
+    try:
+        hints = get_type_hints(inner, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise SpecError(f"ToolSpec {spec.name!r}: an annotation of its function cannot be resolved: {error}") from error
+    resolved = {name: parameter.replace(annotation=hints.get(name, Any)) for name, parameter in parameters.items()}
+    return ToolFunction(built, resolved, hints.get("return"), is_async)
+
+
+def _innermost(built: Any) -> Any:
+    """The plain function below decorators; Strands' `@tool` sets `__wrapped__` as others do."""
+    inner = inspect.unwrap(built)
+    return inner if inspect.isroutine(inner) else inner.__call__

@@ -1,0 +1,241 @@
+"""`Passage`: the way of a call through the gate, stage by stage (design.md, section 5).
+
+Synchronous calls take it here, in the caller's thread; `toolcharter.gate.awaiting` takes the same
+stages from asynchronous code. Whatever happens on the way, `Closer.close` ends the call once.
+"""
+
+from collections.abc import Awaitable, Generator, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import orjson
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
+from toolcharter.gate.checks import Answer, objections
+from toolcharter.gate.closing import Closer, OutputLimit
+from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.function import ToolFunction
+from toolcharter.gate.isolation import IsolatedBody
+from toolcharter.gate.loop import refuse_inside_loop
+from toolcharter.gate.shared import MAX_NESTING, Shared, new_call_id
+from toolcharter.gate.shown import shown
+from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.tool import ToolSpec
+
+
+@dataclass
+class BuiltTool:
+    """One tool of a profile, built: all that does not depend on who calls."""
+
+    spec: ToolSpec[Any]
+    plugin: str
+    """The distribution that provides it."""
+    policy: Any
+    decision: Decision
+    """What policy says of every call of it."""
+    function: ToolFunction
+    reader: ArgumentReader
+    limit: OutputLimit
+    timeout_s: float
+    """In seconds; `inf` without a limit."""
+    reasons: frozenset[str] | None
+    isolated: IsolatedBody = field(default_factory=IsolatedBody)
+
+
+class Passage:
+    """The way of one tool's calls for one caller; made on first use, kept by the view."""
+
+    def __init__(self, shared: Shared, tool: BuiltTool, caller: Caller) -> None:
+        self.shared = shared
+        self.tool = tool
+        self.caller = caller
+        spec = tool.spec
+        self._name = spec.name
+        self._lines = shared.lines.for_tool(spec.name, tool.plugin, caller)
+        self._reader = tool.reader
+        self.closer = Closer(
+            shared,
+            self._lines,
+            tool.limit,
+            tool.reasons,
+            parse_output=spec.kind in {"cli", "custom"},
+            staged=spec.staged,
+        )
+
+    def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
+        """One governed call from synchronous code.
+
+        Raises:
+            SyncCallInLoop: The tool is asynchronous and an event loop runs in this thread.
+            ToolboxClosed: The toolbox is closed.
+        """
+        if self.tool.function.is_async:
+            refuse_inside_loop(self._name)
+            from toolcharter.gate.awaiting import acall  # noqa: PLC0415 - imports asyncio
+
+            return self.shared.loop.run(acall(self, args, call_id=call_id, parent_id=parent_id))
+        ctx = self.enter(args, call_id, parent_id)
+        try:
+            if ctx.outcome is None and self.shared.checks:
+                self.heed(ctx, self.object_to(ctx))
+            if ctx.outcome is None:
+                if self.tool.spec.isolate:
+                    ctx = self.tool.isolated.run(self, ctx)
+                else:
+                    self.body(ctx)
+        except BaseException:
+            self.interrupt(ctx)
+            raise
+        return self.closer.close(ctx)
+
+    def enter(
+        self, args: Mapping[str, Any], call_id: str | None, parent_id: str | None, *, dry: bool = False
+    ) -> CallContext:
+        """Stages 1 to 3, and the first half of the events; `outcome` is set if one of them ends it."""
+        shared = self.shared
+        shared.require_open()
+        detail = shared.args_detail
+        started = monotonic()
+        ctx = CallContext(self._name, self.caller, call_id or new_call_id(), started, started + self.tool.timeout_s)
+        if dry:
+            ctx.dry = True
+        parent = CURRENT.get()
+        if parent is not None and parent_id is None:
+            parent_id, ctx.nesting = parent.call_id, parent.nesting + 1
+        try:
+            canonical = self._reader.canonical(args)
+            ctx.action = canonical.action
+            ctx.tail = self._lines.tail(ctx.call_id, parent_id, canonical.action, shown(canonical.raw, detail))
+            ctx.values = self._reader.validate(canonical)
+        except InvalidArguments as error:
+            ctx.tail = self._lines.tail(ctx.call_id, parent_id, error.action, shown(error.raw, detail))
+            ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
+            return ctx
+        ctx.parent_id = parent_id
+        self._decide(ctx)
+        if ctx.outcome is None and not dry:
+            self._write_first_half(ctx)
+        return ctx
+
+    def _decide(self, ctx: CallContext) -> None:
+        decision = self.tool.decision
+        if decision.outcome == "deny":
+            ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
+            ctx.rule = decision.rule
+        elif ctx.nesting > MAX_NESTING:
+            ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
+
+    def _write_first_half(self, ctx: CallContext) -> None:
+        shared = self.shared
+        shared.live[ctx.live_key] = ctx
+        ctx.first_half_written = True
+        if not shared.emitter.emit(self._lines.first_half(ctx.tail)) and shared.required:
+            ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
+
+    def objections(self, ctx: CallContext) -> Generator[Awaitable[Answer], Answer, Answer]:
+        """The checks' generator for *ctx*; see `toolcharter.gate.checks`."""
+        spec = self.tool.spec
+        return objections(
+            self.shared.checks,
+            Call(
+                tool=spec.name,
+                action=ctx.action,
+                args=ctx.values,
+                caller=self.caller,
+                call_id=ctx.call_id,
+                parent_id=ctx.parent_id,
+                profile=self.shared.profile,
+                workspace=self.shared.workspace,
+                kind=spec.kind,
+                capabilities=spec.capabilities_of(ctx.action),
+                safety=spec.safety,
+                dry_run=ctx.dry,
+            ),
+        )
+
+    def object_to(self, ctx: CallContext) -> Answer:
+        """Stage 4 from synchronous code: what the plugins' checks say of the call."""
+        checks = self.objections(ctx)
+        try:
+            awaitable = next(checks)
+        except StopIteration as end:
+            objection: Answer = end.value
+            return objection
+        refuse_inside_loop(self._name)
+        from toolcharter.gate.awaiting import drive  # noqa: PLC0415 - imports asyncio
+
+        return self.shared.loop.run(drive(checks, awaitable, ctx.deadline))
+
+    def heed(self, ctx: CallContext, objection: Answer) -> None:
+        """Stages 4 and 5: a check's `Deny` denies; its `Ask` finds nobody to ask."""
+        if isinstance(objection, Deny):
+            ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
+        elif objection is not None:
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, objection.message)
+
+    def body(self, ctx: CallContext) -> None:
+        """Stage 7 in the present thread: run the body, and record what it did."""
+        token = CURRENT.set(ctx)
+        try:
+            value = self.tool.function.call(**ctx.values)
+        except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
+            self.failed(ctx, error)
+        else:
+            self.returned(ctx, value)
+        finally:
+            CURRENT.reset(token)
+
+    def returned(self, ctx: CallContext, value: Any) -> None:
+        """Record a body's end: a plain return is ok; past the deadline nothing is."""
+        if ctx.outcome is None:
+            if isinstance(value, ToolResult):
+                ctx.adopt(value)
+            else:
+                ctx.outcome = "ok"
+                ctx.text, ctx.data = _as_text(value)
+        if monotonic() > ctx.deadline and ctx.outcome != "denied":
+            self.time_out(ctx)
+
+    def failed(self, ctx: CallContext, error: BaseException) -> None:
+        """Record an exception that left the body; one after the outcome is only a fault."""
+        if ctx.outcome is not None:
+            ctx.fault("raised_after_end")
+        elif isinstance(error, Denied):
+            ctx.deny(error.reason, error.message, hint=error.hint)
+        elif isinstance(error, ToolError):
+            ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
+        else:
+            ctx.error(
+                f"ERROR: {Reason.UNEXPECTED_FAILURE}: {type(error).__name__}: {error}",
+                reason=Reason.UNEXPECTED_FAILURE,
+            )
+        if monotonic() > ctx.deadline and ctx.outcome != "denied":
+            self.time_out(ctx)
+
+    def time_out(self, ctx: CallContext) -> None:
+        """Replace whatever the body recorded by `timed_out`."""
+        ctx.drop_result()
+        message = f"The call took longer than its limit of {self.tool.timeout_s:g} s; its result is dropped."
+        ctx.fail("limit", Reason.TIMED_OUT, message, retryable=True)
+
+    def interrupt(self, ctx: CallContext) -> None:
+        """Close *ctx* because an interrupt or a cancellation passes through the gate."""
+        if not ctx.closed:
+            ctx.drop_result()
+            ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.", retryable=True)
+            self.closer.close(ctx)
+
+
+def _as_text(value: Any) -> tuple[str, Any]:
+    """A plain return as text and data."""
+    if isinstance(value, str):
+        return value, None
+    if value is None:
+        return "", None
+    try:
+        return orjson.dumps(value).decode(), value
+    except TypeError:
+        return str(value), None

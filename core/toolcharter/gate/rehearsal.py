@@ -1,0 +1,98 @@
+"""Dry runs: what a call would meet, without running it. Nothing is emitted, counted or asked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcharter.gate.checks import Answer
+from toolcharter.gate.context import CURRENT, CallContext, Passed
+from toolcharter.gate.loop import refuse_inside_loop
+from toolcharter.gate.passage import Passage
+from toolcharter.spec.call import Ask, Decision, Deny, ToolChecks
+from toolcharter.spec.reasons import Reason
+
+_TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "denied": "denied", "error": "error"}
+
+
+def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
+    """Stages 1 to 4, and a staged body's own checks, from synchronous code."""
+    if passage.tool.function.is_async:
+        refuse_inside_loop(passage.tool.spec.name)
+        return passage.shared.loop.run(adecide(passage, args))
+    ctx = passage.enter(args, None, None, dry=True)
+    objection = passage.object_to(ctx) if ctx.outcome is None else None
+    if isinstance(objection, Deny):
+        passage.heed(ctx, objection)
+    elif ctx.outcome is None and passage.tool.spec.staged:
+        _rehearse(passage, ctx)
+    return _decision(passage, ctx, objection)
+
+
+async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
+    """The same from asynchronous code."""
+    from toolcharter.gate.awaiting import object_to  # noqa: PLC0415 - imports asyncio
+
+    ctx = passage.enter(args, None, None, dry=True)
+    objection: Answer = None
+    if ctx.outcome is None:
+        objection = await object_to(passage, ctx)
+    if isinstance(objection, Deny):
+        passage.heed(ctx, objection)
+    elif ctx.outcome is None and passage.tool.spec.staged:
+        await _arehearse(passage, ctx)
+    return _decision(passage, ctx, objection)
+
+
+def _rehearse(passage: Passage, ctx: CallContext) -> None:
+    """Run a staged body up to its mark."""
+    token = CURRENT.set(ctx)
+    try:
+        passage.tool.function.call(**ctx.values)
+    except Passed:
+        pass
+    except Exception as error:  # noqa: BLE001 - as in a real run, where the gate ends it
+        passage.failed(ctx, error)
+    finally:
+        CURRENT.reset(token)
+
+
+async def _arehearse(passage: Passage, ctx: CallContext) -> None:
+    if not passage.tool.function.is_async:
+        _rehearse(passage, ctx)
+        return
+    from toolcharter.gate.awaiting import until  # noqa: PLC0415 - imports asyncio
+
+    token = CURRENT.set(ctx)
+    try:
+        await until(ctx.deadline, passage.tool.function.call(**ctx.values))
+    except Passed:
+        pass
+    except Exception as error:  # noqa: BLE001 - as in a real run, where the gate ends it
+        passage.failed(ctx, error)
+    finally:
+        CURRENT.reset(token)
+
+
+def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision:
+    """What *ctx* amounts to. A body that has reached its mark has passed, whatever it did to the exception."""
+    ctx.closed = True
+    tool_checks: ToolChecks = "not_evaluated"
+    if passage.tool.spec.staged and ctx.stage in {None, "tool"}:
+        tool_checks = "passed" if ctx.passed else _TOOL_CHECKS[ctx.outcome]
+    if ctx.outcome in {"denied", "error"} and not ctx.passed:
+        return Decision(
+            "deny" if ctx.outcome == "denied" else "error",
+            ctx.stage or "tool",
+            ctx.reason,
+            ctx.message,
+            ctx.hint,
+            ctx.rule,
+            tool_checks,
+        )
+    if isinstance(objection, Ask):
+        return Decision("ask", "check", objection.reason, objection.message, tool_checks=tool_checks)
+    allowed = passage.tool.decision
+    return Decision("allow", allowed.stage, rule=allowed.rule, tool_checks=tool_checks)
+
+
+UNKNOWN = Decision("deny", "name", Reason.UNKNOWN_TOOL)
+"""The shape of a decision on a name the profile does not have; the message names the nearest."""

@@ -1,0 +1,135 @@
+"""`Runtime`: what a constructor is handed. Everything it gives is bound to the present call."""
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, Protocol
+
+from toolcharter.errors import NotGated, ToolError
+from toolcharter.gate.closing import Closer
+from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.shared import Shared, new_call_id
+from toolcharter.gate.shown import shown_value
+from toolcharter.guards.process import HostRunner
+from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runtime import Paths, Runner
+
+
+class View(Protocol):
+    """What a runtime needs of a toolbox, to call other tools as the same caller."""
+
+    def call(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
+        """A governed call."""
+        ...
+
+    async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
+        """A governed call from asynchronous code."""
+        ...
+
+
+class Runtime:
+    """The `ToolRuntime` of one tool; shared by all its calls, from any thread or task."""
+
+    def __init__(self, shared: Shared, paths: Paths, view: Callable[[Caller], View], *, staged: bool) -> None:
+        self._shared = shared
+        self._paths = paths
+        self._view = view
+        self._staged = staged
+        self.run: Runner = HostRunner(shared.workspace, deadline=self._deadline, check=self._require_mark)
+        self.inspect: Runner = HostRunner(shared.workspace, deadline=self._deadline, check=check_deadline)
+
+    @property
+    def caller(self) -> Caller:
+        """Who makes the current call."""
+        return current_call().caller
+
+    @property
+    def deadline(self) -> float:
+        """When the current call must have ended, on `time.monotonic`'s clock, in seconds."""
+        return current_call().deadline
+
+    @property
+    def paths(self) -> Paths:
+        """The workspace's files."""
+        return self._paths
+
+    def _deadline(self) -> float:
+        return current_call().deadline
+
+    def start(self, tool: str, /, **args: Any) -> CallContext:
+        """The context of the current call; for another name, or a second time, a child call.
+
+        Raises:
+            NotGated: There is no current call.
+        """
+        ctx = CURRENT.get()
+        if ctx is None and self._shared.strict:
+            return self._open(tool, args, None)
+        ctx = current_call()
+        if not ctx.claimed and tool.lower() == ctx.tool.lower():
+            ctx.claimed = True
+            return ctx
+        return self._open(tool, args, ctx)
+
+    def call(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
+        """Call another tool of the same toolbox, as a child of this call."""
+        self._require_mark()
+        return self._view(current_call().caller).call(tool, args)
+
+    async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
+        """The same from asynchronous code."""
+        self._require_mark()
+        return await self._view(current_call().caller).acall(tool, args)
+
+    def on_close(self, callback: Callable[[], None], /) -> None:
+        """Call *callback* when the toolbox closes, the last registered first."""
+        self._shared.on_close(callback)
+
+    def _require_mark(self) -> None:
+        """Refuse to act before the mark of a staged body, and ever in a dry run."""
+        check_deadline()
+        ctx = current_call()
+        if ctx.dry or (self._staged and not ctx.passed):
+            raise ToolError(
+                "the tool tried to act on the world before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE
+            )
+
+    def _open(self, tool: str, args: dict[str, Any], parent: CallContext | None) -> CallContext:
+        """Open a child call: events of its own, below *parent*; it closes with its outcome."""
+        caller = parent.caller if parent else Caller()
+        now = monotonic()
+        ctx = CallContext(tool, caller, new_call_id(), now, parent.deadline if parent else float("inf"))
+        lines = self._shared.lines.for_tool(tool, None, caller)
+        ctx.tail = lines.tail(
+            ctx.call_id, parent.call_id if parent else None, None, shown_value(args, self._shared.args_detail)
+        )
+        closer = Closer(self._shared, lines)
+        if parent is not None:
+            ctx.dry = parent.dry
+            parent.children = [*(parent.children or ()), ctx]
+        ctx.claimed = ctx.first_half_written = True
+        ctx.close_child = closer.close
+        if not ctx.dry:
+            self._shared.emitter.emit(lines.first_half(ctx.tail))
+        return ctx
+
+
+def current_call() -> CallContext:
+    """The call whose body runs here.
+
+    Raises:
+        NotGated: There is none, or it has ended.
+    """
+    ctx = CURRENT.get()
+    if ctx is None:
+        raise NotGated("there is no current call: a tool's function runs only through a toolbox")
+    if ctx.closed:
+        raise NotGated(f"the call {ctx.call_id!r} has ended; its body may not go on")
+    return ctx
+
+
+def check_deadline() -> None:
+    """Refuse to begin anything in a call that has ended or whose time is up."""
+    ctx = current_call()
+    if monotonic() > ctx.deadline:
+        raise ToolError("the call has no time left", reason=Reason.TIMED_OUT, retryable=True)

@@ -1,0 +1,93 @@
+"""What all calls of one toolbox share: its profile, its sinks, its loop, what is under way."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from toolcharter.errors import ToolboxClosed
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.lines import LineFormat
+from toolcharter.gate.context import CallContext
+from toolcharter.gate.loop import LoopThread
+from toolcharter.gate.shown import ArgsDetail
+from toolcharter.loader.load import Check
+
+CLOSE_WAIT_S = 5.0
+"""How long closing a toolbox waits for calls under way, in seconds."""
+MAX_NESTING = 16
+"""How deep calls may call other tools before the gate takes it for a runaway."""
+
+
+class CallIds:
+    """Identifiers unique to this process: a random prefix and a number. Cheaper than a UUID."""
+
+    def __init__(self) -> None:
+        self._renew()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._prefix = f"call-{os.urandom(6).hex()}-"
+        self._numbers = count(1)
+
+    def __call__(self) -> str:
+        """The next identifier."""
+        return f"{self._prefix}{next(self._numbers)}"
+
+
+new_call_id = CallIds()
+
+
+@dataclass
+class Shared:
+    """One toolbox's common ground; made by `build_tools`, closed once."""
+
+    profile: str
+    digest: str
+    workspace: Path
+    lines: LineFormat
+    emitter: Emitter
+    required: bool = False
+    """The profile says `events: {required: true}`."""
+    args_detail: ArgsDetail = "full"
+    checks: tuple[Check, ...] = ()
+    strict: bool = False
+    """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
+    loop: LoopThread = field(default_factory=LoopThread)
+    live: dict[int, CallContext] = field(default_factory=dict)
+    """Calls under way, by identity. Setting and deleting a key is atomic."""
+    closed: bool = False
+    _callbacks: list[Callable[[], None]] = field(default_factory=list)
+    _closing: Any = field(default_factory=threading.Lock)
+
+    def require_open(self) -> None:
+        """Refuse what comes after `close`."""
+        if self.closed:
+            raise ToolboxClosed("the toolbox is closed; build another with build_tools()")
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Run *callback* when the toolbox closes, before those registered earlier."""
+        self._callbacks.append(callback)
+
+    def close(self) -> list[Exception]:
+        """Let calls under way end, release everything, and return what went wrong meanwhile."""
+        with self._closing:
+            if self.closed:
+                return []
+            self.closed = True
+        give_up = monotonic() + CLOSE_WAIT_S
+        while self.live and monotonic() < give_up:
+            sleep(0.005)
+        errors = []
+        while self._callbacks:
+            try:
+                self._callbacks.pop()()
+            except Exception as error:  # noqa: BLE001 - the others must run too
+                errors.append(error)
+        self.loop.close()
+        self.emitter.close()
+        return errors

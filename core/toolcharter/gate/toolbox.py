@@ -1,0 +1,156 @@
+"""`Toolbox`: the tools built for one profile and workspace, as one caller may use them."""
+
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from toolcharter.errors import did_you_mean
+from toolcharter.events.lines import cut
+from toolcharter.gate.closing import Closer
+from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.passage import BuiltTool, Passage
+from toolcharter.gate.rehearsal import UNKNOWN, decide
+from toolcharter.gate.shared import Shared, new_call_id
+from toolcharter.gate.shown import shown_value
+from toolcharter.gate.tool import Tool
+from toolcharter.spec.call import Caller, Decision, ToolResult
+from toolcharter.spec.reasons import Reason
+
+_MAX_NAME = 64
+
+
+class Toolbox(Mapping[str, Tool]):
+    """A mapping of tool names to tools, in the profile's order. It never changes.
+
+    Any thread or task may use it at any time. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self, shared: Shared, tools: Mapping[str, BuiltTool], names: Mapping[str, str], caller: Caller
+    ) -> None:
+        self._shared = shared
+        self._tools = tools
+        self._names = names
+        self._caller = caller
+        self._passages: dict[str, Passage] = {}
+
+    @property
+    def profile(self) -> str:
+        """The profile's name."""
+        return self._shared.profile
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the effective profile; the same as on every event."""
+        return self._shared.digest
+
+    @property
+    def lost_events(self) -> int:
+        """How many event lines some sink did not take."""
+        return self._shared.emitter.lost
+
+    @property
+    def lost_because(self) -> Exception | None:
+        """Why the last of them was lost."""
+        return self._shared.emitter.last_error
+
+    def __getitem__(self, name: str) -> Tool:
+        passage = self._passage(name)
+        if passage is None:
+            raise KeyError(name)
+        return Tool(passage)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def for_caller(self, caller: Caller) -> "Toolbox":
+        """A cheap view of the same tools for *caller*; closing it closes the toolbox."""
+        return Toolbox(self._shared, self._tools, self._names, caller)
+
+    def call(
+        self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
+    ) -> ToolResult:
+        """One governed call; a name the profile does not have is answered too."""
+        passage = self._passage(name)
+        if passage is None:
+            return self._refuse_unknown(name, args, call_id, parent_id)
+        return passage.call(args, call_id=call_id, parent_id=parent_id)
+
+    async def acall(
+        self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
+    ) -> ToolResult:
+        """One governed call from asynchronous code."""
+        from toolcharter.gate.awaiting import acall  # noqa: PLC0415 - imports asyncio
+
+        passage = self._passage(name)
+        if passage is None:
+            return self._refuse_unknown(name, args, call_id, parent_id)
+        return await acall(passage, args, call_id=call_id, parent_id=parent_id)
+
+    def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
+        """What the call would meet; nothing is executed, counted or logged."""
+        passage = self._passage(name)
+        return self._unknown(name) if passage is None else decide(passage, args)
+
+    async def adecide(self, name: str, args: Mapping[str, Any]) -> Decision:
+        """The same from asynchronous code."""
+        from toolcharter.gate.rehearsal import adecide  # noqa: PLC0415 - imports asyncio
+
+        passage = self._passage(name)
+        return self._unknown(name) if passage is None else await adecide(passage, args)
+
+    def close(self) -> None:
+        """Let calls under way end, close what tools hold, and flush the sinks.
+
+        Raises:
+            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+        """
+        errors = self._shared.close()
+        if errors:
+            raise ExceptionGroup("tools raised while the toolbox closed", errors)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Toolbox {self.profile!r}: {', '.join(self._tools)}>"
+
+    def _passage(self, name: str) -> Passage | None:
+        passage = self._passages.get(name)
+        if passage is None and isinstance(name, str):
+            tool = self._tools.get(self._names.get(name.lower(), name))
+            if tool is not None:
+                passage = self._passages[name] = Passage(self._shared, tool, self._caller)
+        return passage
+
+    def _unknown(self, name: str) -> Decision:
+        near = did_you_mean(str(name), self._tools) or None
+        return Decision(
+            UNKNOWN.outcome, UNKNOWN.stage, UNKNOWN.reason, f"There is no tool named {cut(str(name))!r}.", near
+        )
+
+    def _refuse_unknown(
+        self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
+    ) -> ToolResult:
+        shared = self._shared
+        shared.require_open()
+        now = monotonic()
+        shown = str(name)[:_MAX_NAME]
+        parent = CURRENT.get()
+        ctx = CallContext(shown, self._caller, call_id or new_call_id(), now, now)
+        lines = shared.lines.for_tool(shown, None, self._caller)
+        ctx.tail = lines.tail(
+            ctx.call_id, parent_id or (parent.call_id if parent else None), None, shown_value(args, shared.args_detail)
+        )
+        decision = self._unknown(name)
+        ctx.refuse("name", Reason.UNKNOWN_TOOL, decision.message, hint=decision.hint)
+        return Closer(shared, lines).close(ctx)
