@@ -149,14 +149,17 @@ def _name_faults(spec: ToolSpec[Any]) -> Iterator[str]:
 
 
 def _word_faults(spec: ToolSpec[Any]) -> Iterator[str]:
+    declared = spec.capabilities
+    groups = list(declared.values()) if isinstance(declared, Mapping) else [declared or ()]
+    # A text is a collection too, of its letters.
+    texts = [("reasons", spec.reasons), *(("capabilities", group) for group in groups)]
+    mistaken = [f"{field} is the text {value!r}; write a set" for field, value in texts if isinstance(value, str)]
+    if mistaken:
+        yield from mistaken
+        return
     for reason in spec.own_reasons() or ():
         if not _REASON.fullmatch(reason):
             yield f"the reason {reason!r} is no short lower-case word"
-    declared = spec.capabilities
-    if isinstance(declared, str):
-        yield f"capabilities is the text {declared!r}; write a set"
-        return
-    groups = declared.values() if isinstance(declared, Mapping) else [declared or ()]
     for capability in (word for group in groups for word in group):
         if not _CAPABILITY.fullmatch(capability):
             yield f"the capability {capability!r} does not look like 'fs:read'"
