@@ -195,8 +195,9 @@ def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, t
     for line in text[text.index(_MARK) :].decode(errors="replace").splitlines():
         name, equals, module = line.partition("=")
         if equals and group in _GROUPS:
+            name = name.strip()
             if not name.startswith("#"):
-                yield EntryPoint(group, name.strip(), module.strip(), *owner, folder, metadata, trusted)
+                yield EntryPoint(group, name, module.strip(), *owner, folder, metadata, trusted)
         elif line.lstrip().startswith("["):
             group = line.strip()[1:-1]
 
