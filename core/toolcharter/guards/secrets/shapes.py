@@ -24,7 +24,6 @@ _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer", re.IGNOR
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
 _QUOTE = re.compile(rb"[\"']")
 _DIGIT = re.compile(rb"\d")
-_TWO_CASES = re.compile(rb"[a-z].*[A-Z]|[A-Z]{2}.*[a-z]", re.DOTALL)
 
 
 def is_fill_in(value: bytes) -> bool:
@@ -83,6 +82,6 @@ def _is_secret_without_digit(value: bytes, *, loose: bool) -> bool:
         return len(value) >= _WORD_LENGTH
     if not value.isalpha() or _TELLING_WORD.search(value):
         return False
-    if _TWO_CASES.search(value):
-        return len(value) >= _STRONG_LENGTH
-    return not loose and len(value) >= _WORD_LENGTH and not value.istitle()
+    if value.islower() or value.isupper():
+        return not loose and len(value) >= _WORD_LENGTH
+    return not value.istitle() and len(value) >= _STRONG_LENGTH
