@@ -1,12 +1,11 @@
 """`extends`: a profile and its parents become one tree, in which every value keeps its place."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcharter.errors import Fault
-from toolcharter.profile.find import Unusable, locate, read_bytes
+from toolcharter.profile.find import Unusable, identity, locate, read_bytes
 from toolcharter.profile.nodes import Entry, Node, Place, entries, items
 from toolcharter.profile.parse import parse, position
 from toolcharter.profile.schema import PROFILE, canonical, same_tool
@@ -44,18 +43,18 @@ class Composer:
         Raises:
             Unusable: The file cannot be opened, or extends itself.
         """
-        identity = os.path.realpath(file)
-        if identity in self.chain:
-            raise self._cycle(identity, file)
+        real = identity(file)
+        if real in self.chain:
+            raise self._cycle(real, file)
         if len(self.chain) >= MAX_CHAIN:
             raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Put some of them together.")
-        if identity not in self.trees:
+        if real not in self.trees:
             content = read_bytes(file)
             self.files.append(file)
-            self.chain[identity] = file
-            self.trees[identity] = self._tree(content, file)
-            del self.chain[identity]
-        return self.trees[identity]
+            self.chain[real] = file
+            self.trees[real] = self._tree(content, file)
+            del self.chain[real]
+        return self.trees[real]
 
     def _tree(self, content: bytes, file: str) -> Node | None:
         text = self._text(content, file)
@@ -88,9 +87,9 @@ class Composer:
             self.faults.append(Fault(str(entry.place), f"extends.{index}", what, problem.fix))
             return None
 
-    def _cycle(self, identity: str, file: str) -> Unusable:
+    def _cycle(self, real: str, file: str) -> Unusable:
         names = list(self.chain)
-        chain = [*list(self.chain.values())[names.index(identity) :], file]
+        chain = [*list(self.chain.values())[names.index(real) :], file]
         return Unusable(f"extends itself: {' -> '.join(chain)}.", "Remove one of these links.")
 
 

@@ -81,6 +81,14 @@ def differing(name: str, files: Sequence[str]) -> Unusable:
     return Unusable(f"the name {name!r} stands for different files: {listed}.", "Give the path of the one you mean.")
 
 
+def identity(file: str) -> str:
+    """One text for all paths of one file; *file* itself where no file can be."""
+    try:
+        return os.path.realpath(file)
+    except ValueError:
+        return file
+
+
 def read_bytes(file: str) -> bytes:
     """The content of a regular file of at most 1 MiB.
 
@@ -95,14 +103,24 @@ def read_bytes(file: str) -> bytes:
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) else error
         raise Unusable(f"cannot be opened: {cause}.", "", file) from error
-    with open(descriptor, "rb") as opened:  # noqa: PTH123 - a descriptor has no Path
+    try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise Unusable(f"is {_kind(mode)}, not a file.", "Give the path of a YAML file.", file)
-        content = opened.read(MAX_BYTES + 1)
+        content = _first_bytes(descriptor, MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(content) > MAX_BYTES:
         raise Unusable(f"is larger than {MAX_BYTES} bytes.", "Split it with `extends`.", file)
     return content
+
+
+def _first_bytes(descriptor: int, count: int) -> bytes:
+    parts = list[bytes]()
+    while count and (part := os.read(descriptor, count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def _kind(mode: int) -> str:

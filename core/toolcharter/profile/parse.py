@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, described, dotted, shortened
@@ -82,7 +82,7 @@ class _Builder:
     def fault(self, place: Place, what: str, fix: str) -> None:
         self.faults.append(Fault(str(place), dotted(self.path()), what, fix))
 
-    def stop(self, place: Place, what: str, fix: str) -> None:
+    def stop(self, place: Place, what: str, fix: str) -> NoReturn:
         self.fault(place, what, fix)
         raise _Stop
 
@@ -154,7 +154,6 @@ class _Builder:
         known = self.anchors[name]
         if known is None:
             self.stop(place, f"the alias '*{name}' stands inside what it names.", "Write the value out.")
-            return
         node, size, height = known
         self.grow(size, place)
         self.check_depth(height, place)
@@ -266,10 +265,13 @@ def _build(text: str, builder: _Builder) -> None:
             if taker is not None:
                 taker(event)
     except yaml.MarkedYAMLError as error:
-        builder.stop(builder.place(error.problem_mark), _problem(error), _advice(error, text))
+        # Without a path: the parser reads ahead, so the open keys are not always those around the mark.
+        builder.faults.append(Fault(str(builder.place(error.problem_mark)), "", _problem(error), _advice(error, text)))
+        raise _Stop from error
     except (ValueError, OverflowError) as error:
         # Only the parser in Python gets here: for escapes and versions beyond what an int or a character can be.
-        builder.stop(Place(builder.file), f"not valid YAML: {error}.", "")
+        builder.faults.append(Fault(str(Place(builder.file)), "", f"not valid YAML: {error}.", ""))
+        raise _Stop from error
 
 
 def _events(yaml: Any, text: str) -> Iterator[Any]:

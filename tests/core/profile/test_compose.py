@@ -1,0 +1,226 @@
+"""`extends`: order, what is put together and what is replaced, places, cycles, missing parents."""
+
+from pathlib import Path
+
+import pytest
+
+from toolcharter.profile.compose import MAX_CHAIN
+from toolcharter.profile.model import Events, Limits
+from toolcharter.profile.read import read_profile
+
+
+def faults(profile: str) -> list[str]:
+    return list(map(str, read_profile(profile).faults))
+
+
+def test_parents_from_left_to_right_then_the_child(write) -> None:
+    """Tools, pins, extensions, limits and events by entry; cases append; for the rest the child wins."""
+    write(
+        "one.yaml",
+        """\
+profile: one
+description: One.
+tools: {a: {from: one, x: 1}, b: {from: one}, Git: {from: one}}
+extensions: {e: {from: one}, f: {}}
+plugins: {toolcharter-git: ">=1", toolcharter_x: ">=1"}
+limits: {timeout_s: 10, truncate: head, tools: {a: {timeout_s: 5, truncate: tail}, git: {timeout_s: 4}}}
+events: {args: none, required: true}
+cases: [{tool: a, expect: allow}]
+missing_ok: [one]
+""",
+    )
+    write("two.yaml", "profile: two\ntools: {b: {from: two}}\ncases: [{tool: b, expect: allow}]\nmissing_ok: [two]\n")
+    child = write(
+        "child.yaml",
+        """\
+profile: child
+extends: [one, ./two.yaml]
+tools: {a: {from: child}, git: {}}
+extensions: {e: {from: child}}
+plugins: {Toolcharter.X: ">=2"}
+limits: {timeout_s: 20, max_output_chars: 9, tools: {A: {timeout_s: 6}}}
+events: {args: shape}
+cases: [{tool: c, expect: deny}]
+""",
+    )
+
+    source = read_profile(child)
+
+    profile = source.profile
+    assert profile is not None
+    assert source.faults == []
+    assert profile.name == "child"
+    assert profile.description == "One."
+    assert profile.tools == {"a": {"from": "child"}, "b": {"from": "two"}, "git": {}}
+    assert profile.extensions == {"e": {"from": "child"}, "f": {}}
+    assert profile.plugins == {"toolcharter-git": ">=1", "Toolcharter.X": ">=2"}
+    assert profile.limits == Limits(20, 9, "head")
+    assert profile.tool_limits == {"a": Limits(6, None, "tail"), "git": Limits(4)}
+    assert profile.events == Events("shape", required=True)
+    assert [(case.tool, case.place) for case in profile.cases] == [
+        ("a", "one.yaml:8:9"),
+        ("b", "./two.yaml:3:9"),
+        ("c", "child.yaml:8:9"),
+    ]
+    assert profile.missing_ok == ("two",)
+    assert source.files == (Path("child.yaml"), Path("one.yaml"), Path("two.yaml"))
+    assert [source.places.of(*path) for path in (["tools", "a", "from"], ["tools", "b"], ["limits", "truncate"])] == [
+        "child.yaml:3:13",
+        "./two.yaml:2:9",
+        "one.yaml:6:25",
+    ]
+
+
+def test_a_parent_on_two_ways_is_read_once(write) -> None:
+    """A diamond gives the cases and the faults of its top once."""
+    write("top.yaml", "profile: top\ntols: {}\ncases: [{tool: top, expect: deny}]")
+    write("left.yaml", "profile: left\nextends: [top]\ncases: [{tool: left, expect: deny}]")
+    write("right.yaml", "profile: right\nextends: [top]\ncases: [{tool: right, expect: deny}]")
+
+    source = read_profile(write("p.yaml", "profile: p\nextends: [left, right]"))
+
+    assert source.profile is not None
+    assert [case.tool for case in source.profile.cases] == ["top", "left", "right"]
+    assert [fault.place for fault in source.faults] == ["top.yaml:2:1"]
+    assert source.files == tuple(map(Path, ("p.yaml", "left.yaml", "top.yaml", "right.yaml")))
+
+
+def test_beside_its_own_file_comes_first(write) -> None:
+    """A bare name in `extends` means the neighbour, and only then a name in the search places."""
+    write("a/near.yaml", "profile: near\ndescription: Neighbour.")
+    write("profiles/near.yaml", "profile: near\ndescription: By name.")
+    write("profiles/far.yaml", "profile: far\ntools: {far: {}}")
+
+    source = read_profile(write("a/p.yaml", "profile: p\nextends: [far, near, ../profiles/far.yaml]"))
+
+    assert source.faults == []
+    assert source.files == tuple(map(Path, ("a/p.yaml", "profiles/far.yaml", "a/near.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        pytest.param(
+            {"p.yaml": "profile: p\nextends: [p]"},
+            "p.yaml:2:11: extends.0: extends itself: p.yaml -> p.yaml.\nRemove one of these links.",
+            id="itself",
+        ),
+        pytest.param(
+            {
+                "p.yaml": "profile: p\nextends: [a]",
+                "a.yaml": "profile: a\nextends:\n  - b\n",
+                "b.yaml": "profile: b\nextends: [./a.yaml]",
+            },
+            "b.yaml:2:11: extends.0: extends itself: a.yaml -> b.yaml -> ./a.yaml.\nRemove one of these links.",
+            id="further up",
+        ),
+    ],
+)
+def test_a_cycle_is_refused_with_its_chain(write, files, fault) -> None:
+    """The fault stands at the link that closes the cycle."""
+    for name, text in files.items():
+        write(name, text)
+
+    assert faults("p.yaml") == [fault]
+
+
+@pytest.mark.parametrize(
+    ("length", "messages"),
+    [
+        pytest.param(MAX_CHAIN, [], id="at the limit"),
+        pytest.param(
+            MAX_CHAIN + 1,
+            [
+                (
+                    f"p{MAX_CHAIN - 1}.yaml:2:11: extends.0: more than {MAX_CHAIN} profiles extend each other.\n"
+                    "Put some of them together."
+                )
+            ],
+            id="one past it",
+        ),
+    ],
+)
+def test_a_chain_is_limited(write, length, messages) -> None:
+    """However many files there are, reading them ends."""
+    for i in range(length - 1):
+        write(f"p{i}.yaml", f"profile: p\nextends: [p{i + 1}]")
+    write(f"p{length - 1}.yaml", "profile: last")
+
+    assert faults("p0.yaml") == messages
+
+
+def test_a_missing_parent_is_a_fault_at_its_entry(write, monkeypatch, tmp_path) -> None:
+    """Every parent that cannot be had is told, with near matches, and the others are read."""
+    monkeypatch.setattr("toolcharter.profile.find.shipped_profiles", lambda: "shipped")
+    write("minimal.yaml", "profile: minimal\ntools: {a: {}}")
+    (tmp_path / "folder").mkdir()
+    write("p.yaml", "profile: p\nextends: [minmal, sub/x.yaml, minimal, ./folder]")
+
+    source = read_profile("p.yaml")
+
+    assert list(map(str, source.faults)) == [
+        (
+            "p.yaml:2:11: extends.0: there is no profile named 'minmal'.\n"
+            "Did you mean 'minimal'? Looked in: '.', 'profiles', 'shipped'."
+        ),
+        "p.yaml:2:19: extends.1: 'sub/x.yaml': there is no such file.",
+        "p.yaml:2:40: extends.3: './folder': is a folder, not a file.\nGive the path of a YAML file.",
+    ]
+    assert source.profile is not None
+    assert source.profile.tools == {"a": {}}
+
+
+def test_all_faults_of_all_files_come_at_once(write) -> None:
+    """One attempt shows what is wrong in the child, in a parent, and in a parent that is no YAML."""
+    write("a.yaml", "profile: a\nevents: []")
+    write("b.yaml", "profile: [")
+    write("p.yaml", "profile: p\nextends: [a, b]\ntols: {}")
+
+    assert [fault.splitlines()[0] for fault in faults("p.yaml")] == [
+        "p.yaml:3:1: tols: unknown key 'tols'.",
+        "a.yaml:2:9: events: expected a mapping, found a list.",
+        "b.yaml:2:1: not valid YAML: did not find expected node content while parsing a flow node (line 2, column 1).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        pytest.param(
+            b"profile: p\ntools: {\xff: {}}",
+            "p.yaml:2:9: the byte 0xFF is not UTF-8.\nSave the file as UTF-8.",
+            id="Latin-1",
+        ),
+        pytest.param(
+            "profile: p".encode("utf-16"),
+            "p.yaml:1:1: the byte 0xFF is not UTF-8.\nSave the file as UTF-8.",
+            id="UTF-16",
+        ),
+        pytest.param(
+            "\ufeffé: \n".encode() + b"\xc3",
+            "p.yaml:2:1: the byte 0xC3 is not UTF-8.\nSave the file as UTF-8.",
+            id="cut off",
+        ),
+    ],
+)
+def test_a_file_must_be_utf_8(write, tmp_path, content, fault) -> None:
+    """The fault stands at the first byte that is none, counted in characters."""
+    write("p.yaml", "")
+    (tmp_path / "p.yaml").write_bytes(content)
+
+    assert faults("p.yaml") == [fault]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\xef\xbb\xbfprofile: p\nx: 1\n", id="byte order mark"),
+        pytest.param(b"profile: p\r\nx: 1\r\n", id="Windows line ends"),
+    ],
+)
+def test_what_editors_add_is_no_fault(write, tmp_path, content) -> None:
+    """A byte order mark and Windows line ends change no place."""
+    write("p.yaml", "")
+    (tmp_path / "p.yaml").write_bytes(content)
+
+    assert [(fault.place, fault.path) for fault in read_profile("p.yaml").faults] == [("p.yaml:2:1", "x")]
