@@ -10,7 +10,8 @@ from toolcharter.loader.origin import profile_folders
 
 PROGRAM = """
     import sys
-        from toolcharter.errors import PluginError
+    from pathlib import Path
+    from toolcharter.errors import PluginError
     from toolcharter.loader.load import load_plugins
     from toolcharter.loader.sites import protected_dirs
     try:
