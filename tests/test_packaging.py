@@ -1,0 +1,217 @@
+"""Every distribution builds, holds what it should, installs beside the core, and works from there.
+
+All of it happens with the real tools: `build`, and `uv` on an empty environment. Packages come from uv's cache when it
+has them all, else from the registry.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uv
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+PLUGINS = FOLDERS[1:]
+ENVIRONMENT = {
+    key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
+}
+
+# One worker: what a session-wide fixture has built is built once.
+pytestmark = [pytest.mark.needs_program("git"), pytest.mark.xdist_group("packaging")]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One folder and what was built from it."""
+
+    folder: Path
+    project: dict[str, Any]
+    sdist: Path
+    wheel: Path
+
+    @property
+    def stem(self) -> str:
+        """What file names and folders in archives begin with."""
+        return f"{self.project['name'].replace('-', '_')}-{self.project['version']}"
+
+
+def name_of(folder: Path) -> str:
+    return "toolcharter" if folder == ROOT else folder.name
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build(folder: Path, out: Path, *formats: str) -> None:
+    # From another folder: `build/` in the current one would hide the program.
+    run(sys.executable, "-m", "build", "--no-isolation", *formats, "--outdir", out, folder, cwd=out)
+
+
+def content(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def tracked(folder: Path, *patterns: str) -> list[str]:
+    """The files below *folder* that are under version control or about to be, relative to it."""
+    listing = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns, cwd=folder)
+    return [name for name in listing.split("\0") if name and (folder / name).is_file()]
+
+
+def package_files(folder: Path) -> list[str]:
+    """What of *folder* belongs in a wheel, by its names there."""
+    if folder != ROOT:
+        return tracked(folder, f"toolcharter_{folder.name}")
+    profiles = [f"toolcharter/{name}" for name in tracked(ROOT, "profiles")]
+    return [*profiles, *(name.removeprefix("core/") for name in tracked(ROOT, "core"))]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Distribution]:
+    done: dict[Path, Distribution] = {}
+
+    def get(folder: Path) -> Distribution:
+        if folder not in done:
+            out = tmp_path_factory.mktemp(name_of(folder))
+            build(folder, out, "--sdist", "--wheel")
+            project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+            (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+            done[folder] = Distribution(folder, project, sdist, wheel)
+        return done[folder]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def installed(
+    built: Callable[[Path], Distribution], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path], Callable[..., str]]:
+    done: dict[Path, Path] = {}
+
+    def get(folder: Path) -> Callable[..., str]:
+        """Install the core and *folder* in an environment of their own; returns what runs a program of it."""
+        if folder not in done:
+            done[folder] = tmp_path_factory.mktemp(f"installed-{name_of(folder)}")
+            install(done[folder] / "venv", [built(each).wheel for each in dict.fromkeys([ROOT, folder])])
+        bin_folder = done[folder] / "venv" / "bin"
+        return lambda program, *arguments: run(bin_folder / program, *arguments, cwd=done[folder])
+
+    return get
+
+
+def install(venv: Path, wheels: list[Path]) -> None:
+    program = uv.find_uv_bin()
+    run(program, "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent)
+    command: list[str | Path] = [program, "pip", "install", "--quiet", "--python", venv / "bin" / "python"]
+    command += ["--only-binary=:all:", "--constraint", ROOT / "constraints.txt", *wheels]
+    offline = subprocess.run(
+        [*command, "--offline"], cwd=venv.parent, env=ENVIRONMENT, capture_output=True, check=False
+    )
+    if offline.returncode:
+        run(*command, cwd=venv.parent)
+
+
+each_distribution = pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=name_of)
+
+
+@each_distribution
+def test_wheel_holds_the_package_and_its_metadata(folder: Path, built: Callable[[Path], Distribution]) -> None:
+    """Nothing is missing, and no cache, test or stray file travels along; the core carries the ready profiles."""
+    distribution = built(folder)
+
+    names = sorted(content(distribution.wheel))
+
+    metadata = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
+    expected = [*package_files(folder), *(f"{distribution.stem}.dist-info/{name}" for name in metadata)]
+    assert names == sorted(expected)
+
+
+@each_distribution
+def test_sdist_holds_the_sources_and_what_builds_them(folder: Path, built: Callable[[Path], Distribution]) -> None:
+    """The sources lie in it as in the checkout, each as a file of its own: a link would lead nowhere."""
+    distribution = built(folder)
+
+    with tarfile.open(distribution.sdist) as archive:
+        members = {member.name: member.isfile() for member in archive}
+
+    beside = [".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"]
+    if folder == ROOT:
+        beside += ["CHANGELOG.md", *(f"core/{name}" for name in package_files(ROOT))]
+    else:
+        beside += package_files(folder)
+    assert members == {f"{distribution.stem}/{name}": True for name in beside}
+
+
+@each_distribution
+def test_sdist_builds_the_same_wheel(folder: Path, built: Callable[[Path], Distribution], tmp_path: Path) -> None:
+    """Who builds from the sdist gets what we publish, byte for byte."""
+    distribution = built(folder)
+    with tarfile.open(distribution.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+
+    build(tmp_path / distribution.stem, tmp_path, "--wheel")
+
+    assert content(tmp_path / distribution.wheel.name) == content(distribution.wheel)
+
+
+@each_distribution
+def test_installed_package_is_imported_from_its_environment(
+    folder: Path, installed: Callable[[Path], Callable[..., str]]
+) -> None:
+    """The declared dependencies are all that an import needs."""
+    run_there = installed(folder)
+    package = "toolcharter" if folder == ROOT else f"toolcharter_{folder.name}"
+    prefix = run_there("python", "-c", "import sys; print(sys.prefix)").strip()
+
+    place = run_there("python", "-c", f"import {package}; print({package}.__file__)").strip()
+
+    assert Path(place).is_relative_to(prefix)
+
+
+@each_distribution
+def test_installed_command_tells_its_version(folder: Path, installed: Callable[[Path], Callable[..., str]]) -> None:
+    """The command works with nothing but the wheels and their dependencies."""
+    said = installed(folder)("toolcharter", "--version")
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] in said.split()
+
+
+def test_core_alone_lists_no_plugin(installed: Callable[[Path], Callable[..., str]]) -> None:
+    """The core brings no tool of its own."""
+    said = installed(ROOT)("toolcharter", "plugins")
+
+    assert [folder.name for folder in PLUGINS if f"toolcharter-{folder.name}" in said] == []
+
+
+@each_plugin
+def test_installed_plugin_is_listed(folder: Path, installed: Callable[[Path], Callable[..., str]]) -> None:
+    """Installing a plugin is all it takes for its distribution and its tools to appear."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    groups = project["entry-points"]
+    expected = {project["name"], *groups.get("toolcharter", ()), *groups.get("toolcharter.extensions", ())}
+
+    said = installed(folder)("toolcharter", "plugins", "--check")
+
+    assert {word for word in expected if word not in said} == set()
+
+
+def test_installed_core_offers_the_ready_profiles(installed: Callable[[Path], Callable[..., str]]) -> None:
+    """The ready profiles are found away from the checkout."""
+    expected = {path.stem for path in (ROOT / "profiles").glob("*.yaml")}
+
+    said = installed(ROOT)("toolcharter", "profiles")
+
+    assert {name for name in expected if name not in said} == set()
