@@ -1,0 +1,166 @@
+"""The repository holds together: settings know every plugin, the lock file covers every need, import contracts bite."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONTRACTS = {contract["name"]: contract for contract in SETTINGS["tool"]["importlinter"]["contracts"]}
+
+each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param(SETTINGS["tool"]["importlinter"]["root_packages"][1:], id="root_packages"),
+        pytest.param(CONTRACTS["The core knows no plugin"]["forbidden_modules"], id="the core knows none"),
+        pytest.param(
+            CONTRACTS["A plugin imports the package root and nothing below it"]["source_modules"],
+            id="package root only",
+        ),
+        pytest.param(CONTRACTS["Plugins do not know each other"]["modules"], id="independence"),
+    ],
+)
+def test_import_contracts_name_every_plugin(listed: list[str]) -> None:
+    """A plugin that a contract forgets could import what it likes."""
+    assert listed == PACKAGES
+
+
+def test_mypy_knows_where_each_package_begins() -> None:
+    """Without its folder mypy takes a plugin for a part of `plugins`."""
+    expected = ["core", "scripts", *(f"plugins/{folder.name}" for folder in PLUGINS)]
+
+    assert SETTINGS["tool"]["mypy"]["mypy_path"].split(":") == expected
+
+
+@each_plugin
+def test_plugin_follows_the_house(folder: Path) -> None:
+    """Folder, distribution and import names belong together, and every entry point leads into the own package."""
+    settings = tomllib.loads((folder / "pyproject.toml").read_text())
+    project, package = settings["project"], f"toolcharter_{folder.name}"
+    groups = project["entry-points"]
+
+    assert project["name"] == f"toolcharter-{folder.name}"
+    assert "toolcharter>=0.1,<1" in project["dependencies"]
+    assert set(groups) <= {"toolcharter", "toolcharter.extensions"}
+    assert {place.split(".")[0] for group in groups.values() for place in group.values()} == {package}
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [package]
+    assert (folder / package / "py.typed").is_file()
+
+
+@each_plugin
+def test_plugin_carries_the_licence(folder: Path) -> None:
+    """Each distribution needs a file of its own: a link would lead nowhere in the sdist."""
+    assert not (folder / "LICENSE").is_symlink()
+    assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_lock_file_pins_every_package_with_hashes_and_no_addresses() -> None:
+    """Each entry is a name, a version and hashes: no index, no path, nothing unpinned."""
+    lock = (ROOT / "constraints.txt").read_text()
+    entry = (
+        r"[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.+]*( ; [a-z_ '.<>=!0-9PyP-]+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+"
+    )
+
+    assert re.sub(entry, "", lock, flags=re.IGNORECASE) == ""
+
+
+def test_lock_file_covers_every_requirement() -> None:
+    """What a pyproject.toml asks for is locked; if not, `make lock` has been forgotten."""
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    local = {"toolcharter", *(f"toolcharter-{folder.name}" for folder in PLUGINS)}
+
+    assert {name for name in _requirements() if name not in locked | local} == set()
+
+
+def _requirements() -> Iterator[str]:
+    settings = [SETTINGS, *(tomllib.loads((folder / "pyproject.toml").read_text()) for folder in PLUGINS)]
+    groups = SETTINGS["dependency-groups"].values()
+    asked: list[Any] = [
+        entry for each in [*(one["project"]["dependencies"] for one in settings), *groups] for entry in each
+    ]
+    for requirement in asked:
+        if isinstance(requirement, str):
+            yield re.split(r"[^A-Za-z0-9._-]", requirement)[0].lower().replace("_", "-").replace(".", "-")
+
+
+@pytest.mark.parametrize("folder", ["core", "plugins", "scripts"])
+def test_no_source_file_is_longer_than_400_lines(folder: str) -> None:
+    """Who reads a file should be able to hold it in mind."""
+    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in (ROOT / folder).rglob("*.py")}
+
+    assert {str(path): length for path, length in lengths.items() if length > 400} == {}
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty house with the project's contracts: each layer and each plugin is one bare module."""
+    folder = tmp_path_factory.mktemp("house")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    layers = [name for row in CONTRACTS["Imports go one way"]["layers"] for name in row.split(" | ")]
+    for name in ["toolcharter/__init__", *(f"toolcharter/{layer}" for layer in layers)]:
+        (folder / f"{name}.py").parent.mkdir(exist_ok=True)
+        (folder / f"{name}.py").touch()
+    for name in PACKAGES:
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").touch()
+    return folder
+
+
+def _broken_contracts(house: Path) -> list[str]:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
+    said = subprocess.run(command, cwd=house, capture_output=True, text=True, check=False).stdout
+    assert re.search(r"Contracts: \d+ kept, \d+ broken", said), said
+    return re.findall(r"^(.+) BROKEN$", said, re.MULTILINE)
+
+
+def test_bare_house_keeps_every_contract(house: Path) -> None:
+    """The contracts ask for nothing but the layers."""
+    assert _broken_contracts(house) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        ("toolcharter/spec.py", "import toolcharter.gate", "Imports go one way"),
+        ("toolcharter/events.py", "import toolcharter.policy", "Imports go one way"),
+        ("toolcharter/guards.py", "import toolcharter.events", "Imports go one way"),
+        (
+            "toolcharter/policy.py",
+            "from toolcharter import Denied",
+            "No module of the core imports from the package root",
+        ),
+        ("toolcharter/loader.py", f"import {PACKAGES[0]}", "The core knows no plugin"),
+        (
+            f"{PACKAGES[0]}/__init__.py",
+            "from toolcharter.errors import Denied",
+            "A plugin imports the package root and nothing below it",
+        ),
+        (f"{PACKAGES[0]}/__init__.py", f"import {PACKAGES[-1]}", "Plugins do not know each other"),
+    ],
+)
+def test_contract_catches_a_forbidden_import(house: Path, tmp_path: Path, module: str, line: str, broken: str) -> None:
+    """Each contract is broken by the import it is there for, and by no other fault of the house."""
+    copy = shutil.copytree(house, tmp_path / "house")
+    (copy / module).write_text(f"{line}\n")
+
+    assert _broken_contracts(copy) == [broken]
+
+
+def test_plugin_may_import_the_package_root(house: Path, tmp_path: Path) -> None:
+    """What a plugin needs stands in the package root."""
+    copy = shutil.copytree(house, tmp_path / "house")
+    (copy / PACKAGES[0] / "__init__.py").write_text("from toolcharter import ToolSpec\n")
+
+    assert _broken_contracts(copy) == []
