@@ -100,14 +100,17 @@ def read_bytes(file: str) -> bytes:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise Unusable("there is no such file.", _nearby(file), file) from None
-    except (OSError, ValueError) as error:
-        cause = error.strerror if isinstance(error, OSError) else error
-        raise Unusable(f"cannot be opened: {cause}.", "", file) from error
+    except ValueError:
+        raise Unusable("cannot be opened: its path holds a NUL.", "", file) from None
+    except OSError as error:
+        raise Unusable(f"cannot be opened: {error.strerror}.", "", file) from error
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise Unusable(f"is {_kind(mode)}, not a file.", "Give the path of a YAML file.", file)
         content = _first_bytes(descriptor, MAX_BYTES + 1)
+    except OSError as error:
+        raise Unusable(f"cannot be read: {error.strerror}.", "", file) from error
     finally:
         os.close(descriptor)
     if len(content) > MAX_BYTES:

@@ -7,6 +7,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 Scalar: TypeAlias = str | int | float | bool | None
 
 _ECHO = 40
+_NAME = 64
 
 
 class Place(NamedTuple):
@@ -55,8 +56,8 @@ def plain(node: Node) -> Any:
 
 
 def dotted(path: KeyPath) -> str:
-    """The path as people write it, such as `tools.git.allowed_actions.0`."""
-    return ".".join(map(str, path))
+    """The path as people write it, such as `tools.git.allowed_actions.0`; parts beyond 64 characters are cut."""
+    return ".".join(part if len(part) <= _NAME else f"{part[: _NAME - 3]}..." for part in map(str, path))
 
 
 def shortened(value: object) -> str:

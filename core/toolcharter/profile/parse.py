@@ -270,7 +270,9 @@ def _build(text: str, builder: _Builder) -> None:
         raise _Stop from error
     except (ValueError, OverflowError) as error:
         # Only the parser in Python gets here: for escapes and versions beyond what an int or a character can be.
-        builder.faults.append(Fault(str(Place(builder.file)), "", f"not valid YAML: {error}.", ""))
+        builder.faults.append(
+            Fault(str(Place(builder.file)), "", "not valid YAML: an escape or a version has too large a number.", "")
+        )
         raise _Stop from error
 
 

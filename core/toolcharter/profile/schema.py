@@ -15,6 +15,8 @@ from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, descr
 from toolcharter.spec.call import Stage, Verdict
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
+# A path to anything else is refused unopened: the faults of a file that is no profile would repeat its lines.
+PARENT = r"[A-Za-z0-9_-]+|(?s:.*)\.ya?ml"
 REASON = r"[a-z][a-z0-9_]{0,63}"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 # Source: PEP 440, appendix B, as far as a bare version goes.
@@ -280,7 +282,9 @@ PROFILE = Keys(
     {
         "profile": Text("a name of letters, digits, '_' and '-'", NAME),
         "description": Text(),
-        "extends": Items(Text("the name or path of a profile", r"[^\0]+"), "a list of profiles"),
+        "extends": Items(
+            Text("the name of a profile or the path of a .yaml or .yml file", PARENT), "a list of profiles"
+        ),
         "tools": Named(
             Free("a mapping with the tool's policy", "{}"),
             "a mapping from tools to their policies",

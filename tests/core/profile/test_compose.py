@@ -153,8 +153,8 @@ def test_a_missing_parent_is_a_fault_at_its_entry(write, monkeypatch, tmp_path) 
     """Every parent that cannot be had is told, with near matches, and the others are read."""
     monkeypatch.setattr("toolcharter.profile.find.shipped_profiles", lambda: "shipped")
     write("minimal.yaml", "profile: minimal\ntools: {a: {}}")
-    (tmp_path / "folder").mkdir()
-    write("p.yaml", "profile: p\nextends: [minmal, sub/x.yaml, minimal, ./folder]")
+    (tmp_path / "folder.yaml").mkdir()
+    write("p.yaml", "profile: p\nextends: [minmal, sub/x.yaml, minimal, ./folder.yaml]")
 
     source = read_profile("p.yaml")
 
@@ -164,7 +164,7 @@ def test_a_missing_parent_is_a_fault_at_its_entry(write, monkeypatch, tmp_path) 
             "Did you mean 'minimal'? Looked in: '.', 'profiles', 'shipped'."
         ),
         "p.yaml:2:19: extends.1: 'sub/x.yaml': there is no such file.",
-        "p.yaml:2:40: extends.3: './folder': is a folder, not a file.\nGive the path of a YAML file.",
+        "p.yaml:2:40: extends.3: './folder.yaml': is a folder, not a file.\nGive the path of a YAML file.",
     ]
     assert source.profile is not None
     assert source.profile.tools == {"a": {}}
@@ -224,3 +224,15 @@ def test_what_editors_add_is_no_fault(write, tmp_path, content) -> None:
     (tmp_path / "p.yaml").write_bytes(content)
 
     assert [(fault.place, fault.path) for fault in read_profile("p.yaml").faults] == [("p.yaml:2:1", "x")]
+
+
+def test_a_parent_that_is_no_yaml_file_is_not_opened(write) -> None:
+    """Otherwise the faults of any readable file would repeat its lines."""
+    write("accounts", "somebody: private")
+
+    assert faults(write("p.yaml", "profile: p\nextends: [./accounts]")) == [
+        (
+            "p.yaml:2:11: extends.0: expected the name of a profile or the path of a .yaml or .yml file, "
+            "found the text './accounts'."
+        )
+    ]

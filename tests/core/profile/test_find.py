@@ -1,5 +1,6 @@
 """Finding profiles by name and by path, and opening nothing but small regular files."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def test_a_file_at_the_size_limit_is_read(write) -> None:
 @pytest.mark.parametrize(
     ("profile", "message"),
     [
-        pytest.param("a\0.yaml", "a\0.yaml: cannot be opened: embedded null byte.", id="NUL"),
+        pytest.param("a\0.yaml", "a\0.yaml: cannot be opened: its path holds a NUL.", id="NUL"),
         pytest.param("no/such/p.yaml", "no/such/p.yaml: there is no such file.", id="absent folder"),
         pytest.param("", ": there is no such file.", id="empty"),
         pytest.param("x" * 300 + ".yaml", "x" * 300 + ".yaml: cannot be opened: File name too long.", id="long path"),
@@ -193,3 +194,15 @@ def test_shipped_profiles_lie_in_the_package_or_at_the_root_of_a_checkout(tmp_pa
         tmp_path / "site/toolcharter/profiles",
         tmp_path / "core/toolcharter/profiles",
     ]
+
+
+def test_a_file_that_cannot_be_read_is_refused(write, monkeypatch) -> None:
+    """A disk that fails in the middle is a fault of the file."""
+
+    def fail(descriptor, count):
+        raise OSError(errno.EIO, "Input/output error")
+
+    write("p.yaml", "profile: p")
+    monkeypatch.setattr(os, "read", fail)
+
+    assert refusal("p.yaml") == "p.yaml: cannot be read: Input/output error."

@@ -347,7 +347,7 @@ def test_depth_is_limited(text, faults) -> None:
         ),
         pytest.param(
             'a: "\\Uffffffff"\n',
-            ["p.yaml:1:1: not valid YAML: Python int too large to convert to C int."],
+            ["p.yaml:1:1: not valid YAML: an escape or a version has too large a number."],
             id="no character at all",
         ),
     ],

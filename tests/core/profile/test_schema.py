@@ -93,8 +93,8 @@ missing_ok: [mcp_search]
         pytest.param(
             "profile: p\nextends: ['', [a]]",
             [
-                "2:11: extends.0: expected the name or path of a profile, found the text ''.",
-                "2:15: extends.1: expected the name or path of a profile, found a list.",
+                "2:11: extends.0: expected the name of a profile or the path of a .yaml or .yml file, found the text ''.",
+                "2:15: extends.1: expected the name of a profile or the path of a .yaml or .yml file, found a list.",
             ],
             id="parents without a name",
         ),
@@ -117,7 +117,7 @@ missing_ok: [mcp_search]
             f"profile: p\ntools:\n  a.b: {{}}\n  {'x' * 65}: {{}}",
             [
                 f"3:3: tools.a.b: 'a.b' cannot be the name of a tool.\n{NAMES}",
-                f"4:3: tools.{'x' * 65}: '{'x' * 35}...' cannot be the name of a tool.\n{NAMES}",
+                f"4:3: tools.{'x' * 61}...: '{'x' * 35}...' cannot be the name of a tool.\n{NAMES}",
             ],
             id="names of tools",
         ),
