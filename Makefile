@@ -49,7 +49,7 @@ format: python
 
 coverage: python
 	@$(PYTHON) scripts/environment.py dev
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 # Keeps what constraints.txt holds as far as it still fits; ARGS=--upgrade takes the newest releases.
 lock: python

@@ -94,7 +94,7 @@ def _install(venv: Path, level: str) -> None:
     run(*uv, "--compile-bytecode", "--only-binary=:all:", *locked, environment=settings)
     # Folders have no hash, so they can't be in one command with the locked packages.
     local = [word for project in projects() for word in ("--editable", str(project))]
-    run(*uv, "--no-deps", "--no-build-isolation", *local, environment=settings)
+    run(*uv, "--no-deps", "--no-sources", "--no-build-isolation", *local, environment=settings)
     run(python, "-m", "compileall", "-q", "core", "plugins")
 
 

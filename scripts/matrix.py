@@ -37,16 +37,7 @@ def _outcome(version: str, arguments: list[str]) -> str:
     prepare(venv, python, "dev")
     print(f"\nPython {version}", flush=True)
     started = time.monotonic()
-    command: list[str | Path] = [
-        venv / "bin" / "python",
-        "-m",
-        "pytest",
-        "-n",
-        "auto",
-        "--dist",
-        "loadgroup",
-        *arguments,
-    ]
+    command: list[str | Path] = [venv / "bin" / "python", "-m", "pytest", "-nauto", *arguments]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
     return f"{f'failed ({status})' if status else 'passed'} in {time.monotonic() - started:.0f} s"
 
