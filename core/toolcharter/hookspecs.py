@@ -1,6 +1,11 @@
 """The hooks of toolcharter: when each runs, with what, and what a failure does.
 
-A plugin implements a hook by marking a module-level function of the same name with `hookimpl`.
+A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
+the object that an extension builds may implement `check_call` and `open_sink` as methods.
+
+Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
+implementation takes just the arguments of its hook, or fewer, without defaults, and is no
+wrapper; a misspelt hook, or one that does not fit, stops the start with the distribution's name.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -26,7 +31,8 @@ def register_tools() -> Sequence[ToolSpec[Any]]:  # type: ignore[empty-body]
     before any tool is built. Do no I/O here; a tool acquires its resources on first use.
 
     Returns:
-        One spec per tool, in any order. Specs the profile does not list are dropped.
+        A list with one spec per tool, in any order: exactly the tools whose entry points name
+        this module, by exactly these names. Specs the profile does not list are dropped.
 
     Raises:
         Exception: Anything raised stops the start-up with the name and version of the
@@ -39,7 +45,12 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
     """Offer the extensions this distribution provides, each with its typed policy.
 
     Called when a toolbox is built whose profile names one of the distribution's entry points
-    under `extensions`. The object an extension builds may implement any hook below.
+    under `extensions`, after its import. The object an extension builds may implement any hook
+    below.
+
+    Returns:
+        A list with one spec per extension: for each entry point that names this module, unless
+        the module itself implements `open_sink` and the entry point is there for that.
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
@@ -71,7 +82,14 @@ def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
 def open_sink(url: str) -> Sink | None:
     """Open an event sink for *url*, whose scheme is the name of the plugin's entry point.
 
-    Called when a toolbox is built with that sink.
+    Called when a toolbox is built with that sink, once for each, and only in the plugin whose
+    entry point bears the name of the scheme; that plugin is not imported before.
+
+    Args:
+        url: As the user wrote it, with everything behind the scheme: `syslog://127.0.0.1:514`.
+
+    Returns:
+        An object with `write` and `close`, open and ready.
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
