@@ -34,6 +34,11 @@ class Tool:
         return tool.spec.advertise(tool.policy, schema) if tool.spec.advertise else schema
 
     @property
+    def argument_aliases(self) -> Mapping[str, str]:
+        """Other names of arguments: `{alias: argument}`."""
+        return self._passage.tool.spec.argument_aliases
+
+    @property
     def output_schema(self) -> dict[str, Any] | None:
         """JSON Schema of the result's `data`, if the tool declares it."""
         from toolcharter.gate.output_schema import output_schema  # noqa: PLC0415 - only who lists tools needs it

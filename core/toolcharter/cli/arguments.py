@@ -1,0 +1,121 @@
+"""`key=value` words become typed arguments, read by the tool's JSON Schema.
+
+Nothing is refused here that the gate can judge: a value that does not fit stays text, and the
+gate answers `invalid_arguments`, with events.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+import orjson
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+    "object": dict,
+    "array": list,
+}
+
+Schema = Mapping[str, Any]
+
+
+def split(words: Iterable[str]) -> dict[str, list[str]]:
+    """`key=value` words by key; a repeated key has several values.
+
+    Raises:
+        click.UsageError: A word has no key or no `=`.
+    """
+    found: dict[str, list[str]] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"{word!r} is not of the form key=value.")
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The value of `--args`.
+
+    Raises:
+        click.UsageError: It is no JSON object.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise click.UsageError(f"--args is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise click.UsageError("--args is JSON but no object.")
+    return value
+
+
+def typed(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
+    """Read texts as the schema's types.
+
+    Args:
+        given: One or more texts for each argument, named as the user did.
+        schema: JSON Schema of the tool's arguments.
+        aliases: `{alias: argument}` of the tool.
+
+    Raises:
+        click.UsageError: An argument that is no array is given twice.
+    """
+    properties = schema.get("properties", {})
+    return {
+        name: _Reader(name, schema).read(texts, properties.get(aliases.get(name, name), {}))
+        for name, texts in given.items()
+    }
+
+
+class _Reader:
+    """Reads the texts of one argument."""
+
+    def __init__(self, name: str, root: Schema) -> None:
+        self._name = name
+        self._definitions: Mapping[str, Schema] = root.get("$defs", {})
+
+    def read(self, texts: Sequence[str], schema: Schema) -> Any:
+        choices = list(self._choices(schema))
+        arrays = [choice for choice in choices if choice.get("type") == "array"]
+        if len(texts) > 1 and not arrays:
+            raise click.UsageError(f"{self._name!r} is given {len(texts)} times and takes one value.")
+        whole = _json(texts[0])
+        if arrays and not (len(texts) == 1 and isinstance(whole, list)):
+            if len(texts) == 1 and _takes_text(choices):
+                return texts[0]
+            return [self.read([text], arrays[0].get("items", {})) for text in texts]
+        if not arrays and _takes_text(choices):
+            return texts[0]
+        return whole if any(_fits(whole, choice) for choice in choices) else texts[0]
+
+    def _choices(self, schema: Schema) -> Iterator[Schema]:
+        """The plain schemas that *schema* stands for."""
+        if "$ref" in schema:
+            yield from self._choices(self._definitions.get(schema["$ref"].rpartition("/")[2], {}))
+        elif alternatives := schema.get("anyOf", schema.get("oneOf")):
+            for alternative in alternatives:
+                yield from self._choices(alternative)
+        elif isinstance(schema.get("type"), list):
+            yield from ({**schema, "type": one} for one in schema["type"])
+        else:
+            yield schema
+
+
+def _takes_text(choices: Iterable[Schema]) -> bool:
+    """Whether text is among *choices*; a schema without a type takes anything, so text stays text."""
+    return any(choice.get("type", "string") == "string" for choice in choices)
+
+
+def _fits(value: Any, schema: Schema) -> bool:
+    wanted = _TYPES.get(schema.get("type", ""), ())
+    return isinstance(value, wanted) and (isinstance(value, bool) <= (wanted is bool))
+
+
+def _json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

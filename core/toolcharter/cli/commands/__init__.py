@@ -1,0 +1,1 @@
+"""The commands, one module each; `command` is what the group runs."""

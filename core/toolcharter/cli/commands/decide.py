@@ -1,0 +1,39 @@
+"""`toolcharter decide`: what calls would meet; nothing is executed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.lines import Line, answer_lines
+from toolcharter.cli.session import opened
+
+
+@click.command("decide")
+@options.profile
+@options.place
+def command(profile: str, workspace: str, events: Sequence[str]) -> None:
+    """Decide the calls that standard input names; run none of them.
+
+    One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
+    in order and at once: id, outcome, reason, stage, rule and tool_checks. Exit status 0 if every
+    line got an answer.
+    """
+    from toolcharter.events.lines import rule_field  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.spec.call import Decision  # noqa: PLC0415 - `--help` does without it
+
+    malformed = Decision("error", "arguments", "invalid_arguments")
+
+    def answer(line: Line) -> dict[str, Any]:
+        decision = malformed if line.fault is not None else toolbox.decide(line.tool, line.args)
+        return {
+            "outcome": decision.outcome,
+            "reason": decision.reason,
+            "stage": decision.stage,
+            "rule": rule_field(decision.rule),
+            "tool_checks": decision.tool_checks,
+        }
+
+    with opened(profile, workspace, events) as toolbox:
+        answer_lines(answer)

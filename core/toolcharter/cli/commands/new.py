@@ -1,0 +1,74 @@
+"""`toolcharter new`: the skeleton of a plugin, which passes its tests and the linters as it is."""
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from toolcharter.cli import options
+
+_SKELETON = Path(__file__).parents[1] / "skeleton"
+_SUFFIX = ".in"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+# Names of the constructor's own scope: a function of the same name would hide them.
+_TAKEN = frozenset({"build", "ctx", "policy", "rt", "subject", "workspace", *keyword.kwlist, *dir(builtins)})
+
+
+@click.command("new")
+@click.argument("tool")
+@click.option("--directory", metavar="DIR", help="The folder to make; default: ./toolcharter-TOOL.")
+@options.place_unused
+def command(tool: str, directory: str | None) -> None:
+    """Write the skeleton of a plugin for one tool.
+
+    A distribution with policy, reasons, README and tests; install it with pip, and go on from there.
+    """
+    _require_usable(tool)
+    values = _values(tool)
+    folder = Path(directory or values["distribution"])
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise click.UsageError(f"Cannot make the folder {str(folder)!r}: {error.strerror}.") from error
+    for file in _write(folder, values):
+        click.echo(file)
+    click.echo(f"\nNext: pip install -e {folder} pytest && pytest {folder}")
+
+
+def _require_usable(tool: str) -> None:
+    from toolcharter.spec.tool import RULE_PREFIXES  # noqa: PLC0415 - `--help` does without it
+
+    if not _NAME.fullmatch(tool):
+        raise click.UsageError(
+            f"{tool!r} is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
+        )
+    if tool.lower() in RULE_PREFIXES:
+        raise click.UsageError(f"{tool!r} is a prefix of the rule language ({', '.join(sorted(RULE_PREFIXES))}).")
+
+
+def _values(tool: str) -> dict[str, str]:
+    plain = tool.lower().replace("-", "_")
+    return {
+        "tool": tool,
+        "distribution": f"toolcharter-{re.sub('[-_]+', '-', plain).strip('-')}",
+        "package": f"toolcharter_{plain}",
+        "function": f"{plain}_" if plain in _TAKEN else plain,
+        "Class": "".join(part.capitalize() for part in plain.split("_")),
+    }
+
+
+def _write(folder: Path, values: dict[str, str]) -> Iterator[Path]:
+    """Write every file of the skeleton below *folder*, its marks replaced in name and text."""
+    for template in sorted(_SKELETON.rglob(f"*{_SUFFIX}")):
+        name = str(template.relative_to(_SKELETON)).removesuffix(_SUFFIX)
+        file = folder / name.replace("package", values["package"], 1)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(_filled(template.read_text("utf-8"), values), "utf-8")
+        yield file
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], text)

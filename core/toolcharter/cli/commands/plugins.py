@@ -1,0 +1,74 @@
+"""`toolcharter plugins`: what is installed, before a profile grants any of it."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.group import stop
+from toolcharter.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from toolcharter.loader.listing import PluginInfo
+    from toolcharter.spec.tool import ToolSpec
+
+
+@click.command("plugins")
+@click.option("--check", is_flag=True, help="Report whatever would stop a start; exit status 2 if anything would.")
+@options.json_output
+@options.place_unused
+def command(check: bool, as_json: bool) -> None:  # noqa: FBT001 - click passes by name
+    """List what is installed: versions, tools, capabilities, reasons.
+
+    Every trusted plugin is imported for it; none is built, and no profile is read.
+    """
+    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+
+    plugins = list_plugins(check=True)
+    if as_json:
+        print_json([_described(plugin) for plugin in plugins])
+    else:
+        columns = ("distribution", "version", "provides", "capabilities", "reasons")
+        print_table(columns, [row for plugin in plugins for row in _rows(plugin)], ("bold",))
+    problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]
+    if check and problems:
+        click.echo("\n\n".join(problems), err=True)
+        stop(2)
+
+
+def _described(plugin: "PluginInfo") -> dict[str, Any]:
+    return {
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "place": plugin.metadata_dir,
+        "trusted": plugin.trusted,
+        "permitted": plugin.permitted,
+        "tools": {name: _facts(plugin.specs.get(name)) for name in plugin.tools},
+        "extensions": list(plugin.extensions),
+        "problems": list(plugin.problems),
+    }
+
+
+def _facts(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
+    if spec is None:
+        return None
+    capabilities, reasons = spec.all_capabilities(), spec.own_reasons()
+    return {
+        "kind": spec.kind,
+        "safety": spec.safety,
+        "capabilities": None if capabilities is None else sorted(capabilities),
+        "reasons": None if reasons is None else sorted(reasons),
+    }
+
+
+def _rows(plugin: "PluginInfo") -> list[tuple[str, ...]]:
+    offers = [(name, *_words(plugin, name)) for name in plugin.tools]
+    offers += [(f"{name} (extension)", "", "") for name in plugin.extensions]
+    return [(plugin.distribution, plugin.version, *offer) for offer in offers]
+
+
+def _words(plugin: "PluginInfo", tool: str) -> tuple[str, str]:
+    facts = _facts(plugin.specs.get(tool))
+    if facts is None:
+        return "not loaded; see --check", ""
+    return tuple("undeclared" if facts[key] is None else ", ".join(facts[key]) for key in ("capabilities", "reasons"))  # type: ignore[return-value]

@@ -1,0 +1,37 @@
+"""`toolcharter run`: a stream of governed calls, a driver for agents in any language."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.lines import Line, answer_lines
+from toolcharter.cli.session import opened
+
+
+@click.command("run")
+@options.profile
+@options.place
+def command(profile: str, workspace: str, events: Sequence[str]) -> None:
+    """Make the calls that standard input names.
+
+    One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
+    in order and at once: its id and all fields of the result. Exit status 0 if every line got an answer.
+    """
+    from toolcharter.spec.call import ToolResult  # noqa: PLC0415 - `--help` does without it
+
+    names = [field.name for field in fields(ToolResult)]
+
+    def answer(line: Line) -> dict[str, Any]:
+        if line.fault is not None:
+            result = ToolResult(
+                "error", f"ERROR: invalid_arguments\n{line.fault}", reason="invalid_arguments", message=line.fault
+            )
+        else:
+            result = toolbox.call(line.tool, line.args)
+        return {name: getattr(result, name) for name in names}
+
+    with opened(profile, workspace, events) as toolbox:
+        answer_lines(answer)

@@ -1,0 +1,83 @@
+"""`toolcharter tools`: what a profile offers, or what is installed."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.output import print_json, print_table
+from toolcharter.cli.session import opened
+
+if TYPE_CHECKING:
+    from toolcharter.gate.tool import Tool
+    from toolcharter.spec.tool import ToolSpec
+
+
+@click.command("tools")
+@click.option("--profile", "-p", metavar="PROFILE", help="A profile's name or path; without it, all installed tools.")
+@options.json_output
+@options.place
+def command(profile: str | None, as_json: bool, workspace: str, events: Sequence[str]) -> None:  # noqa: FBT001 - click's
+    """List the tools of a profile, or all that are installed.
+
+    With --profile and --json, each with the JSON Schema of its arguments, as a model is shown it.
+    """
+    if profile is None:
+        rows = list(_installed())
+    else:
+        with opened(profile, workspace, events) as toolbox:
+            rows = [_offered(tool) for tool in toolbox.values()]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("name", "safety", "capabilities", "description") if profile else (*_INSTALLED, "description")
+    print_table(columns, [[_cell(row[column]) for column in columns] for row in rows], ("bold",))
+
+
+_INSTALLED = ("name", "distribution", "version", "safety", "capabilities")
+
+
+def _offered(tool: "Tool") -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "kind": tool.kind,
+        "safety": tool.safety,
+        "capabilities": _sorted(tool.capabilities),
+        "parameters": tool.parameters,
+        "output_schema": tool.output_schema,
+    }
+
+
+def _installed() -> Iterator[dict[str, Any]]:
+    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+
+    for plugin in list_plugins(check=True):
+        for name, spec in sorted(plugin.specs.items()):
+            yield {
+                "name": name,
+                "description": _description(spec),
+                "kind": spec.kind,
+                "safety": spec.safety,
+                "capabilities": _sorted(spec.all_capabilities()),
+                "distribution": plugin.distribution,
+                "version": plugin.version,
+            }
+
+
+def _description(spec: "ToolSpec[Any]") -> str:
+    """The spec's own, or what its module says of itself: a function's docstring exists only once it is built."""
+    import inspect  # noqa: PLC0415 - `--help` does without it
+
+    return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
+
+
+def _sorted(words: Collection[str] | None) -> list[str] | None:
+    return None if words is None else sorted(words)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "undeclared"
+    return ", ".join(value) if isinstance(value, list) else str(value).partition("\n")[0]

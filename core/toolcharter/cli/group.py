@@ -1,0 +1,86 @@
+"""The group of all commands. Each lies in a module of its own, imported when it is called.
+
+Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration; 130 interrupted.
+"""
+
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from toolcharter.errors import ConfigurationError, did_you_mean
+
+COMMANDS = {
+    "call": "Make one governed call.",
+    "run": "Make the calls that standard input names, one JSON object a line.",
+    "decide": "Decide the calls that standard input names; run none of them.",
+    "test": "Test profiles by their own cases.",
+    "tools": "List the tools of a profile, or all that are installed.",
+    "plugins": "List what is installed: versions, tools, capabilities, reasons.",
+    "profiles": "List the profiles that a name finds.",
+    "reasons": "Explain the reasons for which calls are denied or fail.",
+    "new": "Write the skeleton of a plugin for one tool.",
+    "scrub": "Mask the secrets in standard input.",
+}
+"""What each command does, in the order of the help."""
+
+
+class Group(click.Group):
+    """Knows the commands' names and help, and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import *cmd_name*."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"toolcharter.cli.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}. {did_you_mean(args[0], COMMANDS)}".rstrip())
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn what stops it into an exit status and no traceback."""
+        try:
+            return super().invoke(ctx)
+        except ConfigurationError as error:
+            click.echo("\n\n".join(map(str, error.faults)), err=True)
+            ctx.exit(2)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+    if wanted and not ctx.resilient_parsing:
+        # By name: no module of the core imports from the package root, and package metadata takes 20 ms to read.
+        click.echo(f"toolcharter {import_module('toolcharter').__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def toolcharter() -> None:
+    """Tools for AI agents, each call through one gate.
+
+    Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration.
+    """
+
+
+def stop(status: int) -> NoReturn:
+    """End the running command with *status*."""
+    click.get_current_context().exit(status)

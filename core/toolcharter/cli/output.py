@@ -1,0 +1,86 @@
+"""What commands print: JSON lines, plain columns for pipes, tables of rich on a terminal."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import click
+import orjson
+
+# A tool's output must not drive the terminal: C0 but tab and newline, DEL, C1, and what turns text around.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def is_terminal() -> bool:
+    """Whether a person reads standard output."""
+    return sys.stdout.isatty()
+
+
+def encoded(value: Any) -> bytes:
+    """One line of JSON, whatever a tool put into *value*."""
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # A lone surrogate or a huge integer, which orjson refuses and ASCII can carry.
+        import json  # noqa: PLC0415 - as rare as that
+
+        return json.dumps(value, default=str).encode()
+
+
+def write_line(stream: BinaryIO, value: Any) -> None:
+    """Write one line of JSON and hand it on at once: its reader may wait for it."""
+    stream.write(encoded(value) + b"\n")
+    stream.flush()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document for people and programs."""
+    click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2))
+
+
+def print_text(text: str, style: str = "") -> None:
+    """Print a tool's text; on a terminal without its control characters."""
+    if not is_terminal():
+        click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
+        return
+    _console().print(shown(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
+    """Print rows below their columns' names.
+
+    Args:
+        columns: *n* names.
+        rows: Any number of rows of *n* texts each.
+        styles: Up to *n* styles of rich.
+    """
+    if is_terminal():
+        _print_rich(columns, rows, styles)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def shown(text: str) -> str:
+    """*text* with its control characters written out."""
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - only a terminal needs rich
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, style=styles[index] if index < len(styles) else None, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(shown(text)) for text in row))
+    _console().print(table)
+
+
+def _console() -> Any:
+    from rich.console import Console  # noqa: PLC0415 - as above
+
+    return Console()
