@@ -159,6 +159,7 @@ class FileSink(DescriptorSink):
             self._flusher.join()
         if self._sync != "none":
             os.fdatasync(self._file)
+        self._descriptor = -1  # a late line must not land in whatever file gets the number next
         os.close(self._file)
 
 

@@ -47,7 +47,7 @@ class ArgumentReader:
         self._function = function
         self._aliases = {**spec.argument_aliases}
         self._validator = (
-            _SchemaArguments(spec.parameters)
+            _SchemaArguments(spec.name, spec.parameters)
             if spec.parameters is not None
             else _SignatureArguments(spec.name, function)
         )
@@ -134,7 +134,7 @@ class _SignatureArguments:
             self._model = create_model("Arguments", __config__=_STRICT, **fields)
             schema: Any = self._model.__pydantic_core_schema__
         except PydanticUserError as error:
-            raise SpecError(f"ToolSpec {tool!r}: an argument's type cannot be validated: {error.message}") from error
+            raise SpecError(f"ToolSpec {tool!r}: an argument's type cannot be validated: {error.message.rstrip('.')}") from error
         self._validator = SchemaValidator(_fields_only(schema), CoreConfig(strict=True))
 
     def read(self, raw: bytes) -> dict[str, Any]:
@@ -184,21 +184,21 @@ def _fields_only(schema: Any) -> Any:
 class _SchemaArguments:
     """Validation by a JSON Schema that a plugin brings, for tools that are no Python functions."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
+        import jsonschema_rs  # noqa: PLC0415 - only tools with a schema of their own pay for it
+
         self.schema: dict[str, Any] = {**schema}
         properties = schema.get("properties", {})
         self.names = frozenset(properties)
         self._defaults = {name: item["default"] for name, item in properties.items() if "default" in item}
         self.defaulted = frozenset(self.names - set(schema.get("required", ())))
-
-    @cached_property
-    def _validator(self) -> Any:
-        import jsonschema_rs  # noqa: PLC0415 - only tools with a schema of their own pay for it
-
-        # Linear-time patterns, and no reference is ever fetched from outside.
-        return jsonschema_rs.validator_for(
-            self.schema, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse_to_fetch
-        )
+        try:
+            # Linear-time patterns, and no reference is ever fetched from outside.
+            self._validator: Any = jsonschema_rs.validator_for(
+                self.schema, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse_to_fetch
+            )
+        except (jsonschema_rs.ValidationError, ValueError) as error:
+            raise SpecError(f"ToolSpec {tool!r}: parameters cannot be used: {str(error).splitlines()[0]}") from error
 
     def read(self, raw: bytes) -> dict[str, Any]:
         """Validate JSON text and fill in the top level's defaults."""
@@ -213,4 +213,4 @@ class _SchemaArguments:
 
 
 def _refuse_to_fetch(uri: str) -> Any:
-    raise ValueError(f"{uri!r} lies outside the schema; references are never fetched")
+    raise ValueError(f"{uri!r} lies outside it, and references are never fetched")

@@ -52,12 +52,22 @@ class LoopThread:
             self._loop = self._thread = None
 
 
-def refuse_inside_loop(tool: str) -> None:
+def refuse_inside_loop(tool: str, *unawaited: Any) -> None:
     """Refuse a synchronous call that would block the running event loop until it deadlocks.
+
+    Args:
+        tool: The tool's name.
+        unawaited: Coroutines that nobody will await then; they are closed.
 
     Raises:
         SyncCallInLoop: With the name of the method to use instead.
     """
     asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001 - the one that never raises
-        raise SyncCallInLoop(f"{tool!r} is asynchronous and an event loop is running here; await acall() instead")
+    if asyncio is None or asyncio._get_running_loop() is None:  # noqa: SLF001 - the one that never raises
+        return
+    for coroutine in unawaited:
+        if hasattr(coroutine, "close"):
+            coroutine.close()
+    raise SyncCallInLoop(
+        f"{tool!r} or a check of it is asynchronous and an event loop is running here; await acall() instead"
+    )

@@ -16,6 +16,7 @@ from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
 from toolcharter.gate.checks import Answer, objections
 from toolcharter.gate.closing import Closer, OutputLimit
 from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
 from toolcharter.gate.loop import refuse_inside_loop
@@ -56,6 +57,7 @@ class Passage:
         self._name = spec.name
         self._lines = shared.lines.for_tool(spec.name, tool.plugin, caller)
         self._reader = tool.reader
+        self.examine = examiner(shared.profile, spec, tool.function, tool.reasons, strict=shared.strict)
         self.closer = Closer(
             shared,
             self._lines,
@@ -63,6 +65,7 @@ class Passage:
             tool.reasons,
             parse_output=spec.kind in {"cli", "custom"},
             staged=spec.staged,
+            examine=self.examine,
         )
 
     def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
@@ -164,10 +167,11 @@ class Passage:
         except StopIteration as end:
             objection: Answer = end.value
             return objection
-        refuse_inside_loop(self._name)
         from toolcharter.gate.awaiting import drive  # noqa: PLC0415 - imports asyncio
 
-        return self.shared.loop.run(drive(checks, awaitable, ctx.deadline))
+        coroutine = drive(checks, awaitable, ctx.deadline)
+        refuse_inside_loop(self._name, coroutine, awaitable)
+        return self.shared.loop.run(coroutine)
 
     def heed(self, ctx: CallContext, objection: Answer) -> None:
         """Stages 4 and 5: a check's `Deny` denies; its `Ask` finds nobody to ask."""

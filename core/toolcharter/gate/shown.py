@@ -24,8 +24,8 @@ def shown(raw: bytes, detail: ArgsDetail) -> bytes:
 
 
 def shown_value(args: Any, detail: ArgsDetail) -> bytes:
-    """Arguments that nothing has read yet; what is no JSON is shown as `null`."""
+    """Arguments that nothing has read yet; what is no JSON is shown as text, or not at all."""
     try:
-        return shown(orjson.dumps(dict(args)), detail)
+        return shown(orjson.dumps(dict(args), default=repr), detail)
     except (TypeError, ValueError, RecursionError):
         return b"null"

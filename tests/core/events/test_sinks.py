@@ -1,0 +1,284 @@
+"""Sinks: whole lines, losses told, nothing configured globally."""
+
+import fcntl
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from toolcharter.errors import ConfigurationError
+from toolcharter.events import sinks as sinks_module
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.sinks import DescriptorSink, FileSink, FunctionSink, open_sink
+
+LINE = b'{"event":"hook.tool.before","level":"info","args":{"a":1}}\n'
+WARNING = b'{"event":"hook.policy.deny","level":"warning","reason":"r"}\n'
+
+
+def refuse(url: str) -> Any:
+    raise AssertionError(f"no extension was wanted for {url}")
+
+
+def test_a_file_takes_lines_at_its_end(tmp_path: Path) -> None:
+    """What was there stays; the file is for its owner alone."""
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"{}\n")
+    path.chmod(0o600)
+    sink = open_sink(f"file:{path}", refuse)
+
+    sink.write(LINE)
+    sink.write(WARNING)
+    sink.close()
+
+    assert path.read_bytes() == b"{}\n" + LINE + WARNING
+
+
+@pytest.mark.parametrize(
+    "form", ["file:{}", "file://{}", "file://localhost{}", "file:{}?sync=each", "file:{}?sync=group"]
+)
+def test_the_forms_of_a_file_url(form: str, tmp_path: Path) -> None:
+    """Plain paths and file URLs name the same file, created for its owner alone."""
+    path = tmp_path / "my events.jsonl"
+    sink = open_sink(form.format(str(path).replace(" ", "%20")), refuse)
+
+    sink.write(LINE)
+    sink.close()
+
+    assert path.read_bytes() == LINE
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("file:", "events: the event sink is not understood: 'file:'\nKnown: stderr:, file:PATH, structlog:."),
+        ("stderr:x", "events: the event sink is not understood: 'stderr:x'\nKnown: stderr:, file:PATH, structlog:."),
+        (
+            "file:x?sync=maybe",
+            "events: the options 'sync=maybe' are not understood: 'file:x?sync=maybe'\nKnown: ?sync=group, ?sync=each.",
+        ),
+        (
+            "file:x?mode=w",
+            "events: the options 'mode=w' are not understood: 'file:x?mode=w'\nKnown: ?sync=group, ?sync=each.",
+        ),
+        (
+            "file://host/x",
+            "events: a file cannot lie on the host 'host': 'file://host/x'\nWrite file:PATH or file:///PATH.",
+        ),
+        (
+            "file:/nonexistent/x",
+            (
+                "events: the file cannot be opened for appending: [Errno 2] No such file or directory: "
+                "'/nonexistent/x': 'file:/nonexistent/x'"
+            ),
+        ),
+        (
+            "file:a%00b",
+            "events: the file cannot be opened for appending: embedded null byte: 'file:a%00b'",
+        ),
+    ],
+)
+def test_a_url_that_names_no_sink(url: str, message: str) -> None:
+    """A misspelt sink stops the start: a call must not run without its events."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_sink(url, refuse)
+
+    assert str(caught.value) == message
+
+
+def test_another_scheme_is_asked_of_the_extensions() -> None:
+    """Core opens three schemes; the rest belongs to plugins."""
+    asked: list[str] = []
+    mine = FunctionSink(print)
+
+    def extension(url: str) -> Any:
+        asked.append(url)
+        return mine
+
+    assert open_sink("syslog:///dev/log", extension) is mine
+    assert open_sink(mine, refuse) is mine
+    assert asked == ["syslog:///dev/log"]
+
+
+@pytest.mark.parametrize("url", ["stderr", "stderr:"])
+def test_standard_error(url: str, capfd) -> None:
+    """Lines go to descriptor 2, which stays open."""
+    sink = open_sink(url, refuse)
+
+    sink.write(LINE)
+    sink.close()
+    os.write(2, b"still open\n")
+
+    assert capfd.readouterr().err == LINE.decode() + "still open\n"
+
+
+def test_a_function_gets_a_dictionary_of_its_own_per_event() -> None:
+    """What a function does to an event changes nobody else's."""
+    seen: list[dict[str, Any]] = []
+    sink = open_sink(seen.append, refuse)
+
+    sink.write(LINE + WARNING)
+    sink.close()
+
+    assert seen == [json.loads(LINE), json.loads(WARNING)]
+
+
+@pytest.mark.parametrize("url", ["structlog", "structlog:"])
+def test_structlog_is_used_as_the_user_configured_it(url: str) -> None:
+    """`capture_logs` sees each event at its level, with an argument mapping named args."""
+    with structlog.testing.capture_logs() as logs:
+        sink = open_sink(url, refuse)
+        sink.write(LINE + WARNING)
+        sink.close()
+
+    assert logs == [
+        {"event": "hook.tool.before", "args": {"a": 1}, "log_level": "info"},
+        {"event": "hook.policy.deny", "reason": "r", "log_level": "warning"},
+    ]
+
+
+# Losses
+
+
+def test_a_reader_that_has_gone_is_a_loss() -> None:
+    """A closed pipe is counted, and the process lives on."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    emitter = Emitter([DescriptorSink(writer)])
+
+    taken = emitter.emit(LINE)
+
+    assert (taken, emitter.lost, type(emitter.last_error)) == (False, 1, BrokenPipeError)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "non-blocking"])
+def test_a_slow_reader_is_waited_for_only_so_long(blocking, monkeypatch) -> None:
+    """A full pipe costs a bounded time; what does not fit is lost, and the next line is whole again."""
+    monkeypatch.setattr(sinks_module, "STALL_S", 0.05)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, blocking)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    sink = DescriptorSink(writer)
+    emitter = Emitter([sink])
+    big = b'{"x":"' + b"y" * 9000 + b'"}\n'
+
+    assert emitter.emit(big) is False
+    taken = os.read(reader, 65536)
+    assert emitter.emit(LINE) is True
+    taken += os.read(reader, 65536)
+
+    torn, whole = taken.split(b"\n")[:-1]
+    assert big.startswith(torn)
+    assert whole + b"\n" == LINE
+    assert (emitter.lost, str(emitter.last_error)) == (1, "the reader of the event stream took nothing for 0.05 s")
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_full_disk_is_a_loss_and_a_torn_line_ends_there(tmp_path: Path) -> None:
+    """A file that takes only a part tears one line at most; the next begins on a line of its own."""
+    path = tmp_path / "events.jsonl"
+    program = f"""
+import resource, signal
+from pathlib import Path
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.sinks import FileSink
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+emitter = Emitter([FileSink(Path({str(path)!r}))])
+print([emitter.emit(b'{{"n":%d,"x":"' % n + b'y' * 50 + b'"}}\\n') for n in range(3)], emitter.lost, emitter.last_error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(emitter.emit(b'{{"n":3}}\\n'))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[True, False, False] 2 [Errno 27] File too large\nTrue\n"
+    lines = path.read_bytes().splitlines()
+    assert json.loads(lines[0])["n"] == 0
+    assert json.loads(lines[-1]) == {"n": 3}
+    assert len(lines) == 3
+    assert resource.RLIMIT_FSIZE  # the limit above is the child's alone
+
+
+def test_a_closed_file_is_never_written_to_again(tmp_path: Path) -> None:
+    """A late line must not land in whatever file got the descriptor next."""
+    sink = FileSink(tmp_path / "events.jsonl")
+    sink.close()
+    other = os.open(tmp_path / "other", os.O_CREAT | os.O_RDWR)
+
+    emitter = Emitter([sink])
+    taken = emitter.emit(LINE)
+
+    assert (taken, os.read(other, 10)) == (False, b"")
+    os.close(other)
+
+
+def test_a_failing_flush_is_told_by_the_next_line(tmp_path: Path, monkeypatch) -> None:
+    """With `sync=group` a disk error comes up as soon as it is known."""
+    told = threading.Event()
+
+    def fail(descriptor: int) -> None:
+        told.set()
+        raise OSError(5, "Input/output error")
+
+    sink = FileSink(tmp_path / "events.jsonl", "group")
+    monkeypatch.setattr(os, "fdatasync", fail)
+    emitter = Emitter([sink])
+
+    first = emitter.emit(LINE)
+    told.wait()
+    while sink._failed is None:
+        told.wait(0.001)  # the flusher is about to set it
+    second = emitter.emit(LINE)
+    emitter.close()
+
+    assert (first, second) == (True, False)
+    assert emitter.lost == 2  # the line, and the flush on closing
+
+
+def test_one_sink_that_fails_does_not_keep_the_others_from_their_lines() -> None:
+    """Each sink stands for itself, and any exception of a user's sink is a loss."""
+    seen: list[dict[str, Any]] = []
+
+    def fail(event: dict[str, Any]) -> None:
+        raise ValueError("my bug")
+
+    emitter = Emitter([FunctionSink(fail), FunctionSink(seen.append)])
+
+    taken = emitter.emit(LINE + WARNING)
+
+    assert (taken, len(seen), emitter.lost, str(emitter.last_error)) == (False, 2, 2, "my bug")
+
+
+WRITER = """
+import sys, threading
+from pathlib import Path
+from toolcharter.events.sinks import FileSink
+sink = FileSink(Path(sys.argv[1]))
+def work(name):
+    for n in range(200):
+        sink.write(b'{"who":"%s","n":%d,"x":"' % (name.encode(), n) + b"y" * (n * 30) + b'"}\\n')
+threads = [threading.Thread(target=work, args=(f"{sys.argv[2]}-{t}",)) for t in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+def test_four_processes_with_four_threads_each_tear_no_line(tmp_path: Path) -> None:
+    """One `O_APPEND` write per half: whole lines of up to 6 KB from everybody."""
+    path = tmp_path / "events.jsonl"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(4)]
+    assert [writer.wait() for writer in writers] == [0] * 4
+
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+
+    assert len(lines) == 3200
+    assert len({(line["who"], line["n"]) for line in lines}) == 3200

@@ -1,0 +1,74 @@
+"""A toolbox from specs in this process: what the gate does, without installing a plugin."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from toolcharter import hookimpl
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Events, Limits, Profile
+from toolcharter.spec.call import Caller
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+MakeToolbox = Callable[..., Toolbox]
+
+
+@pytest.fixture
+def events() -> list[dict[str, Any]]:
+    return []
+
+
+def spec_of(function: Callable[..., Any], **facts: Any) -> ToolSpec[ToolPolicy]:
+    """A tool whose function needs no runtime."""
+    return ToolSpec(function.__name__, ToolPolicy, lambda _workspace, _policy, _rt: function, **facts)
+
+
+def spec_with_runtime(make: Callable[[Any], Callable[..., Any]], **facts: Any) -> ToolSpec[ToolPolicy]:
+    """A tool whose function *make* builds from the runtime; it is named as *make* is."""
+    return ToolSpec(make.__name__, ToolPolicy, lambda _workspace, _policy, rt: make(rt), **facts)
+
+
+@pytest.fixture
+def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeToolbox]:
+    made: list[Toolbox] = []
+
+    def make(
+        *specs: ToolSpec[Any],
+        policies: dict[str, dict[str, Any]] | None = None,
+        limits: Limits | None = None,
+        tool_limits: dict[str, Limits] | None = None,
+        event_settings: Events | None = None,
+        checks: dict[str, Callable[..., Any]] | None = None,
+        sinks: list[Any] | None = None,
+        caller: Caller | None = None,
+        strict: bool = False,
+    ) -> Toolbox:
+        tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1.0") for spec in specs}
+        aliases = {alias: spec.name for spec in specs for alias in spec.aliases}
+        manager = new_manager()
+        for name, check in (checks or {}).items():
+            manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
+        loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {})
+        given = policies or {}
+        profile = Profile(
+            "test", limits=limits or Limits(), tool_limits=tool_limits or {}, events=event_settings or Events()
+        )
+        plan = Plan(
+            profile, loaded, {spec.name: spec.policy.from_profile(given.get(spec.name, {})) for spec in specs}, {}
+        )
+        toolbox = open_toolbox(
+            plan, workspace=tmp_path, caller=caller, sinks=[events.append] if sinks is None else sinks, strict=strict
+        )
+        made.append(toolbox)
+        return toolbox
+
+    yield make
+    for toolbox in made:
+        toolbox.close()

@@ -1,0 +1,357 @@
+"""The events of a call as whole lists: fields, order, levels and default texts, sync and async."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.events.contract import AFTER_FIELDS, BASE_FIELDS, DENY_FIELDS
+from toolcharter.profile.model import Events
+from toolcharter.spec.call import Caller
+
+from .conftest import spec_of, spec_with_runtime
+
+BASE = list(BASE_FIELDS)
+AFTER = [*BASE, *AFTER_FIELDS]
+
+
+def greet(name: str, action: str = "wave") -> str:
+    return f"Hello, {name}!"
+
+
+def refuse(rt):
+    def tool(name: str):
+        return rt.start("refuse").deny("name_not_allowed", "Not this one.", listed=3)
+
+    return tool
+
+
+async def call(toolbox: Any, way: str, name: str, args: dict[str, Any]) -> Any:
+    return await toolbox.acall(name, args) if way == "async" else await asyncio.to_thread(toolbox.call, name, args)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_an_ok_call(way, make_toolbox, events) -> None:
+    """Before, policy.before and after, each with its fields in their order."""
+    toolbox = make_toolbox(spec_of(greet), caller=Caller(agent="reviewer-1", session="s-7"))
+
+    result = await call(toolbox, way, "greet", {"name": "Ann", "action": " WAVE "})
+
+    assert [list(event) for event in events] == [BASE, BASE, AFTER]
+    assert [(event["event"], event["level"]) for event in events] == [
+        ("hook.tool.before", "info"),
+        ("hook.policy.before", "info"),
+        ("hook.tool.after", "info"),
+    ]
+    constant = {key: events[0][key] for key in BASE if key not in {"event", "ts", "seq"}}
+    assert constant == {
+        "level": "info",
+        "call_id": result.call_id,
+        "parent_id": None,
+        "session": "s-7",
+        "agent": "reviewer-1",
+        "profile": "test",
+        "profile_digest": toolbox.digest,
+        "tool": "greet",
+        "action": "wave",
+        "plugin": "toolcharter-test",
+        "args": {"name": "Ann", "action": "wave"},
+    }
+    assert all({key: event[key] for key in constant} == constant for event in events)
+    assert {key: events[2][key] for key in AFTER_FIELDS} == {
+        "status": "ok",
+        "outcome": "ok",
+        "reason": None,
+        "message": None,
+        "rule": None,
+        "stage": None,
+        "elapsed_ms": result.elapsed_ms,
+        "output_chars": 11,
+        "truncated": False,
+        "redactions": 0,
+        "fields": {},
+    }
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_denied_call(way, make_toolbox, events) -> None:
+    """A denial adds policy.deny, and both it and its after are warnings."""
+    toolbox = make_toolbox(spec_with_runtime(refuse))
+
+    result = await call(toolbox, way, "refuse", {"name": "Bob"})
+
+    assert [(event["event"], event["level"]) for event in events] == [
+        ("hook.tool.before", "info"),
+        ("hook.policy.before", "info"),
+        ("hook.policy.deny", "warning"),
+        ("hook.tool.after", "warning"),
+    ]
+    assert [list(event) for event in events] == [BASE, BASE, [*BASE, *DENY_FIELDS], AFTER]
+    verdict = {"reason": "name_not_allowed", "message": "Not this one.", "rule": None, "stage": "tool"}
+    assert {key: events[2][key] for key in DENY_FIELDS} == verdict
+    assert {key: events[3][key] for key in AFTER_FIELDS} == {
+        "status": "error",
+        "outcome": "denied",
+        **verdict,
+        "elapsed_ms": result.elapsed_ms,
+        "output_chars": len("ERROR: denied_by_policy reason=name_not_allowed\nNot this one."),
+        "truncated": False,
+        "redactions": 0,
+        "fields": {"listed": 3},
+    }
+    assert str(result) == "ERROR: denied_by_policy reason=name_not_allowed\nNot this one."
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_invalid_arguments(way, make_toolbox, events) -> None:
+    """A malformed call never reaches policy: before and after alone, and the after is an error."""
+    toolbox = make_toolbox(spec_of(greet))
+
+    result = await call(toolbox, way, "greet", {"nam": "Ann"})
+
+    assert [(event["event"], event["level"]) for event in events] == [
+        ("hook.tool.before", "info"),
+        ("hook.tool.after", "error"),
+    ]
+    assert [list(event) for event in events] == [BASE, AFTER]
+    assert events[0]["args"] == {"nam": "Ann"}
+    assert result.text == ("ERROR: invalid_arguments\nname: required\nnam: no such argument. Did you mean 'name'?")
+    assert (events[1]["outcome"], events[1]["reason"], events[1]["stage"]) == (
+        "error",
+        "invalid_arguments",
+        "arguments",
+    )
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_an_unknown_tool(way, make_toolbox, events) -> None:
+    """A name the profile does not have is denied with all events, and the nearest name is a hint."""
+    toolbox = make_toolbox(spec_of(greet))
+
+    result = await call(toolbox, way, "great", {"name": "Ann"})
+
+    assert [event["event"] for event in events] == [
+        "hook.tool.before",
+        "hook.policy.before",
+        "hook.policy.deny",
+        "hook.tool.after",
+    ]
+    assert (result.outcome, result.reason, result.hint) == ("denied", "unknown_tool", "Did you mean 'greet'?")
+    assert result.text == "ERROR: denied_by_policy reason=unknown_tool\nThere is no tool named 'great'."
+    assert (events[0]["tool"], events[0]["plugin"], events[0]["args"]) == ("great", None, {"name": "Ann"})
+    assert events[2]["stage"] == "name"
+
+
+def test_an_unbounded_tool_needs_an_allow_rule(make_toolbox, events) -> None:
+    """Until a profile can say `allow`, a tool whose arguments are programs is denied."""
+    toolbox = make_toolbox(spec_of(greet, kind="custom"))
+
+    result = toolbox.call("greet", {"name": "Ann"})
+
+    assert (result.outcome, result.reason, events[-1]["stage"]) == ("denied", "not_in_allow", "mode")
+
+
+def test_the_numbers_of_events_grow_without_gaps(make_toolbox, events) -> None:
+    """`seq` counts the toolbox's events in the order in which they are made."""
+    toolbox = make_toolbox(spec_of(greet), spec_with_runtime(refuse))
+
+    for name, args in [("greet", {"name": "A"}), ("refuse", {"name": "B"}), ("nope", {}), ("greet", {})]:
+        toolbox.call(name, args)
+
+    assert [event["seq"] for event in events] == list(range(1, 14))
+
+
+@pytest.mark.parametrize(
+    ("detail", "shown"),
+    [
+        ("full", {"name": "Ann" * 200, "action": "wave"}),
+        ("shape", {"name": "str[600]", "action": "str[4]"}),
+        ("none", None),
+    ],
+)
+def test_the_detail_of_arguments_in_events(detail, shown, make_toolbox, events) -> None:
+    """A profile says how much of the arguments is shown; long strings are cut in any case."""
+    toolbox = make_toolbox(spec_of(greet), event_settings=Events(args=detail))
+
+    toolbox.call("greet", {"name": "Ann" * 200, "action": "wave"})
+
+    if detail == "full":
+        shown["name"] = shown["name"][:400] + "...<truncated>"
+    assert [event["args"] for event in events] == [shown] * 3
+
+
+def test_secrets_in_arguments_output_data_and_fields_are_gone(make_toolbox, events) -> None:
+    """One scrubber stands in front of the result and of every event."""
+    secret = "gh" + "p_" + "a1B2" * 9
+
+    def leak(rt):
+        def tool(token: str) -> str:
+            return rt.start("leak").ok(f"got {token}", data={"said": token}, user_text=f"see {token}", note=token)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(leak))
+
+    result = toolbox.call("leak", {"token": secret})
+
+    assert secret not in repr(result) + repr(events)
+    assert (result.text, result.data) == ("got [REDACTED]", {"said": "[REDACTED]"})
+    assert result.redactions == events[-1]["redactions"] == 3
+
+
+def test_child_calls_are_named_and_closed_before_their_parent(make_toolbox, events) -> None:
+    """Another name, or a second start, is a child call; one that never ends is closed as a fault."""
+
+    def parent(rt):
+        def tool():
+            ctx = rt.start("parent")
+            rt.start("child", step=1).ok("done")
+            rt.start("parent", step=2)
+            return ctx.ok("all done")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(parent))
+
+    result = toolbox.call("parent", {})
+
+    seen = [
+        (event["event"].removeprefix("hook."), event["tool"], event["args"], event["parent_id"]) for event in events
+    ]
+    top = result.call_id
+    assert seen == [
+        ("tool.before", "parent", {}, None),
+        ("policy.before", "parent", {}, None),
+        ("tool.before", "child", {"step": 1}, top),
+        ("policy.before", "child", {"step": 1}, top),
+        ("tool.after", "child", {"step": 1}, top),
+        ("tool.before", "parent", {"step": 2}, top),
+        ("policy.before", "parent", {"step": 2}, top),
+        ("tool.after", "parent", {"step": 2}, top),
+        ("tool.after", "parent", {}, None),
+    ]
+    assert (events[4]["outcome"], events[7]["outcome"], events[7]["reason"]) == ("ok", "error", "unexpected_failure")
+    assert events[7]["fault"] == ["not_ended"]
+
+
+def test_a_tool_that_calls_another_is_its_parent(make_toolbox, events) -> None:
+    """`rt.call` goes through the whole gate, and the result may be handed on as it is."""
+
+    def outer(rt):
+        def tool(name: str):
+            return rt.call("refuse", {"name": name})
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(outer), spec_with_runtime(refuse))
+
+    result = toolbox.call("outer", {"name": "Bob"})
+
+    assert [(event["event"].removeprefix("hook."), event["tool"]) for event in events] == [
+        ("tool.before", "outer"),
+        ("policy.before", "outer"),
+        ("tool.before", "refuse"),
+        ("policy.before", "refuse"),
+        ("policy.deny", "refuse"),
+        ("tool.after", "refuse"),
+        ("policy.deny", "outer"),
+        ("tool.after", "outer"),
+    ]
+    assert (result.outcome, result.reason) == ("denied", "name_not_allowed")
+    assert {event["parent_id"] for event in events[2:6]} == {result.call_id}
+
+
+def test_calls_that_call_themselves_end(make_toolbox, events) -> None:
+    """A tool that calls itself for ever is stopped by the gate, and each of its calls is closed."""
+
+    def again(rt):
+        def tool():
+            return rt.call("again", {})
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(again))
+
+    result = toolbox.call("again", {})
+
+    assert (result.outcome, result.reason) == ("error", "tool_error")
+    assert result.message == "Calls are nested more than 16 deep."
+    names = Counter(event["event"] for event in events)
+    assert names["hook.tool.before"] == names["hook.tool.after"] == 18
+
+
+async def test_a_thousand_tasks_and_sixteen_threads_lose_nothing(make_toolbox, tmp_path) -> None:
+    """Concurrent calls leave whole lines, each call its own three, in their order."""
+    log = tmp_path / "events.jsonl"
+
+    async def nap(n: int) -> str:
+        await asyncio.sleep(0)
+        return str(n)
+
+    def double(n: int) -> str:
+        return str(2 * n)
+
+    toolbox = make_toolbox(spec_of(nap), spec_of(double), sinks=[f"file:{log}"])
+    threads = [
+        threading.Thread(target=lambda: [toolbox.call("double", {"n": n}) for n in range(100)]) for _ in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    results = await asyncio.gather(*(toolbox.acall("nap", {"n": n}) for n in range(1000)))
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    toolbox.close()
+
+    assert [result.text for result in results] == [str(n) for n in range(1000)]
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    by_call: dict[str, list[str]] = {}
+    for line in lines:
+        by_call.setdefault(line["call_id"], []).append(line["event"])
+    assert set(map(tuple, by_call.values())) == {("hook.tool.before", "hook.policy.before", "hook.tool.after")}
+    assert len(by_call) == 2600
+    assert sorted(line["seq"] for line in lines) == list(range(1, 7801))
+
+
+def test_a_killed_process_leaves_its_first_half(tmp_path: Path) -> None:
+    """The first half is on disk before the body runs, so that a crash cannot hide a call."""
+    log = tmp_path / "events.jsonl"
+    program = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Profile
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+def hang() -> str:
+    print("in the body", flush=True)
+    time.sleep(60)
+
+spec = ToolSpec("hang", ToolPolicy, lambda *_: hang)
+loaded = Loaded({"hang": LoadedTool(spec, "test", "1")}, {}, {}, {}, new_manager(), (), {})
+plan = Plan(Profile("p"), loaded, {"hang": ToolPolicy()}, {})
+open_toolbox(plan, workspace=".", caller=None, sinks=["file:" + sys.argv[2]]).call("hang", {})
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(Path(__file__).parents[3] / "core"), str(log)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in the body\n"
+        process.send_signal(signal.SIGKILL)
+
+    assert [json.loads(line)["event"] for line in log.read_text().splitlines()] == [
+        "hook.tool.before",
+        "hook.policy.before",
+    ]

@@ -1,0 +1,227 @@
+"""What the model is given: limits, strategies, structured data, reasons under test."""
+
+from typing import Any
+
+import pytest
+
+from toolcharter.errors import SpecError
+from toolcharter.gate.closing import ContractBroken
+from toolcharter.profile.model import Limits
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+from .conftest import spec_of, spec_with_runtime
+
+
+class Sized(ToolPolicy):
+    """A policy with a limit of its own."""
+
+    max_output_chars: int = 1000
+
+
+def sized(limit: int) -> tuple[ToolSpec[Sized], dict[str, dict[str, Any]]]:
+    spec = ToolSpec("talk", Sized, lambda *_: lambda: "word " * 200)
+    return spec, {"talk": {"max_output_chars": limit}}
+
+
+@pytest.mark.parametrize(
+    ("own", "profile", "tool", "length"),
+    [
+        pytest.param(1000, None, None, 1000, id="at-the-policy's-limit"),
+        pytest.param(999, None, None, 999, id="one-past-it"),
+        pytest.param(1000, 400, None, 400, id="the-profile's-is-smaller"),
+        pytest.param(300, 400, None, 300, id="the-policy's-is-smaller"),
+        pytest.param(1000, 400, 200, 200, id="the-profile's-for-this-tool-is-smallest"),
+    ],
+)
+def test_the_smallest_limit_wins(own, profile, tool, length, make_toolbox, events) -> None:
+    """Policy, profile and profile-per-tool each bound the output; the notice is within the bound."""
+    spec, policies = sized(own)
+    toolbox = make_toolbox(
+        spec,
+        policies=policies,
+        limits=Limits(max_output_chars=profile),
+        tool_limits={"talk": Limits(max_output_chars=tool)} if tool else {},
+    )
+
+    result = toolbox.call("talk", {})
+
+    assert (len(result.text) <= length, result.truncated) == (True, length < 1000)
+    assert events[-1]["output_chars"] == len(result.text)
+    assert events[-1]["truncated"] is result.truncated
+
+
+@pytest.mark.parametrize(("strategy", "first", "last"), [("head", 1, 0), ("tail", 0, 1), ("both", 1, 1)])
+def test_a_strategy_keeps_its_end(strategy, first, last, make_toolbox) -> None:
+    """Head keeps the beginning, tail the end, both both."""
+
+    def talk() -> str:
+        return "<first>" + "-" * 2000 + "<last>"
+
+    toolbox = make_toolbox(spec_of(talk), limits=Limits(max_output_chars=300, truncate=strategy))
+
+    text = toolbox.call("talk", {}).text
+
+    assert (text.count("<first>"), text.count("<last>")) == (first, last)
+
+
+def test_a_secret_is_scrubbed_before_the_limit_cuts_it(make_toolbox) -> None:
+    """Truncation never leaves half a secret behind."""
+    secret = "AK" + "IA" + "ABCDEFGH12345678"
+
+    def talk() -> str:
+        return "x" * 90 + " " + secret + " " + "y" * 500
+
+    toolbox = make_toolbox(spec_of(talk), limits=Limits(max_output_chars=200))
+
+    assert "AK" + "IA" not in toolbox.call("talk", {}).text
+
+
+def test_a_reason_outside_the_closed_list_is_a_fault(make_toolbox, events) -> None:
+    """In use, an undeclared reason is passed on and marked."""
+
+    def odd(rt):
+        def tool():
+            return rt.start("odd").deny("made_up")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(odd, reasons=("name_not_allowed",)))
+
+    assert toolbox.call("odd", {}).reason == "made_up"
+    assert events[-1]["fault"] == ["undeclared_reason"]
+
+
+def test_a_reason_outside_the_closed_list_is_an_error_under_test(make_toolbox, events) -> None:
+    """A strict toolbox raises, after the events are written."""
+
+    def odd(rt):
+        def tool():
+            return rt.start("odd").deny("made_up")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(odd, reasons=("name_not_allowed",)), strict=True)
+
+    with pytest.raises(ContractBroken, match=r"^'odd' gave the reason 'made_up', which its spec does not declare$"):
+        toolbox.call("odd", {})
+
+    assert events[-1]["event"] == "hook.tool.after"
+
+
+@pytest.mark.parametrize("reason", ["path_outside_workspace", "path_not_found", "tool_error"])
+def test_core_and_guard_reasons_need_no_declaration(reason, make_toolbox, events) -> None:
+    """A tool may pass on what the guards behind `rt` report."""
+
+    def plain(rt):
+        def tool():
+            return rt.start("plain").error("ERROR: x", reason=reason)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(plain, reasons=()))
+
+    toolbox.call("plain", {})
+
+    assert "fault" not in events[-1]
+
+
+def test_a_staged_body_that_never_marks_is_a_fault(make_toolbox, events) -> None:
+    """A promise to mark that is not kept shows on the after."""
+
+    def sloppy(rt):
+        def tool():
+            return rt.start("sloppy").ok("done")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(sloppy, staged=True))
+
+    toolbox.call("sloppy", {})
+
+    assert events[-1]["fault"] == ["mark_missing"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pytest.param("\ud800", id="a-lone-surrogate"), pytest.param(3, id="a-number-for-text")],
+)
+def test_a_text_that_cannot_be_written_still_closes_the_call(value, make_toolbox, events) -> None:
+    """Whatever a tool records, its call has an after."""
+
+    def odd(rt):
+        def tool():
+            return rt.start("odd").ok(value, note=value)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(odd))
+
+    result = toolbox.call("odd", {})
+
+    assert result.text.encode()
+    assert [event["event"] for event in events] == ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"x": 2**70}, id="a-huge-number"),
+        pytest.param({"x": "\ud800"}, id="a-surrogate"),
+        pytest.param({"x": object()}, id="an-object"),
+        pytest.param({"x": float("nan")}, id="not-a-number"),
+        pytest.param({"x": {1: 2}}, id="a-key-that-is-no-text"),
+    ],
+)
+def test_extra_fields_that_are_no_json_still_close_the_call(field, make_toolbox, events) -> None:
+    """A field that no event line can carry is shown as text or left out."""
+
+    def odd(rt):
+        def tool():
+            return rt.start("odd").ok("done", **field)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(odd))
+
+    assert toolbox.call("odd", {}).outcome == "ok"
+    assert events[-1]["event"] == "hook.tool.after"
+
+
+def test_data_that_is_no_json_is_an_error_of_the_tool(make_toolbox, events) -> None:
+    """`data` is JSON types only."""
+    cycle: list[Any] = []
+    cycle.append(cycle)
+
+    def odd(rt):
+        def tool():
+            return rt.start("odd").ok("done", data=cycle)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(odd))
+
+    result = toolbox.call("odd", {})
+
+    assert (result.outcome, result.reason, result.data) == ("error", "unexpected_failure", None)
+    assert events[-1]["outcome"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("built", "message"),
+    [
+        pytest.param(3, "its constructor returned 3, not a function", id="no-function"),
+        pytest.param(lambda *names: "", "the arguments 'names' of its function cannot be given by name", id="varargs"),
+    ],
+)
+def test_a_constructor_must_return_a_function(built, message, make_toolbox) -> None:
+    """What a constructor returns is looked at when the toolbox is built."""
+    spec = ToolSpec("odd", ToolPolicy, lambda *_: built)
+
+    with pytest.raises(Exception, match=message) as caught:
+        make_toolbox(spec)
+
+    assert isinstance(caught.value.__cause__, SpecError)
+    assert str(caught.value) == (
+        f"toolcharter-test 1.0: ToolSpec 'odd': {message}.\nThe plugin's author has to mend it."
+    )

@@ -1,0 +1,320 @@
+"""Dry runs: what a call would meet, with nothing executed, counted, logged or asked."""
+
+import asyncio
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from toolcharter.errors import Denied, SyncCallInLoop, ToolError
+from toolcharter.spec.call import Ask, Call, Decision, Deny
+
+from .conftest import spec_of, spec_with_runtime
+
+acted: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_has_acted() -> None:
+    acted.clear()
+
+
+class Reason(StrEnum):
+    NOT_LISTED = "not_listed"
+
+
+def staged(rt, own_name="staged"):
+    def tool(name: str = "Ann", how: str = "pass"):
+        ctx = rt.start(own_name, name=name)
+        if name != "Ann":
+            return ctx.deny(Reason.NOT_LISTED, "Only Ann.", hint="Ask for Ann.")
+        if how == "early":
+            acted.append("rt.run")
+            rt.run(["true"])
+        if how == "call":
+            rt.call("staged", {})
+        if how == "deny":
+            raise Denied("too_late")
+        if how == "error":
+            raise ToolError("no", reason="path_not_found")
+        if how == "ok":
+            return ctx.ok("nothing to do")
+        try:
+            ctx.policy_passed()
+        except Exception:  # noqa: BLE001 - a careless tool; the mark must still end the dry run
+            acted.append("caught the mark")
+        acted.append("acted")
+        return ctx.ok("done")
+
+    return tool
+
+
+def asynchronous(rt):
+    body = staged(rt, "asynchronous")
+
+    async def tool(name: str = "Ann", how: str = "pass"):
+        await asyncio.sleep(0)
+        return body(name, how)
+
+    return tool
+
+
+PASSED = Decision("allow", "mode", tool_checks="passed")
+ROWS = [
+    ({}, PASSED),
+    (
+        {"name": "Bob"},
+        Decision("deny", "tool", "not_listed", "Only Ann.", "Ask for Ann.", tool_checks="denied"),
+    ),
+    ({"how": "deny"}, Decision("deny", "tool", "too_late", tool_checks="denied")),
+    ({"how": "error"}, Decision("error", "tool", "path_not_found", "ERROR: no", tool_checks="error")),
+    ({"how": "ok"}, PASSED),
+    (
+        {"how": "early"},
+        Decision(
+            "error",
+            "tool",
+            "unexpected_failure",
+            "ERROR: the tool tried to act on the world before ctx.policy_passed()",
+            tool_checks="error",
+        ),
+    ),
+    (
+        {"how": "call"},
+        Decision(
+            "error",
+            "tool",
+            "unexpected_failure",
+            "ERROR: the tool tried to act on the world before ctx.policy_passed()",
+            tool_checks="error",
+        ),
+    ),
+    ({"nme": "x"}, Decision("error", "arguments", "invalid_arguments", "nme: no such argument. Did you mean 'name'?")),
+]
+
+
+@pytest.mark.parametrize(("args", "decision"), ROWS, ids=[str(row[0]) for row in ROWS])
+@pytest.mark.parametrize("make", [staged, asynchronous])
+def test_a_staged_body_runs_up_to_its_mark(make, args, decision, make_toolbox, events) -> None:
+    """Its own checks decide, nothing below the mark runs, and no event is left."""
+    toolbox = make_toolbox(spec_with_runtime(make, staged=True))
+
+    assert toolbox.decide(make.__name__, args) == decision
+    assert events == []
+    assert "acted" not in acted
+
+
+@pytest.mark.parametrize(("args", "decision"), ROWS, ids=[str(row[0]) for row in ROWS])
+@pytest.mark.parametrize("make", [staged, asynchronous])
+async def test_the_same_from_asynchronous_code(make, args, decision, make_toolbox, events) -> None:
+    """`adecide` answers as `decide` does."""
+    toolbox = make_toolbox(spec_with_runtime(make, staged=True))
+
+    assert await toolbox.adecide(make.__name__, args) == decision
+    assert events == []
+
+
+def test_a_body_that_is_not_staged_is_never_entered(make_toolbox) -> None:
+    """Without a promise there is no rehearsal."""
+
+    def act() -> str:
+        acted.append("acted")
+        return ""
+
+    toolbox = make_toolbox(spec_of(act))
+
+    assert toolbox.decide("act", {}) == Decision("allow", "mode", tool_checks="not_evaluated")
+    assert acted == []
+
+
+def test_an_unknown_name_and_an_unbounded_tool(make_toolbox) -> None:
+    """What never reaches a body is decided without one."""
+
+    def act() -> str:
+        return ""
+
+    toolbox = make_toolbox(spec_of(act, kind="cli", staged=True))
+
+    assert toolbox.decide("akt", {}) == Decision(
+        "deny", "name", "unknown_tool", "There is no tool named 'akt'.", "Did you mean 'act'?"
+    )
+    decision = toolbox.decide("act", {})
+    assert (decision.outcome, decision.stage, decision.reason) == ("deny", "mode", "not_in_allow")
+    assert decision.tool_checks == "not_evaluated"
+
+
+async def test_an_unknown_name_from_asynchronous_code(make_toolbox) -> None:
+    """The same answer as from synchronous code."""
+    assert (await make_toolbox().adecide("x", {})).reason == "unknown_tool"
+
+
+def test_a_rehearsal_of_an_asynchronous_tool_inside_a_loop_names_adecide(make_toolbox) -> None:
+    """A deadlock is refused."""
+    toolbox = make_toolbox(spec_with_runtime(asynchronous, staged=True))
+
+    async def inside() -> None:
+        toolbox.decide("asynchronous", {})
+
+    with pytest.raises(SyncCallInLoop):
+        asyncio.run(inside())
+
+
+def test_a_child_context_in_a_rehearsal_leaves_no_event(make_toolbox, events) -> None:
+    """What a tool starts above its mark is rehearsed too."""
+
+    def parent(rt):
+        def tool():
+            ctx = rt.start("parent")
+            rt.start("look").ok("seen")
+            ctx.policy_passed()
+            return ctx.ok("done")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(parent, staged=True))
+
+    assert toolbox.decide("parent", {}) == PASSED
+    assert events == []
+
+
+def test_before_the_mark_a_real_call_may_not_act_either(make_toolbox, events) -> None:
+    """The promise of a staged body is enforced in every call."""
+    toolbox = make_toolbox(spec_with_runtime(staged, staged=True))
+
+    result = toolbox.call("staged", {"how": "early"})
+
+    assert (result.outcome, result.reason) == ("error", "unexpected_failure")
+    assert result.message == "ERROR: the tool tried to act on the world before ctx.policy_passed()"
+
+
+# Checks
+
+
+def looks_at(seen: list[Call], answer: Any):
+    def check_call(call: Call) -> Any:
+        seen.append(call)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return check_call
+
+
+def looks_slowly_at(seen: list[Call], answer: Any):
+    plain = looks_at(seen, answer)
+
+    async def check_call(call: Call) -> Any:
+        await asyncio.sleep(0.01)
+        return plain(call)
+
+    return check_call
+
+
+CHECKS = [
+    (None, ("allow", "mode", None)),
+    (Deny("too_much", "Not today."), ("deny", "check", "too_much")),
+    (Ask("a_human_must_agree"), ("ask", "check", "a_human_must_agree")),
+    (ValueError("secret detail"), ("deny", "check", "check_failed")),
+    (True, ("deny", "check", "check_failed")),
+]
+
+
+@pytest.mark.parametrize("look", [looks_at, looks_slowly_at])
+@pytest.mark.parametrize(("answer", "decision"), CHECKS, ids=[repr(row[0])[:12] for row in CHECKS])
+def test_what_a_check_answers(answer, decision, look, make_toolbox) -> None:
+    """None lets the call pass; an exception or another answer denies."""
+    seen: list[Call] = []
+    toolbox = make_toolbox(spec_with_runtime(staged, staged=True), checks={"a": look(seen, answer)})
+
+    found = toolbox.decide("staged", {})
+
+    assert (found.outcome, found.stage, found.reason) == decision
+    assert seen[0].dry_run is True
+
+
+@pytest.mark.parametrize("look", [looks_at, looks_slowly_at])
+async def test_what_a_check_answers_to_asynchronous_code(look, make_toolbox, events) -> None:
+    """A denial by a check never enters the body; a check sees the complete call."""
+    seen: list[Call] = []
+    toolbox = make_toolbox(
+        spec_with_runtime(staged, capabilities={"text"}, safety="low"),
+        checks={"a": look(seen, Deny("too_much", "Not today.", "Try tomorrow."))},
+    )
+
+    result = await toolbox.acall("STAGED", {"name": "Ann"}, call_id="c-1", parent_id="p-1")
+
+    assert (result.outcome, result.reason, result.message, result.hint, acted) == (
+        "denied",
+        "too_much",
+        "Not today.",
+        "Try tomorrow.",
+        [],
+    )
+    assert [event["event"] for event in events][2:] == ["hook.policy.deny", "hook.tool.after"]
+    assert events[-1]["stage"] == "check"
+    (call,) = seen
+    assert (call.tool, call.args, call.call_id, call.parent_id, call.kind, call.capabilities, call.safety) == (
+        "staged",
+        {"name": "Ann", "how": "pass"},
+        "c-1",
+        "p-1",
+        "builtin",
+        frozenset({"text"}),
+        "low",
+    )
+    assert call.dry_run is False
+
+
+def test_the_first_denial_by_plugin_name_ends_the_call(make_toolbox) -> None:
+    """Checks run in the order of their plugins' names; an Ask gives way to a later Deny."""
+    seen: list[Call] = []
+    toolbox = make_toolbox(
+        spec_with_runtime(staged),
+        checks={
+            "c": looks_at(seen, Deny("third")),
+            "b": looks_slowly_at(seen, Deny("second")),
+            "a": looks_at(seen, Ask("first")),
+        },
+    )
+
+    result = toolbox.call("staged", {})
+
+    assert (result.reason, len(seen)) == ("second", 2)
+
+
+def test_a_question_without_anybody_to_ask_denies(make_toolbox, events) -> None:
+    """A check's Ask in a toolbox without approver is a denial at once, never a hang."""
+    toolbox = make_toolbox(spec_with_runtime(staged), checks={"a": looks_at([], Ask("because", "Sure?"))})
+
+    result = toolbox.call("staged", {})
+
+    assert (result.outcome, result.reason, result.message) == ("denied", "approval_unavailable", "Sure?")
+    assert events[-1]["stage"] == "approval"
+
+
+def test_a_check_that_hangs_denies_at_the_deadline(make_toolbox) -> None:
+    """An asynchronous check has as long as the call has."""
+    from toolcharter.profile.model import Limits  # noqa: PLC0415 - only this test
+
+    async def hangs(call: Call) -> None:
+        await asyncio.sleep(60)
+
+    toolbox = make_toolbox(spec_with_runtime(staged), checks={"slow": hangs}, limits=Limits(timeout_s=0.05))
+
+    result = toolbox.call("staged", {})
+
+    assert (result.outcome, result.reason, result.message) == (
+        "denied",
+        "check_failed",
+        "The check of 'slow' raised TimeoutError.",
+    )
+
+
+async def test_a_synchronous_call_with_an_asynchronous_check_inside_a_loop_is_refused(make_toolbox, events) -> None:
+    """The check cannot be awaited there; the call says so and is closed."""
+    toolbox = make_toolbox(spec_with_runtime(staged), checks={"a": looks_slowly_at([], None)})
+
+    with pytest.raises(SyncCallInLoop):
+        toolbox.call("staged", {})
+
+    assert events[-1]["reason"] == "cancelled"
