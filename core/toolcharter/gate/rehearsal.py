@@ -75,6 +75,8 @@ async def _arehearse(passage: Passage, ctx: CallContext) -> None:
 def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision:
     """What *ctx* amounts to. A body that has reached its mark has passed, whatever it did to the exception."""
     ctx.closed = True
+    if passage.examine is not None:
+        passage.examine(ctx, None)
     tool_checks: ToolChecks = "not_evaluated"
     if passage.tool.spec.staged and ctx.stage in {None, "tool"}:
         tool_checks = "passed" if ctx.passed else _TOOL_CHECKS[ctx.outcome]

@@ -1,0 +1,176 @@
+"""The pytest plugin: profiles' cases as tests, fixtures for toolboxes, and a summary of reasons.
+
+pytest imports this module in every project that has toolcharter installed, so it imports nothing
+that costs: what a run really uses is loaded when it is used. `-p no:toolcharter` turns it off.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolcharter.testing.coverage import ReasonCoverage
+
+if TYPE_CHECKING:
+    from toolcharter.gate.tool import Tool
+    from toolcharter.gate.toolbox import Toolbox
+    from toolcharter.spec.call import Caller
+    from toolcharter.spec.tool import ToolSpec
+
+COVERAGE = pytest.StashKey[ReasonCoverage]()
+"""The reasons shown in this run, in `config.stash`."""
+MINIMUM = pytest.StashKey[float]()
+"""The percentage of declared reasons that must be shown."""
+_OPEN = pytest.StashKey[ExitStack]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the ini options and the command line's."""
+    parser.addini(
+        "toolcharter_profiles",
+        "Profiles whose cases are tests: paths or globs relative to the root folder, or names.",
+        type="linelist",
+    )
+    parser.addini(
+        "toolcharter_workspace", "The folder that cases see as their workspace; default: the root folder.", default="."
+    )
+    parser.addini(
+        "toolcharter_reasons_min",
+        "The percentage of declared reasons that the tests must show; --toolcharter-reasons-min wins.",
+        default="0",
+    )
+    parser.getgroup("toolcharter").addoption(
+        "--toolcharter-reasons-min",
+        type=_percentage,
+        metavar="PERCENT",
+        help="Fail the run if its tests show less than this part of the reasons that the profiles' tools declare.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to record reasons, and collect cases if the ini file names profiles."""
+    config.stash[MINIMUM] = _minimum(config)
+    stack = config.stash[_OPEN] = ExitStack()
+    coverage = config.stash[COVERAGE] = stack.enter_context(ReasonCoverage().watching())
+    named = config.getini("toolcharter_profiles")
+    if named:
+        from toolcharter.testing.items import CaseCollector  # noqa: PLC0415 - only for projects that name profiles
+
+        config.pluginmanager.register(CaseCollector(config, named, coverage), "toolcharter-cases")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Record no more."""
+    if stack := config.stash.get(_OPEN, None):
+        stack.close()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's reasons to its controller; there, fail a run that shows too few."""
+    config = session.config
+    coverage = config.stash[COVERAGE]
+    workeroutput: dict[str, Any] | None = getattr(config, "workeroutput", None)
+    if workeroutput is not None:
+        workeroutput["toolcharter"] = coverage.dump()
+    elif not config.option.collectonly:
+        from toolcharter.testing.summary import complaints  # noqa: PLC0415 - not for a run that only collects
+
+        if session.exitstatus == pytest.ExitCode.OK and any(complaints(config, coverage)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of pytest-xdist has ended: take over its reasons. One that crashed left none."""
+    dumped = getattr(node, "workeroutput", {}).get("toolcharter")
+    if dumped is not None:
+        node.config.stash[COVERAGE].merge(dumped)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which declared reasons were shown and which never were."""
+    if not config.option.collectonly:
+        from toolcharter.testing.summary import summarise  # noqa: PLC0415 - not for a run that only collects
+
+        summarise(terminalreporter, config, config.stash[COVERAGE])
+
+
+@pytest.fixture
+def toolcharter_events() -> list[dict[str, Any]]:
+    """The events that this test's toolboxes leave, in order; see docs/testing.md."""
+    return []
+
+
+@pytest.fixture
+def toolcharter_workspace(tmp_path: Path) -> Path:
+    """An empty folder: the workspace of this test's toolboxes."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def toolcharter_toolbox(
+    toolcharter_workspace: Path, toolcharter_events: list[dict[str, Any]], pytestconfig: pytest.Config
+) -> "Iterator[Callable[..., Toolbox]]":
+    """Builds strict toolboxes for profiles: `toolcharter_toolbox("reviewer")`; closed after the test.
+
+    A profile is a name, or a path relative to the root folder; `workspace` and `caller` may be given.
+    """
+    from toolcharter.gate.build import open_toolbox, plan_profile  # noqa: PLC0415 - heavy
+    from toolcharter.testing.profiles import find_profile, shown_path  # noqa: PLC0415 - heavy
+
+    def build(
+        profile: str | Path, *, workspace: Path = toolcharter_workspace, caller: "Caller | None" = None
+    ) -> "Toolbox":
+        plan = plan_profile(shown_path(find_profile(profile, pytestconfig.rootpath)))
+        pytestconfig.stash[COVERAGE].expect_plan(plan)
+        sinks = [toolcharter_events.append]
+        return stack.enter_context(open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=True))
+
+    with ExitStack() as stack:
+        yield build
+
+
+@pytest.fixture
+def toolcharter_tool(
+    toolcharter_workspace: Path, toolcharter_events: list[dict[str, Any]], pytestconfig: pytest.Config
+) -> "Iterator[Callable[..., Tool]]":
+    """Builds one tool from its spec and policy: `toolcharter_tool(SPEC, {"allowed_names": ["Ann"]})`.
+
+    The tool is strict and called through the gate; its distribution need not be installed.
+    """
+    from toolcharter.testing.toolboxes import IN_MEMORY, toolbox_of  # noqa: PLC0415 - heavy
+
+    def build(
+        spec: "ToolSpec[Any]", policy: dict[str, Any] | None = None, *, workspace: Path = toolcharter_workspace
+    ) -> "Tool":
+        pytestconfig.stash[COVERAGE].expect(IN_MEMORY, spec)
+        policies = {spec.name: policy or {}}
+        toolbox = toolbox_of(spec, workspace=workspace, policies=policies, events=toolcharter_events.append)
+        return stack.enter_context(toolbox)[spec.name]
+
+    with ExitStack() as stack:
+        yield build
+
+
+def _minimum(config: pytest.Config) -> float:
+    """The percentage asked for on the command line, or else in the ini file."""
+    given: float | None = config.option.toolcharter_reasons_min
+    if given is not None:
+        return given
+    text = config.getini("toolcharter_reasons_min")
+    try:
+        return _percentage(text)
+    except ValueError:
+        raise pytest.UsageError(f"toolcharter_reasons_min: {text!r} is no percentage") from None
+
+
+def _percentage(text: str) -> float:
+    """A number from 0 to 100; `ValueError` is what argparse turns into a usage error."""
+    value = float(text)
+    if not 0 <= value <= 100:  # noqa: PLR2004 - a percentage
+        raise ValueError(text)
+    return value

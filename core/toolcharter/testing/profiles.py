@@ -1,0 +1,78 @@
+"""Finds the profiles that tests name: by path or glob below the root folder, or by a bare name."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.profile.find import SUFFIXES, Unusable, is_name, locate
+
+
+def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
+    """Every file that *named* stands for, each once.
+
+    Args:
+        named: Paths and globs relative to *root*, and bare names, which are looked up in
+            *root*/profiles, among the shipped profiles and in plugins.
+        root: pytest's rootdir.
+
+    Raises:
+        ConfigurationError: With one fault for each name that stands for nothing.
+    """
+    found: dict[Path, None] = {}
+    faults: list[Fault] = []
+    for name in named:
+        try:
+            found |= dict.fromkeys(_files(name, root))
+        except ConfigurationError as error:
+            faults.extend(error.faults)
+    if faults:
+        raise ConfigurationError(faults)
+    return list(found)
+
+
+def find_profile(profile: str | Path, root: Path) -> Path:
+    """The one file that *profile* stands for; a path may also be absolute.
+
+    Raises:
+        ConfigurationError: It stands for nothing.
+    """
+    if isinstance(profile, Path) or not is_name(profile):
+        file = root / profile
+        if not file.is_file():
+            raise _absent(str(profile), file)
+        return file
+    own = [file for suffix in SUFFIXES if (file := root / "profiles" / (profile + suffix)).is_file()]
+    return own[0] if own else _elsewhere(profile)
+
+
+def shown_path(file: Path) -> Path:
+    """*file* as messages name it: relative if it lies below the current folder."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def _files(name: str, root: Path) -> Iterator[Path]:
+    if "*" not in name:
+        yield find_profile(name, root)
+        return
+    matching = sorted(file for file in root.glob(name) if file.suffix in SUFFIXES)
+    if not matching:
+        raise ConfigurationError([Fault(f"profile {name!r}", "", f"no profile below '{root}' matches.", "")])
+    yield from matching
+
+
+def _elsewhere(name: str) -> Path:
+    from toolcharter.loader.origin import profile_folders  # noqa: PLC0415 - reads what is installed
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - the same
+
+    try:
+        return Path(locate(name, profile_folders(installed()))).absolute()
+    except Unusable as problem:
+        raise ConfigurationError([Fault(f"profile {name!r}", "", problem.what, problem.fix)]) from problem
+
+
+def _absent(profile: str, file: Path) -> ConfigurationError:
+    others = [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES]
+    return ConfigurationError(
+        [Fault(f"profile {profile!r}", "", f"there is no file '{file}'.", did_you_mean(file.name, others))]
+    )

@@ -1,0 +1,80 @@
+"""`toolbox_of`: a toolbox from specs in this process, without installing their distribution."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Limits, Profile
+from toolcharter.spec.call import Caller
+from toolcharter.spec.tool import ToolSpec
+
+IN_MEMORY = "in-memory"
+"""The name of a profile that is no file."""
+VERSION = "0"
+"""Stands for the version of a distribution that is not installed."""
+
+
+def toolbox_of(
+    *specs: ToolSpec[Any],
+    workspace: str | Path,
+    policies: Mapping[str, Mapping[str, Any]] | None = None,
+    events: SinkLike | Iterable[SinkLike] = (),
+    caller: Caller | None = None,
+    limits: Limits | None = None,
+    profile: str = IN_MEMORY,
+) -> Toolbox:
+    """Build a strict toolbox of *specs*: calls go the whole way through the gate.
+
+    Strict means that a reason the spec does not declare, `data` that does not fit the output
+    schema, or a staged body that ends well without its mark raises `ContractBroken`, and that
+    `rt.start` works outside a gated call.
+
+    Args:
+        specs: The tools, as `register_tools` returns them.
+        workspace: The folder that they may touch.
+        policies: By tool, as in a profile's `tools`; what is left out is `{}`.
+        events: As for `build_tools`, but nowhere by default.
+        caller: Who calls.
+        limits: Of every call.
+        profile: The name on events and in the summary of reasons.
+
+    Raises:
+        pydantic.ValidationError: A policy does not fit its tool.
+        ConfigurationError: A tool cannot be built.
+    """
+    plan = plan_of(specs, policies or {}, limits or Limits(), profile)
+    sinks = [events] if isinstance(events, str) or not isinstance(events, Iterable) else events
+    return open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=True)
+
+
+def plan_of(
+    specs: Iterable[ToolSpec[Any]], policies: Mapping[str, Mapping[str, Any]], limits: Limits, profile: str
+) -> Plan:
+    """What `plan_profile` would make of *specs* if they were installed."""
+    tools = {spec.name: LoadedTool(spec, distribution_of(spec), VERSION) for spec in specs}
+    given = {name: dict(policies.get(name, {})) for name in tools}
+    strangers = sorted(set(policies) - set(tools))
+    if strangers:
+        raise ValueError(f"policies are given for {strangers}, but the specs are {sorted(tools)}")
+    loaded = Loaded(
+        specs=tools,
+        extension_specs={},
+        aliases={alias: name for name, tool in tools.items() for alias in tool.spec.aliases},
+        distributions=dict.fromkeys(sorted(tool.distribution for tool in tools.values()), VERSION),
+        manager=new_manager(),
+        checks=(),
+        openers={},
+    )
+    validated = {name: tool.spec.policy.from_profile(given[name]) for name, tool in tools.items()}
+    return Plan(Profile(profile, tools=given, limits=limits), loaded, validated, {})
+
+
+def distribution_of(spec: ToolSpec[Any]) -> str:
+    """The package that *spec*'s constructor comes from, as a distribution would be called."""
+    module: str = getattr(spec.build, "__module__", None) or type(spec.build).__module__
+    return module.partition(".")[0].replace("_", "-")
