@@ -1,0 +1,74 @@
+"""What the file tools share: the policy's common part, argument aliases, and how names are shown."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from toolcharter import Paths, ToolPolicy, ToolRuntime
+
+Count = Annotated[int, Field(ge=1)]
+PATH_ALIASES: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("directory", "dir", "file", "file_path", "filepath", "folder"), "path"),
+)
+MAX_LINE_CHARS = 500
+_TOKEN = frozenset("+/=-_.")
+
+
+class FilesPolicy(ToolPolicy):
+    """What one profile lets a file tool reach."""
+
+    read_roots: tuple[Path, ...] = ()
+    """Absolute folders outside the workspace that may be read as well; none by default."""
+    protected: tuple[str, ...] = (".git", ".env", ".env.*", ".toolcharter")
+    """Name globs, without case, for any part of a resolved path, and folders by their path."""
+
+    @field_validator("read_roots")
+    @classmethod
+    def _absolute(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+        for root in roots:
+            if not root.is_absolute():
+                raise ValueError(f"{str(root)!r} is not an absolute path")
+        return roots
+
+    @field_validator("protected")
+    @classmethod
+    def _protecting(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if not entry.strip("/") or ".." in entry.split("/"):
+                raise ValueError(f"{entry!r} protects nothing; write a name such as '.env.*' or a folder's path")
+        return entries
+
+    def paths(self, rt: ToolRuntime) -> Paths:
+        """The runtime's paths under this policy."""
+        return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
+
+
+def smaller(limit: int, asked: int | None) -> int:
+    """The policy's limit, or less where the call asks for less."""
+    return limit if asked is None else min(limit, asked)
+
+
+def representable(name: str) -> str:
+    """*name* as text that JSON can carry: bytes that are no UTF-8 become U+FFFD."""
+    return name.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def one_line(name: str) -> str:
+    """*name* in a line of text, quoted where it could pass for something else."""
+    return name if name.isprintable() else repr(name)
+
+
+def cut_at_border(text: str, limit: int) -> str:
+    """At most *limit* characters of *text*, cut where no token is cut in two.
+
+    Half a secret would no longer be recognised as one.
+    """
+    if len(text) <= limit:
+        return text
+    end = limit
+    while end and (text[end - 1].isalnum() or text[end - 1] in _TOKEN):
+        end -= 1
+    return text[: end or limit]

@@ -1,0 +1,140 @@
+"""Globs: what they mean, where they begin, and matching in linear time whatever they look like.
+
+`*`, `?` and `[...]` stay within a name, `**` crosses folders, `{a,b}` is either, a backslash takes
+the next character literally. A glob without `/` is for names at any depth.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+MAX_GLOBS = 32
+MAX_CHARS = 1000
+MAX_ALTERNATIVES = 64
+_SPECIAL = frozenset("*?[{\\")
+_BRACES = "{},"
+_ESCAPED = re.compile(r"\\([{},])")
+_HIDDEN = re.compile(r"\0([012])")
+
+
+class InvalidGlob(ValueError):
+    """The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """One glob, split where it stops being a plain path."""
+
+    folder: str
+    """What comes before the first component with a special character; `.` if nothing."""
+    rest: str
+    """The remaining components, relative to the folder."""
+    anchored: bool
+    """False for a glob without `/`, which matches names at any depth."""
+
+
+def parse(text: str) -> Glob:
+    """Split one glob.
+
+    Raises:
+        InvalidGlob: It is empty or too long, or climbs by `..` after its first special character.
+    """
+    if not text or "\0" in text:
+        raise InvalidGlob("a glob is empty or contains a NUL")
+    if len(text) > MAX_CHARS:
+        raise InvalidGlob(f"a glob is longer than {MAX_CHARS} characters")
+    parts = [part for part in text.split("/") if part not in {"", "."}]
+    plain = 0
+    while plain < len(parts) and _SPECIAL.isdisjoint(parts[plain]):
+        plain += 1
+    anchored = "/" in text.removeprefix("./")
+    if plain == len(parts) and not text.endswith("/"):
+        plain -= 1  # a plain path: its last component is the name that is looked for
+    folder, rest = parts[: max(plain, 0)], parts[max(plain, 0) :] or ["**"]
+    if ".." in rest:
+        raise InvalidGlob(f"{text!r} climbs by '..'")
+    root = "/" if text.startswith("/") else ""
+    return Glob(root + "/".join(folder) or ".", "/".join(rest), anchored)
+
+
+def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
+    """A function that tells whether a path relative to their folder matches any of *globs*.
+
+    Raises:
+        InvalidGlob: Braces stand for too many alternatives.
+    """
+    re2 = import_module("re2")  # on first use; it has no type hints
+
+    sources = [_regex(each, anchored=glob.anchored) for glob in globs for each in alternatives(glob.rest)]
+    try:
+        compiled: Any = re2.compile("|".join(f"(?:{source})" for source in sources))
+    except re2.error:
+        raise InvalidGlob("a character class is malformed or the globs are too large together") from None
+    return lambda path: compiled.fullmatch(path) is not None
+
+
+def alternatives(text: str) -> list[str]:
+    """*text* once for each way through its braces.
+
+    Raises:
+        InvalidGlob: There are more than 64.
+    """
+    done: list[str] = []
+    pending = [_ESCAPED.sub(lambda found: f"\0{_BRACES.index(found[1])}", text)]  # no glob holds a NUL itself
+    while pending:
+        each = pending.pop()
+        span = _innermost_braces(each)
+        if span is None:
+            done.append(_HIDDEN.sub(lambda found: "\\" + _BRACES[int(found[1])], each))
+        else:
+            start, end = span
+            pending += [each[:start] + option + each[end + 1 :] for option in each[start + 1 : end].split(",")]
+        if len(done) + len(pending) > MAX_ALTERNATIVES:
+            raise InvalidGlob(f"the braces stand for more than {MAX_ALTERNATIVES} alternatives")
+    return done
+
+
+def _innermost_braces(text: str) -> tuple[int, int] | None:
+    end = text.find("}")
+    start = text.rfind("{", 0, max(end, 0))
+    return (start, end) if start >= 0 else None
+
+
+def _regex(text: str, *, anchored: bool) -> str:
+    parts = text.split("/")
+    source = "" if anchored else "(?s:.*/)?"
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part == "**":
+            source += "(?s:.+)" if last else "(?s:(?:.+/)?)"
+        else:
+            source += _name_regex(part) + ("" if last else "/")
+    return source
+
+
+def _name_regex(name: str) -> str:
+    escape = import_module("re2").escape
+    source, at = "", 0
+    while at < len(name):
+        char = name[at]
+        at += 1
+        if char == "*":
+            source += "" if source.endswith("[^/]*") else "[^/]*"
+        elif char == "?":
+            source += "[^/]"
+        elif char == "[" and (end := name.find("]", at + 1 + (name[at : at + 1] == "!"))) > 0:
+            source += _class(name[at:end])
+            at = end + 1
+        else:
+            if char == "\\" and at < len(name):
+                char, at = name[at], at + 1
+            source += escape(char)
+    return source
+
+
+def _class(inner: str) -> str:
+    negated = inner[:1] in {"!", "^"}
+    body = "".join("\\" + char if char in "\\[]^&~" else char for char in inner[negated:])
+    return f"[{'^/' if negated else ''}{body}]"

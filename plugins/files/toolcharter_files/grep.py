@@ -1,0 +1,251 @@
+"""`grep`: the lines that match."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby, islice
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from toolcharter import Denied, OpenFile, Paths, ToolError, ToolRuntime, ToolSpec
+from toolcharter_files.common import (
+    MAX_LINE_CHARS,
+    PATH_ALIASES,
+    Count,
+    FilesPolicy,
+    cut_at_border,
+    one_line,
+    representable,
+    smaller,
+)
+from toolcharter_files.ripgrep import search_bytes, search_folder
+from toolcharter_files.scopes import Scope, parse_all, scopes
+from toolcharter_files.text import FALLBACK, NotText, read_lines
+
+MAX_QUERY_CHARS = 10_000
+
+
+class GrepPolicy(FilesPolicy):
+    """How far one profile lets `grep` go."""
+
+    max_results: Count = 200
+    """The most matching lines one call returns; a call may ask for fewer."""
+    max_context: Annotated[int, Field(ge=0)] = 10
+    """The most lines of context on either side."""
+    max_file_bytes: Count = 4_000_000
+    """Files larger than this are not searched."""
+
+
+class GrepReason(StrEnum):
+    """Why `grep` fails, beside what the path guard reports."""
+
+    INVALID_GLOB = "invalid_glob"
+    INVALID_QUERY = "invalid_query"
+    FILE_TOO_LARGE = "file_too_large"
+
+
+class Match(BaseModel):
+    """One matching line."""
+
+    path: str
+    """Relative to the workspace; absolute below a read root."""
+    line: int
+    """Counted from 1."""
+    text: str
+    before: list[str]
+    """The lines of context above, if any were asked for."""
+    after: list[str]
+
+
+class GrepData(BaseModel):
+    """The structured result."""
+
+    matches: list[Match]
+    truncated: bool
+
+
+Hits = dict[str, set[tuple[int, bytes]]]
+"""What ripgrep found: by path, lines by number with their bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One matching line as it was read through the guard."""
+
+    path: str
+    line: int
+    text: str
+    before: list[str]
+    after: list[str]
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The line and its context by number."""
+        yield from enumerate((*self.before, self.text, *self.after), self.line - len(self.before))
+
+
+def build(
+    workspace: Path,  # noqa: ARG001 - every constructor takes it
+    policy: GrepPolicy,
+    rt: ToolRuntime,
+) -> Callable[..., str]:
+    """Bind `grep` to one profile's policy."""
+    paths = policy.paths(rt)
+
+    def grep(
+        query: str,
+        globs: str | list[str] | None = None,
+        path: str = ".",
+        literal: bool = False,  # noqa: FBT001, FBT002 - given by name
+        ignore_case: bool = False,  # noqa: FBT001, FBT002 - given by name
+        context: Annotated[int, Field(ge=0)] = 0,
+        max_results: Count | None = None,
+    ) -> str:
+        """Search the contents of the workspace's text files; ignore files are respected, links not followed.
+
+        Args:
+            query: A regular expression in Rust's syntax, matched line by line.
+            globs: Search only files that match one of these: `*.py`, `src/**/*.{ts,tsx}`.
+            path: The folder to search, or one file.
+            literal: Take the query as plain text.
+            ignore_case: Let upper and lower case match each other.
+            context: Show so many lines before and after each match.
+            max_results: Return at most so many matching lines; the profile may allow fewer.
+        """
+        ctx = rt.start("grep", query=query, path=path)
+        limit = smaller(policy.max_results, max_results)
+        options = _options(query, limit, literal=literal, ignore_case=ignore_case)
+        parsed = parse_all(globs)
+        with ExitStack() as stack:
+            try:
+                places, file = stack.enter_context(scopes(paths, path, parsed)), None
+            except ToolError as error:
+                places, file = [], stack.enter_context(_one_file(paths, path, error))
+            ctx.policy_passed()
+            hits, cut = _in_file(rt, file, policy, options) if file else _in_folders(rt, places, policy, options)
+        lines = list(islice(_read(paths, hits, policy, min(context, policy.max_context)), limit + 1))
+        truncated = cut or len(lines) > limit
+        shown = lines[:limit]
+        return ctx.ok(_text(shown, truncated=truncated), data=_data(shown, truncated=truncated))
+
+    return grep
+
+
+SPEC = ToolSpec(
+    "grep",
+    GrepPolicy,
+    build,
+    reasons=GrepReason,
+    capabilities={"fs:read"},
+    safety="low",
+    staged=True,
+    group="fs",
+    aliases=("search", "search_files"),
+    argument_aliases={**PATH_ALIASES, "glob": "globs", "include": "globs", "pattern": "query", "regex": "query"},
+    output=GrepData,
+)
+
+
+def _options(query: str, limit: int, *, literal: bool, ignore_case: bool) -> list[str]:
+    if not query or "\0" in query or "\n" in query:
+        raise ToolError("The query is empty, or holds a line break or NUL.", reason=GrepReason.INVALID_QUERY)
+    if len(query) > MAX_QUERY_CHARS:
+        raise ToolError(f"The query is longer than {MAX_QUERY_CHARS} characters.", reason=GrepReason.INVALID_QUERY)
+    switches = [*(["--fixed-strings"] if literal else []), *(["--ignore-case"] if ignore_case else [])]
+    return [*switches, f"--max-count={limit + 1}", f"--regexp={query}"]
+
+
+def _one_file(paths: Paths, path: str, error: ToolError) -> OpenFile:
+    """The file at *path*, if that is why *error* was raised."""
+    if error.reason != "not_directory":
+        raise error
+    try:
+        return paths.open_file(path)
+    except ToolError:
+        raise error from None
+
+
+def _in_file(rt: ToolRuntime, file: OpenFile, policy: GrepPolicy, options: list[str]) -> tuple[Hits, bool]:
+    if file.size > policy.max_file_bytes:
+        raise ToolError(f"{file.path!r} has {file.size} bytes, too many to search.", reason=GrepReason.FILE_TOO_LARGE)
+    found, cut = search_bytes(rt, file.read(policy.max_file_bytes), options)
+    return {file.path: {(each.line, each.raw) for each in found}}, cut
+
+
+def _in_folders(rt: ToolRuntime, places: list[Scope], policy: GrepPolicy, options: list[str]) -> tuple[Hits, bool]:
+    hits: Hits = {}
+    cut = False
+    limits = [f"--max-filesize={policy.max_file_bytes}", *options]
+    for scope in places:
+        found, incomplete = search_folder(rt, scope.folder, scope.globs, policy.protected, limits)
+        cut = cut or incomplete
+        for name, group in groupby(found, key=lambda each: each.name):
+            if scope.takes(name):
+                hits.setdefault(scope.path(name), set()).update((each.line, each.raw) for each in group)
+    return hits, cut
+
+
+def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterator[Line]:
+    """The lines of *hits* that stand in the workspace's files by now, read through the guard."""
+    for path in sorted(hits):
+        try:
+            with paths.open_file(path) as file:
+                found = read_lines(file, None, 1, inf, 4 * policy.max_file_bytes)
+        except (Denied, ToolError, NotText):
+            continue  # it changed since ripgrep saw it
+        content = found.content.split("\n")
+        for number, raw in sorted(hits[path]):
+            if number <= len(content) and content[number - 1].encode(_as_bytes(found.encoding)) == raw:
+                yield _line(path, content, number, context)
+
+
+def _as_bytes(encoding: str) -> str:
+    return FALLBACK if encoding == FALLBACK else "utf-8"
+
+
+def _line(path: str, content: list[str], number: int, context: int) -> Line:
+    before = content[max(number - 1 - context, 0) : number - 1]
+    after = content[number : number + context]
+    if content[-1] == "" and number + context >= len(content):
+        after = content[number:-1]
+    return Line(representable(path), number, _shown(content[number - 1]), [*map(_shown, before)], [*map(_shown, after)])
+
+
+def _shown(line: str) -> str:
+    line = line.removesuffix("\r")
+    short = cut_at_border(line, MAX_LINE_CHARS)
+    return line if short == line else f"{short}[...]"
+
+
+def _text(lines: list[Line], *, truncated: bool) -> str:
+    rows = list(_rows(lines))
+    if truncated:
+        rows.append(f"[truncated: the first {len(lines)} matching lines; narrow the search]")
+    return "\n".join(rows) or "No line matches."
+
+
+def _rows(lines: list[Line]) -> Iterator[str]:
+    """Rows as grep(1) prints them: `:` after a match, `-` after context, `--` between blocks of context."""
+    spaced = any(line.before or line.after for line in lines)
+    first = True
+    for path, group in groupby(lines, key=lambda line: line.path):
+        found = list(group)
+        matching = {line.line for line in found}
+        shown = dict(row for line in found for row in line.numbered())
+        for number in sorted(shown):
+            if spaced and not first and number - 1 not in shown:
+                yield "--"
+            first = False
+            mark = ":" if number in matching else "-"
+            yield f"{one_line(path)}{mark}{number}{mark}{shown[number]}"
+
+
+def _data(lines: list[Line], *, truncated: bool) -> dict[str, object]:
+    matches = [
+        {"path": each.path, "line": each.line, "text": each.text, "before": each.before, "after": each.after}
+        for each in lines
+    ]
+    return {"matches": matches, "truncated": truncated}

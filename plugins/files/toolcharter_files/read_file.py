@@ -1,0 +1,154 @@
+"""`read_file`: the text of one file, whole or some of its lines."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from math import inf
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel
+
+from toolcharter import Paths, ToolError, ToolRuntime, ToolSpec
+from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, smaller
+from toolcharter_files.globs import Glob
+from toolcharter_files.ripgrep import list_names
+from toolcharter_files.text import Encoding, NotText, Slice, read_lines
+
+MAX_HINTS = 3
+
+
+class ReadFilePolicy(FilesPolicy):
+    """How far one profile lets `read_file` go."""
+
+    max_bytes: Count = 65_536
+    """The most that one call returns, in bytes of UTF-8; a call may ask for less."""
+
+
+class ReadFileReason(StrEnum):
+    """Why `read_file` fails, beside what the path guard reports."""
+
+    BINARY_FILE = "binary_file"
+    INVALID_LINE_RANGE = "invalid_line_range"
+
+
+class ReadFileData(BaseModel):
+    """The structured result."""
+
+    path: str
+    """Relative to the workspace, links resolved; absolute below a read root."""
+    content: str
+    encoding: str
+    start_line: int
+    end_line: int
+    total_lines: int | None
+    """None if the file was not read to its end."""
+    size: int
+    """Of the file, in bytes."""
+    truncated: bool
+
+
+def build(
+    workspace: Path,  # noqa: ARG001 - every constructor takes it
+    policy: ReadFilePolicy,
+    rt: ToolRuntime,
+) -> Callable[..., str]:
+    """Bind `read_file` to one profile's policy."""
+    paths = policy.paths(rt)
+
+    def read_file(
+        path: str,
+        line_range: list[int] | None = None,
+        max_bytes: Count | None = None,
+        encoding: Encoding | None = None,
+    ) -> str:
+        """Read a text file of the workspace.
+
+        Args:
+            path: Relative to the workspace, or absolute inside it; taken literally.
+            line_range: The first and the last line, counted from 1: [10, 20].
+            max_bytes: Return at most so many bytes; the profile may allow fewer.
+            encoding: How the file is encoded. Found out by default.
+        """
+        ctx = rt.start("read_file", path=path)
+        first, last = _range(line_range)
+        try:
+            opened = paths.open_file(path)
+        except ToolError as error:
+            if error.reason == "path_not_found":
+                error.hint = _similar(rt, paths, policy, path)
+            raise
+        with opened as file:
+            ctx.policy_passed()
+            try:
+                found = read_lines(file, encoding, first, last, smaller(policy.max_bytes, max_bytes))
+            except NotText:
+                what = f"not text in {encoding}" if encoding else "no text"
+                return ctx.error(f"{path!r} is {what}.", reason=ReadFileReason.BINARY_FILE)
+            if line_range and found.total_lines is not None and found.total_lines < first:
+                message = f"{path!r} has {found.total_lines} lines; there is no line {first}."
+                return ctx.error(message, reason=ReadFileReason.INVALID_LINE_RANGE)
+            content = found.content.removesuffix("\n") if line_range else found.content
+            return ctx.ok(content + _notice(found, file.size, last), data=_data(found, content, file.path, file.size))
+
+    return read_file
+
+
+SPEC = ToolSpec(
+    "read_file",
+    ReadFilePolicy,
+    build,
+    reasons=ReadFileReason,
+    capabilities={"fs:read"},
+    safety="low",
+    staged=True,
+    group="fs",
+    aliases=("Read", "file_read", "tool_file_read"),
+    argument_aliases=PATH_ALIASES,
+    output=ReadFileData,
+)
+
+
+def _range(line_range: list[int] | None) -> tuple[int, float]:
+    if line_range is None:
+        return 1, inf
+    match line_range:
+        case [first, last] if 1 <= first <= last:
+            return first, last
+        case _:
+            pass
+    message = f"line_range is {line_range!r}; write [first, last], counted from 1."
+    raise ToolError(message, reason=ReadFileReason.INVALID_LINE_RANGE)
+
+
+def _notice(found: Slice, size: int, last: float) -> str:
+    if not found.truncated:
+        return ""
+    if found.end_line < found.start_line or not found.content.endswith("\n"):
+        return f"\n[truncated: only the beginning of line {found.start_line}; the file has {size} bytes]"
+    rest = "" if last == inf else f" up to {last}"
+    return f"\n[truncated after line {found.end_line}{rest}; the file has {size} bytes; go on with line_range]"
+
+
+def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]:
+    return {
+        "path": path,
+        "content": content,
+        "encoding": found.encoding,
+        "start_line": found.start_line,
+        "end_line": found.end_line,
+        "total_lines": found.total_lines,
+        "size": size,
+        "truncated": found.truncated,
+    }
+
+
+def _similar(rt: ToolRuntime, paths: Paths, policy: ReadFilePolicy, path: str) -> str | None:
+    """Files of the same name elsewhere, as a question. Another file than asked for is never read."""
+    wanted = PurePosixPath(path).name
+    glob = Glob(".", wanted, anchored=False)
+    try:
+        with paths.open_folder() as folder:
+            names = [name for name in list_names(rt, folder, [glob], policy.protected)[0] if folder.shows(name)]
+    except ToolError:
+        return None
+    near = [one_line(name) for name in names if PurePosixPath(name).name == wanted][:MAX_HINTS]
+    return f"Did you mean {' or '.join(map(repr, near))}?" if near else None

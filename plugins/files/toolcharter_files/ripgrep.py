@@ -1,0 +1,127 @@
+"""The ripgrep program: where it is, how it is started, what it answers.
+
+It only finds: names and line numbers. It opens files by their paths, so everything it names is
+opened again through `rt.paths` before it is shown; what cannot be opened there does not exist.
+"""
+
+import base64
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+
+import orjson
+
+from toolcharter import Completed, OpenFolder, ToolError, ToolRuntime
+from toolcharter_files.globs import Glob, alternatives
+
+MAX_OUTPUT_BYTES = 16_000_000
+FOUND, FOUND_NOTHING, FAILED = range(3)  # rg(1), EXIT STATUS
+BASE = (
+    "--no-config",
+    "--color=never",
+    "--hidden",  # `.github` is worth finding; what is protected is hidden by its name
+    "--no-require-git",  # ignore files count in folders that are no repository, too
+    "--no-ignore-global",
+    "--no-ignore-messages",
+    "--no-messages",
+    "--no-follow",
+    "--no-mmap",  # a file that shrinks while it is mapped kills the program
+    "--sort=path",
+    "--regex-size-limit=10M",
+)
+# What gitignore syntax, ripgrep's file types and ours read alike; `:` ends a type's name.
+_PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One matching line as ripgrep saw it."""
+
+    name: str
+    """Relative to the folder that was searched."""
+    line: int
+    raw: bytes
+    """The line without its newline; as UTF-8 if the file is UTF-16."""
+
+
+@cache
+def program() -> str:
+    """The absolute path of the program that the `ripgrep` wheel installed.
+
+    Raises:
+        ToolError: `program_not_found`.
+    """
+    try:
+        files = distribution("ripgrep").files or []
+    except PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name in {"rg", "rg.exe"}:
+            return str(file.locate().resolve())  # type: ignore[attr-defined] # a Path, whatever the stub says
+    raise ToolError("The distribution 'ripgrep' is not installed.", reason="program_not_found")
+
+
+def list_names(
+    rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], protected: Iterable[str]
+) -> tuple[list[str], bool]:
+    """Names of files below *folder* that are not ignored: a superset of what *globs* match, and whether it is cut."""
+    ended = _run(rt, folder, [*_filters(globs, protected), "--files", "--null"])
+    names = (name.decode(errors="surrogateescape") for name in ended.stdout.split(b"\0")[:-1])
+    return [name.removeprefix("./") for name in names], ended.truncated
+
+
+def search_folder(
+    rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], protected: Iterable[str], options: Iterable[str]
+) -> tuple[list[Found], bool]:
+    """Matching lines below *folder*, a superset of those in files that match *globs*, and whether they are cut."""
+    ended = _run(rt, folder, [*_filters(globs, protected), "--json", *options])
+    return list(_matches(ended.stdout)), ended.truncated
+
+
+def search_bytes(rt: ToolRuntime, content: bytes, options: Iterable[str]) -> tuple[list[Found], bool]:
+    """Matching lines of one file's *content*, and whether they are cut."""
+    ended = _run(rt, None, ["--json", *options], stdin=content)
+    return list(_matches(ended.stdout)), ended.truncated
+
+
+def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: bytes = b"") -> Completed:
+    where = "-" if folder is None else "./"
+    ended = rt.inspect(
+        [program(), *BASE, *options, "--", where], cwd=folder, stdin=stdin, max_output_bytes=MAX_OUTPUT_BYTES
+    )
+    if ended.timed_out:
+        raise ToolError("The search took longer than the call may.", reason="timed_out", retryable=True)
+    complaint = ended.stderr.decode(errors="replace").strip().removeprefix("rg: ")
+    if ended.exit_code == FAILED and complaint:
+        raise ToolError(complaint, reason="invalid_query")
+    # Without a complaint there were only files that could not be read, of which nothing is said.
+    if ended.exit_code not in {FOUND, FOUND_NOTHING, FAILED}:
+        raise ToolError(f"ripgrep ended with status {ended.exit_code}. {complaint}".strip())
+    return ended
+
+
+def _filters(globs: Iterable[Glob], protected: Iterable[str]) -> list[str]:
+    """Options that spare ripgrep what would be dropped anyway. Never `--glob=X`: it would overrule ignore files."""
+    hidden = [f"--iglob=!{name}" for name in protected if _PLAIN_GLOB.fullmatch(name)]
+    names = {each.rpartition("/")[2] for glob in globs for each in alternatives(glob.rest)}
+    if not names or not all(map(_PLAIN_GLOB.fullmatch, names)) or "**" in names:
+        return hidden
+    return [*hidden, *(f"--type-add=wanted:{name}" for name in sorted(names)), "--type=wanted"]
+
+
+def _matches(output: bytes) -> Iterator[Found]:
+    for line in output.split(b"\n"):
+        try:
+            message = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue  # empty, or cut at the limit of output
+        if message["type"] == "match":
+            data = message["data"]
+            name = _raw(data["path"]).decode(errors="surrogateescape").removeprefix("./")
+            yield Found(name, data["line_number"], _raw(data["lines"]).removesuffix(b"\n"))
+
+
+def _raw(value: dict[str, str]) -> bytes:
+    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])

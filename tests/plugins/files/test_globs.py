@@ -1,0 +1,90 @@
+"""Globs: where they begin and what they match, whatever they look like."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcharter_files.globs import Glob, InvalidGlob, alternatives, matcher, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "glob"),
+    [
+        ("*.py", Glob(".", "*.py", anchored=False)),
+        ("./*.py", Glob(".", "*.py", anchored=False)),
+        ("src/*.py", Glob("src", "*.py", anchored=True)),
+        ("src//./a.py", Glob("src", "a.py", anchored=True)),
+        ("src/", Glob("src", "**", anchored=True)),
+        ("/srv/x/**", Glob("/srv/x", "**", anchored=True)),
+        ("/", Glob("/", "**", anchored=True)),
+        ("../a/*", Glob("../a", "*", anchored=True)),
+        ("a\\*b/c", Glob(".", "a\\*b/c", anchored=True)),
+    ],
+)
+def test_glob_is_split_where_it_stops_being_a_path(text: str, glob: Glob) -> None:
+    """The plain beginning is a folder for the guard to judge, the rest only matches."""
+    assert parse(text) == glob
+
+
+@pytest.mark.parametrize("text", ["", "a\0", "x" * 1001, "..", "*/..", "*/../x"])
+def test_what_cannot_be_a_glob_is_refused(text: str) -> None:
+    """Malformed globs raise, naming why."""
+    with pytest.raises(InvalidGlob):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "other"),
+    [
+        ("a?c", ["abc", "x/abc"], ["ac", "a/c"]),
+        ("a*c", ["ac", "abbc"], ["a/c", "acd"]),
+        ("a**c", ["abc"], ["a/c"]),
+        ("x/[a-c]", ["a", "c"], ["d", "A"]),
+        ("x/[!a-c]", ["d"], ["a", "/"]),
+        ("x/[^a]", ["b"], ["a"]),
+        ("x/[]]", ["]"], ["["]),
+        ("x/[!]]", ["["], ["]"]),
+        ("x/[a", ["[a"], ["a"]),
+        ("x/[", ["["], [""]),
+        ("x/[&&~^[]", ["&", "~", "^", "["], ["\\"]),
+        ("x/\\*", ["*"], ["a", "\\*"]),
+        ("x/\\", ["\\"], [""]),
+        ("x/{a,b}{1,2}*", ["a1", "b2x"], ["ab", "c1"]),
+        ("x/{a,{b,c}}*", ["a", "b", "c"], ["{"]),
+        ("x/\\{a\\,b\\}", ["{a,b}"], ["a"]),
+        ("x/{a*", ["{ab"], ["a"]),
+        ("x/*}", ["a}"], ["a"]),
+        ("x*/**/y", ["x/y", "x1/a/b/y"], ["xy", "x/ay"]),
+        ("x*/**", ["x/y", "x/y/z"], ["x"]),
+        ("x/\n*", ["\na"], ["a"]),
+        ("x/(a|b)+.*", ["(a|b)+.c"], ["a.c"]),
+        ("\u00e9*", ["\u00e9t\u00e9"], ["e"]),
+    ],
+)
+def test_globs_match(text: str, matching: list[str], other: list[str]) -> None:
+    """Each sign means what it says, and every other character itself."""
+    matches = matcher([parse(text)])
+
+    assert [name for name in (*matching, *other) if matches(name)] == matching
+
+
+@pytest.mark.parametrize(("text", "count"), [("{a,b}" * 6, 64), ("{a,b}" * 7, None)])
+def test_braces_stand_for_at_most_64(text: str, count: int | None) -> None:
+    """Alternatives are limited before they are made."""
+    if count is None:
+        with pytest.raises(InvalidGlob, match=r"^the braces stand for more than 64 alternatives$"):
+            alternatives(text)
+    else:
+        assert len(alternatives(text)) == count
+
+
+@given(st.text(st.sampled_from("a*?[]!-{},\\/.^$"), max_size=30), st.text(st.sampled_from("ab/.-]"), max_size=60))
+def test_any_text_is_a_glob_or_refused(text: str, name: str) -> None:
+    """No glob raises anything but `InvalidGlob`, and stars without end take linear time."""
+    try:
+        matches = matcher([parse(text)])
+    except InvalidGlob:
+        return
+
+    assert matches(name) in {True, False}
+    assert not matcher([parse("*a" * 400 + "b")])("a" * 4000)

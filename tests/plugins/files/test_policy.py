@@ -1,0 +1,59 @@
+"""The policies: what defaults let through, and which values stop the start."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from toolcharter_files import glob_files, grep, list_files, read_file, register_tools
+
+MODULES = (glob_files, grep, list_files, read_file)
+README = Path(__file__).parents[3] / "plugins/files/README.md"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_defaults_reach_the_workspace_only(module) -> None:
+    """Without a word in the profile nothing outside and nothing protected is read."""
+    policy = module.SPEC.policy()
+
+    assert (policy.read_roots, policy.protected) == ((), (".git", ".env", ".env.*", ".toolcharter"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"read_roots": ["docs"]}, "'docs' is not an absolute path"),
+        ({"protected": [""]}, "'' protects nothing; write a name such as '.env.*' or a folder's path"),
+        ({"protected": ["a/../b"]}, "'a/../b' protects nothing; write a name such as '.env.*' or a folder's path"),
+        ({"max_bytes": 0}, "Input should be greater than or equal to 1"),
+        ({"max_bytes": "5"}, "Input should be a valid integer"),
+        ({"max_byte": 5}, "Extra inputs are not permitted"),
+    ],
+)
+def test_values_that_mean_nothing_stop_the_start(values, message: str) -> None:
+    """A profile's mistake is told when it is read, not when a call meets it."""
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        read_file.ReadFilePolicy.from_profile(values)
+
+
+def test_every_policy_field_and_reason_is_in_the_readme() -> None:
+    """The README's tables hold every field with its default and every reason, and none that is gone."""
+    text = README.read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    fields = {name for module in MODULES for name in module.SPEC.policy.model_fields}
+    reasons = {str(reason) for module in MODULES for reason in module.SPEC.own_reasons() or ()}
+    tools = {spec.name for spec in register_tools()}
+
+    assert fields | reasons | tools <= set(rows)
+    assert set(rows) - fields - tools - reasons == {
+        "is_directory",
+        "invalid_path",
+        "not_directory",
+        "not_regular",
+        "path_not_found",
+        "path_outside_workspace",
+        "program_not_found",
+        "protected_path",
+        "read_failure",
+    }
