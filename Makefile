@@ -9,9 +9,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := test
 
-# A shim of pyenv may be on the PATH and lead nowhere: take the first that runs.
+# Asked once. A shim of pyenv may be on the PATH and lead nowhere: take the first that runs.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13; do \
 	if $$python -c 'import ensurepip' 2>/dev/null; then $$python -c 'import sys; print(sys.executable)'; break; fi; done)
+PYTHON := $(PYTHON)
 BIN := .venv/bin
 CODE := core $(wildcard plugins/*/toolcharter_*)
 SCRIPTS := $(wildcard benchmarks/*.py examples/*.py scripts/*.py)

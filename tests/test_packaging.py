@@ -65,7 +65,9 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 def tracked(folder: Path, *patterns: str) -> list[str]:
     """The files below *folder* that are under version control or about to be, relative to it."""
-    listing = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns, cwd=folder)
+    # CI may run as another user than the one who made the clone, which git refuses unless told.
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = run(*command, "--", *patterns, cwd=folder)
     return [name for name in listing.split("\0") if name and (folder / name).is_file()]
 
 
