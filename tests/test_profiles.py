@@ -1,0 +1,152 @@
+"""The shipped profiles: their own cases, and what each is for, on a real repository with a real remote."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter import Toolbox, build_tools
+from toolcharter.profile.find import shipped_profiles
+from toolcharter.profile.model import Case
+from toolcharter.profile.read import load_profile
+
+pytestmark = pytest.mark.needs_program("git")
+
+NAMES = ("minimal", "reviewer", "fixer", "releaser")
+CASES = [(name, case) for name in NAMES for case in load_profile(shipped_profiles() / f"{name}.yaml").cases]
+
+Build = Callable[..., Toolbox]
+
+
+def git(folder: Path, *args: str) -> str:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid", "-c", "init.defaultBranch=main")
+    done = subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A clean checkout of `main` with a remote `origin`, which lies beside it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(tmp_path, "init", "--bare", "origin.git")
+    git(folder, "init")
+    (folder / "README.md").write_text("Read me.\n")
+    git(folder, "add", "README.md")
+    git(folder, "commit", "-m", "Begin")
+    git(folder, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    return folder
+
+
+@pytest.fixture
+def build(repository: Path, tmp_path: Path) -> Iterator[Build]:
+    """A toolbox for a shipped profile; its remote is a folder, which a profile has to say."""
+    made: list[Toolbox] = []
+
+    def make(name: str, **more: Any) -> Toolbox:
+        plain = load_profile(shipped_profiles() / f"{name}.yaml").tools["git"]
+        policy = {**plain, "remote_urls": {"origin": f"file://{tmp_path}/origin.git"}, **more}
+        child = tmp_path / f"{name}-here.yaml"
+        child.write_text(
+            f"profile: {name}-here\nextends: [{shipped_profiles()}/{name}.yaml]\ntools:\n  git: {json.dumps(policy)}\n"
+        )
+        toolbox = build_tools(child, workspace=repository, events=lambda _event: None)
+        made.append(toolbox)
+        return toolbox
+
+    yield make
+    for toolbox in made:
+        toolbox.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), CASES, ids=[f"{name}:{case.place.rpartition('/')[2]}" for name, case in CASES]
+)
+def test_a_case_of_a_shipped_profile_holds(name: str, case: Case, repository: Path) -> None:
+    """Each profile does what its own cases say."""
+    with build_tools(shipped_profiles() / f"{name}.yaml", workspace=repository, events=print) as toolbox:
+        decision = toolbox.decide(case.tool, case.args)
+
+    assert (decision.outcome, case.reason or decision.reason) == (case.expect, decision.reason), decision.message
+
+
+def outcomes(toolbox: Toolbox, *calls: dict[str, Any]) -> list[tuple[str, str | None]]:
+    results = [toolbox.call("git", call) for call in calls]
+    return [(result.outcome, result.reason) for result in results]
+
+
+def test_a_fixer_works_on_its_own_branches_only(build: Build, repository: Path) -> None:
+    """The first managed branch starts from main; commits go there, and nothing else is pushed."""
+    fixer = build("fixer")
+    begun = outcomes(fixer, {"action": "create_branch", "branch": "typo"})
+    (repository / "README.md").write_text("Read me!\n")
+
+    done = outcomes(
+        fixer,
+        {"action": "add", "paths": ["README.md"]},
+        {"action": "commit", "message": "Mend a typo"},
+        {"action": "push", "remote": "origin"},
+        {"action": "push", "remote": "elsewhere"},
+        {"action": "push", "remote": "origin", "branch": "../main"},
+    )
+
+    assert begun == [("ok", None)]
+    assert done == [
+        ("ok", None),
+        ("ok", None),
+        ("ok", None),
+        ("denied", "remote_not_allowed"),
+        ("error", "invalid_branch"),
+    ]
+    origin = repository.parent / "origin.git"
+    assert git(origin, "for-each-ref", "--format=%(refname)") == "refs/heads/agent/typo"
+    assert git(origin, "log", "-1", "--format=%s", "agent/typo") == "Mend a typo"
+
+
+def test_a_releaser_pushes_one_branch_and_version_tags(build: Build, repository: Path) -> None:
+    """A release is a tag and a push; other branches, other tags and other remotes are refused."""
+    git(repository, "branch", "topic")
+    releaser = build("releaser")
+
+    done = outcomes(
+        releaser,
+        {"action": "tag", "tag": "v1.2.3", "message": "Version 1.2.3"},
+        {"action": "push", "remote": "origin", "branch": "main"},
+        {"action": "push", "remote": "origin", "tag": "v1.2.3"},
+        {"action": "push", "remote": "origin", "branch": "topic"},
+        {"action": "push", "remote": "upstream", "branch": "main"},
+        {"action": "tag", "tag": "nightly", "message": "Not a version"},
+    )
+
+    assert done == [
+        ("ok", None),
+        ("ok", None),
+        ("ok", None),
+        ("denied", "branch_not_allowed"),
+        ("denied", "remote_not_allowed"),
+        ("denied", "tag_not_allowed"),
+    ]
+    origin = repository.parent / "origin.git"
+    assert git(origin, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/tags/v1.2.3"]
+
+
+def test_a_reviewer_leaves_the_repository_as_it_was(build: Build, repository: Path) -> None:
+    """Every reading action works and writes nothing, not even an index."""
+    reviewer = build("reviewer")
+    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
+
+    done = outcomes(
+        reviewer,
+        {"action": "status"},
+        {"action": "log"},
+        {"action": "show"},
+        {"action": "rev_parse"},
+        {"action": "diff"},
+        {"action": "diff_since", "since": "2030-01-01"},
+    )
+
+    assert done == [("ok", None)] * 6
+    assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
