@@ -87,9 +87,10 @@ class ArgumentReader:
         moved = {name: value for name, value in args.items() if name not in self._aliases}
         for alias, value in args.items():
             name = self._aliases.get(alias)
-            if name is None or (value is None and name in self._droppable):
+            if name is None or (value is None and (name in self._droppable or name in moved)):
                 continue
-            if name in moved and (moved[name] != value or type(moved[name]) is not type(value)):
+            # Models fill what they do not use with null: beside a value it is absent.
+            if moved.get(name) is not None and (moved[name] != value or type(moved[name]) is not type(value)):
                 raise InvalidArguments(
                     f"{alias!r} is another name of {name!r}, and both are given with different values"
                 )

@@ -76,6 +76,7 @@ ECHO = spec_of(echo, argument_aliases={"filepath": "path", "target": "path", "ma
         pytest.param({"filepath": "a", "target": "a"}, {"path": "a"}, id="two-aliases-with-the-same-value"),
         pytest.param({"limit": None}, {}, id="null-dropped-where-there-is-a-default"),
         pytest.param({"max": None, "limit": 3}, {"limit": 3}, id="null-alias-dropped"),
+        pytest.param({"path": None, "filepath": "a"}, {"path": "a"}, id="null-name-beside-its-alias"),
         pytest.param({"words": ["a", "b"]}, {"words": ("a", "b")}, id="list-becomes-tuple"),
         pytest.param({"colour": "red"}, {}, id="text-becomes-enum"),
         pytest.param({"file": "y"}, {"file": Path("y")}, id="text-becomes-path"),
