@@ -1,0 +1,86 @@
+"""`add`, `commit` and `tag`."""
+
+from collections.abc import Callable
+
+from toolcharter import Denied
+from toolcharter_git.reasons import GitReason, failed
+from toolcharter_git.repository import Git
+from toolcharter_git.request import (
+    Answer,
+    Request,
+    checked_commit_ref,
+    checked_message,
+    checked_paths,
+    checked_tag,
+)
+from toolcharter_git.worktree import Entry, inspect_state, require_clean, require_managed
+
+
+def add(git: Git, request: Request) -> Callable[[], Answer]:
+    """Stage what changed at `paths`: new, changed and deleted files, but no protected ones."""
+    reason = GitReason.GIT_ADD_FAILED
+    repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
+    require_managed(repository)
+    paths = checked_paths(request.paths)
+    if not paths:
+        raise failed(GitReason.EMPTY_PATHS, "paths is empty.", hint="Use ['.'] for everything.")
+    repository.require_visible(path for path in paths if path != ".")
+    changed = [entry for entry in inspect_state(repository, reason, paths).entries if entry.worktree != "."]
+    staged = _addable(repository.visible(entry.path for entry in changed), changed, git.policy.max_files)
+    if not staged:
+        raise failed(reason, "nothing at these paths has changed.")
+
+    def work() -> Answer:
+        stdin = b"\0".join(path.encode(errors="surrogateescape") for path in staged)
+        repository.act(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"], reason, stdin=stdin)
+        return Answer(f"Added {len(staged)} file(s):\n" + "\n".join(staged), {"items": staged})
+
+    return work
+
+
+def commit(git: Git, request: Request) -> Callable[[], Answer]:
+    """Commit what `add` has staged."""
+    reason = GitReason.GIT_COMMIT_FAILED
+    repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
+    branch = require_managed(repository)
+    state = require_clean(repository, staged_is_clean=True)
+    message = checked_message(request.message)
+    if all(entry.index in ".?" for entry in state.entries):
+        raise failed(reason, "nothing is staged.", hint="Use add first.")
+
+    def work() -> Answer:
+        repository.act(
+            ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--file=-"], reason, stdin=message
+        )
+        made = repository.commit_id("HEAD", reason)
+        return Answer(f"Committed {made[:12]} on {branch}", {"commit": made, "branch": branch})
+
+    return work
+
+
+def tag(git: Git, request: Request) -> Callable[[], Answer]:
+    """Make the annotated tag `tag` at `ref`; an existing one is never moved."""
+    reason = GitReason.GIT_TAG_FAILED
+    repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
+    require_managed(repository)
+    require_clean(repository)
+    name = checked_tag(git.policy, request.tag)
+    message = checked_message(request.message)
+    target = repository.commit_id(checked_commit_ref(git.policy, request.ref), reason)
+
+    def work() -> Answer:
+        repository.act(
+            ["tag", "--annotate", "--no-sign", "--file=-", "--end-of-options", name, target], reason, stdin=message
+        )
+        return Answer(f"Tagged {target[:12]} as {name}", {"tag": name, "commit": target})
+
+    return work
+
+
+def _addable(visible: list[str], changed: list[Entry], limit: int) -> list[str]:
+    nested = next((entry.path for entry in changed if entry.is_repository), None)
+    if nested is not None:
+        raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a repository of its own.")
+    if len(visible) > limit:
+        raise Denied(GitReason.TOO_MANY_FILES, f"{len(visible)} files would be added; at most {limit} may be at once.")
+    return visible

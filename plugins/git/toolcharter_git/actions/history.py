@@ -1,0 +1,152 @@
+"""`status`, `log`, `show` and `rev_parse`."""
+
+from collections.abc import Callable
+
+from toolcharter_git import names
+from toolcharter_git.changes import BYTES_PER_CHAR, changes, described
+from toolcharter_git.reasons import GitReason, failed
+from toolcharter_git.repository import Git, Repository, text_of
+from toolcharter_git.request import Answer, Request, checked_max_count, checked_paths, checked_ref
+from toolcharter_git.worktree import State, inspect_state
+
+FIELDS = ("commit", "parents", "author", "email", "date", "subject")
+_FORMAT = "%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%s%x1f"
+_LOG = ("log", "-z", "--no-color", "--no-decorate", "--no-mailmap", "--no-notes", "--no-show-signature", "--no-patch")
+
+
+def status(git: Git, request: Request) -> Callable[[], Answer]:
+    """The branch and every path that differs from it."""
+    reason = GitReason.GIT_STATUS_FAILED
+    paths = checked_paths(request.paths)
+    repository = git.open(request.action, reason)
+    repository.require_visible(paths)
+
+    def work() -> Answer:
+        state = inspect_state(repository, reason, paths)
+        items = [entry.as_item() for entry in state.entries[: git.policy.max_files]]
+        data = {"branch": state.branch, "commit": state.commit, "upstream": state.upstream}
+        return Answer(_status_text(state, len(items)), {**data, "clean": not state.entries, "items": items})
+
+    return work
+
+
+def log(git: Git, request: Request) -> Callable[[], Answer]:
+    """The latest commits of `ref`, or of a range `A..B`."""
+    reason = GitReason.GIT_LOG_FAILED
+    ref = checked_ref(git.policy, request.ref)
+    if ":" in ref:
+        raise failed(GitReason.INVALID_REF, "ref must name commits.")
+    count = checked_max_count(request.max_count)
+    paths = checked_paths(request.paths)
+    repository = git.open(request.action, reason)
+    repository.require_visible(paths)
+
+    def work() -> Answer:
+        commits = _commits(repository, [f"--max-count={count}", _range(repository, ref, reason), "--", *paths], reason)
+        lines = [f"{each['commit'][:12]} {each['date'][:10]} {each['author']}: {each['subject']}" for each in commits]
+        return Answer("\n".join(lines) or "No commits.", {"items": commits})
+
+    return work
+
+
+def show(git: Git, request: Request) -> Callable[[], Answer]:
+    """One commit with its changes, or a file or folder as it is in a commit (`REF:path`)."""
+    reason = GitReason.GIT_SHOW_FAILED
+    ref, path = _split(checked_ref(git.policy, request.ref))
+    if ".." in ref:
+        raise failed(GitReason.INVALID_REF, "ref must name one commit.")
+    repository = git.open(request.action, reason)
+    if path is None:
+        return lambda: _show_commit(repository, repository.commit_id(ref, reason), reason)
+    place = _checked_place(repository, path)
+    return lambda: _show_place(repository, repository.commit_id(ref, reason), place, reason)
+
+
+def rev_parse(git: Git, request: Request) -> Callable[[], Answer]:
+    """The id of what `ref` names."""
+    reason = GitReason.GIT_REV_PARSE_FAILED
+    ref, path = _split(checked_ref(git.policy, request.ref))
+    repository = git.open(request.action, reason)
+    full = ref if path is None else f"{ref}:{_checked_place(repository, path)}"
+
+    def work() -> Answer:
+        found = repository.line(["rev-parse", "--verify", "--end-of-options", full], reason)
+        return Answer(found, {"ref": full, "id": found})
+
+    return work
+
+
+def _status_text(state: State, shown: int) -> str:
+    head = f"On branch {state.branch}" if state.branch != "HEAD" else f"Detached at {state.commit}"
+    lines = [f"{entry.index}{entry.worktree} {names.printable(entry.path)}" for entry in state.entries[:shown]]
+    rest = len(state.entries) - shown
+    tail = [f"({rest} more)"] if rest else []
+    return "\n".join((head, *(lines or ["Nothing to commit, the worktree is clean."]), *tail))
+
+
+def _commits(repository: Repository, args: list[str], reason: GitReason, body: str = "") -> list[dict[str, str]]:
+    limit = repository.policy.max_output_chars * BYTES_PER_CHAR
+    answer = repository.look([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason, max_bytes=limit, whole=False)
+    # The last record is empty, or cut at the limit.
+    records = [record.split("\x1f", len(FIELDS)) for record in text_of(answer.stdout).split("\0")[:-1]]
+    return [dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False)) for record in records]
+
+
+def _range(repository: Repository, ref: str, reason: GitReason) -> str:
+    dots = "..." if "..." in ref else ".."
+    if dots not in ref:
+        return repository.commit_id(ref, reason)
+    base, _, head = ref.partition(dots)
+    return dots.join(repository.commit_id(end or "HEAD", reason) for end in (base, head))
+
+
+def _split(ref: str) -> tuple[str, str | None]:
+    revision, colon, path = ref.partition(":")
+    return revision, path if colon else None
+
+
+def _checked_place(repository: Repository, path: str) -> str:
+    parts = names.parts_of(path) if path else []
+    if parts is None or ".." in parts:
+        raise failed(GitReason.INVALID_REF, "the path in ref is not one below the top of the repository.")
+    place = "/".join(parts)
+    if place:
+        repository.require_visible([place])
+    return place
+
+
+def _show_commit(repository: Repository, commit: str, reason: GitReason) -> Answer:
+    item = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")[0]
+    message = f"{item['subject']}\n\n{item.pop('body')}".strip()
+    first = item["parents"].partition(" ")[0] or _empty_tree(repository, reason)
+    changed = changes(repository, [first, commit], (), reason)
+    head = f"commit {commit}\nAuthor: {item['author']} <{item['email']}>\nDate: {item['date']}\n\n{message}\n\n"
+    return Answer(head + described(changed), {"kind": "commit", **item, "message": message, **changed})
+
+
+def _empty_tree(repository: Repository, reason: GitReason) -> str:
+    return repository.line(["hash-object", "-t", "tree", "/dev/null"], reason)
+
+
+def _show_place(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
+    kind = repository.line(["cat-file", "-t", f"{commit}:{place}"], reason)
+    if kind == "tree":
+        return _show_tree(repository, commit, place, reason)
+    if kind != "blob":
+        raise failed(reason, f"{place!r} is a {kind}.")
+    limit = repository.policy.max_output_chars * BYTES_PER_CHAR
+    answer = repository.look(["cat-file", "blob", f"{commit}:{place}"], reason, max_bytes=limit, whole=False)
+    content = text_of(answer.stdout)
+    return Answer(content, {"kind": "file", "commit": commit, "path": place, "content": content})
+
+
+def _show_tree(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
+    listing = text_of(repository.look(["ls-tree", "-z", f"{commit}:{place}"], reason).stdout)
+    rows = [record.partition("\t") for record in listing.split("\0") if record]
+    found = [name + "/" * (facts.split(" ")[1] == "tree") for facts, _, name in rows]
+    shown = {*repository.visible("/".join(filter(None, (place, name))) for name in found)}
+    items = [name for name in found if "/".join(filter(None, (place, name))) in shown]
+    return Answer(
+        "\n".join(map(names.printable, items)) or "An empty folder.",
+        {"kind": "folder", "commit": commit, "path": place, "items": items},
+    )

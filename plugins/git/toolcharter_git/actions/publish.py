@@ -1,0 +1,77 @@
+"""`push`: one branch or one tag to one remote that the policy names."""
+
+from collections.abc import Callable
+
+from toolcharter import Denied
+from toolcharter_git import names
+from toolcharter_git.policy import GitPolicy
+from toolcharter_git.reasons import GitReason, failed
+from toolcharter_git.repository import Git, Repository
+from toolcharter_git.request import Answer, Request, checked_branch, checked_tag
+from toolcharter_git.worktree import require_clean, require_managed
+
+# By URL, never by the remote's name: what the repository says of that remote has no say then.
+_PUSH = (
+    *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin", "--no-force"),
+    *("--no-mirror", "--no-all", "--no-tags", "--no-prune", "--no-set-upstream", "--recurse-submodules=no"),
+)
+
+
+def push(git: Git, request: Request) -> Callable[[], Answer]:
+    """Push `branch` (the current one by default), or `tag`, under its own name and without force."""
+    reason = GitReason.GIT_PUSH_FAILED
+    repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
+    current = require_managed(repository)
+    require_clean(repository)
+    _check_remote_name(request.remote)
+    ref = _checked_source(git.policy, request, current)
+    if request.remote not in git.policy.allowed_remotes:
+        raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
+    url, protocol = _destination(repository, request.remote)
+    source = repository.line(["rev-parse", "--verify", "--quiet", "--end-of-options", ref], reason)
+
+    def work() -> Answer:
+        answer = repository.act([*_PUSH, "--", url, f"{source}:{ref}"], reason, protocol=protocol)
+        summary = _summary(answer.stdout)
+        data: dict[str, object] = {"remote": request.remote, "ref": ref, "id": source, "summary": summary}
+        return Answer(f"Pushed {ref} to {request.remote}: {summary}", data)
+
+    return work
+
+
+def _check_remote_name(remote: str) -> None:
+    if not remote:
+        raise failed(GitReason.EMPTY_REMOTE, "remote is empty.")
+    if not names.is_remote_name(remote):
+        raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
+
+
+def _checked_source(policy: GitPolicy, request: Request, current: str) -> str:
+    if request.tag:
+        return f"refs/tags/{checked_tag(policy, request.tag)}"
+    branch = checked_branch(policy, request.branch or current)
+    if policy.allowed_branches is not None and branch not in policy.allowed_branches:
+        raise Denied(GitReason.BRANCH_NOT_ALLOWED, f"The branch {branch!r} may not be pushed.")
+    return f"refs/heads/{branch}"
+
+
+def _destination(repository: Repository, remote: str) -> tuple[str, str]:
+    """The URL to push to and its protocol: the policy's, or else the repository's own."""
+    pinned = repository.policy.remote_urls.get(remote)
+    urls = [pinned] if pinned is not None else repository.setting(f"remote.{remote}.url")
+    if len(urls) != 1:
+        raise failed(GitReason.GIT_PUSH_FAILED, f"the remote {remote!r} has {len(urls)} URLs, not one.")
+    protocol = names.protocol_of(urls[0])
+    if protocol is None or (protocol == "file" and pinned is None):
+        raise Denied(
+            GitReason.REMOTE_NOT_ALLOWED,
+            f"The URL of the remote {remote!r} is none of https or ssh.",
+            hint="An operator may name a 'file' URL under remote_urls.",
+        )
+    return urls[0], protocol
+
+
+def _summary(output: bytes) -> str:
+    """What git says of the one reference: `[new branch]`, `1a2b3c..4d5e6f`, `[up to date]`."""
+    rows = [line.split("\t") for line in output.decode(errors="replace").splitlines()]
+    return next((row[2] for row in rows if len(row) == 3), "done")  # noqa: PLR2004 - flag, reference, summary

@@ -1,0 +1,77 @@
+"""Diffs of two trees, or of a tree and the worktree, without programs and without protected files."""
+
+from typing import TypedDict
+
+from toolcharter import Denied
+from toolcharter_git.reasons import GitReason
+from toolcharter_git.repository import Repository, text_of
+
+# Everything that configuration or attributes could change about the output or start for it.
+OPTIONS = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative", "--ignore-submodules=dirty"),
+    *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"),
+)
+MAX_LIST_BYTES = 4_000_000
+BYTES_PER_CHAR = 4  # at most, in UTF-8
+
+
+class FileChange(TypedDict):
+    """One changed file; the counts are None for a binary one."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+
+
+class Changes(TypedDict):
+    """A diff: the files, how many protected ones were left out, and the patch."""
+
+    files: list[FileChange]
+    left_out: int
+    content: str
+
+
+def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...], reason: GitReason) -> Changes:
+    """Diff *revisions* (commit or tree ids: two, or one against the worktree), limited to *paths*.
+
+    Raises:
+        Denied: `too_many_files`.
+    """
+    listing = repository.look(
+        ["diff", *OPTIONS, "--numstat", "-z", *revisions, "--", *paths], reason, max_bytes=MAX_LIST_BYTES
+    )
+    files = parse_numstat(listing.stdout)
+    limit = repository.policy.max_files
+    if len(files) > limit:
+        raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; at most {limit} are shown at once.")
+    shown = set(repository.visible(each["path"] for each in files))
+    visible = [each for each in files if each["path"] in shown]
+    patch = _patch(repository, revisions, [each["path"] for each in visible], reason)
+    return {"files": visible, "left_out": len(files) - len(visible), "content": patch}
+
+
+def described(changed: Changes) -> str:
+    """The patch as text for the model, with what is not in it."""
+    parts = [changed["content"].rstrip("\n")] if changed["files"] else []
+    if changed["left_out"]:
+        parts.append(f"({changed['left_out']} protected file(s) left out)")
+    return "\n".join(parts) or "No changes."
+
+
+def parse_numstat(output: bytes) -> list[FileChange]:
+    """Read `git diff --numstat -z --no-renames`."""
+    fields = (record.split("\t", 2) for record in text_of(output).split("\0") if record)
+    return [{"path": path, "added": _count(added), "deleted": _count(deleted)} for added, deleted, path in fields]
+
+
+def _count(text: str) -> int | None:
+    return None if text == "-" else int(text)
+
+
+def _patch(repository: Repository, revisions: list[str], paths: list[str], reason: GitReason) -> str:
+    if not paths:
+        return ""
+    policy = repository.policy
+    args = ["diff", *OPTIONS, f"--unified={policy.context_lines}", *revisions, "--", *paths]
+    answer = repository.look(args, reason, max_bytes=policy.max_output_chars * BYTES_PER_CHAR, whole=False)
+    return text_of(answer.stdout)

@@ -1,0 +1,150 @@
+"""What a repository's own configuration may do to us: nothing. Pure.
+
+A clone, an archive or an earlier step may have written `.git/config`, so each key that starts a
+program or leads elsewhere is replaced by name, or the call is refused. Replacements are passed as
+`GIT_CONFIG_KEY_<n>` variables: they come last, and a name may hold `=`.
+
+Source: git-config(1), the keys whose value is a command, a program, a path or a URL.
+"""
+
+from collections.abc import Iterable, Mapping
+
+FIXED: Mapping[str, str] = {
+    "core.askPass": "",
+    "core.attributesFile": "/dev/null",
+    "core.bare": "false",
+    "core.editor": "false",
+    "core.excludesFile": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.quotePath": "false",
+    "core.sshCommand": "ssh -o BatchMode=yes",
+    "core.untrackedCache": "false",
+    "blame.ignoreRevsFile": "",
+    "color.ui": "false",
+    "commit.gpgSign": "false",
+    "commit.template": "",
+    "credential.helper": "",
+    "diff.autoRefreshIndex": "false",
+    "diff.external": "",
+    "diff.orderFile": "/dev/null",
+    "gc.auto": "0",
+    "gpg.program": "false",
+    "log.showSignature": "false",
+    "mailmap.file": "",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "protocol.ext.allow": "never",
+    "push.followTags": "false",
+    "push.gpgSign": "false",
+    "push.negotiate": "false",
+    "push.pushOption": "",
+    "push.recurseSubmodules": "no",
+    "sequence.editor": "false",
+    "status.submoduleSummary": "false",
+    "submodule.recurse": "false",
+    "tag.gpgSign": "false",
+}
+
+# `*` stands for the subsection. Only what is needed is replaced by name: the keys that `FIXED`
+# and the options of each command do not reach.
+REPLACED: Mapping[str, str] = {
+    "credential.*.helper": "",
+    "filter.*.clean": "",
+    "filter.*.process": "",
+    "filter.*.required": "false",
+    "filter.*.smudge": "",
+    "gpg.*.program": "false",
+    "remote.*.promisor": "false",
+}
+
+# Without its filter a file would be stored or checked out in the wrong form.
+REFUSED_FOR_WRITES = frozenset({"filter.*.clean", "filter.*.process", "filter.*.smudge"})
+
+REFUSED_FOR_PUSH = frozenset(
+    {
+        "core.gitproxy",
+        "remote.*.mirror",
+        "remote.*.proxy",
+        "remote.*.proxyauthmethod",
+        "remote.*.pushurl",
+        "remote.*.receivepack",
+        "remote.*.uploadpack",
+        "remote.*.vcs",
+        "ssh.variant",
+        "url.*.insteadof",
+        "url.*.pushinsteadof",
+    }
+)
+# How CI checkouts authenticate; it adds a header and moves nothing.
+HTTP_HARMLESS = ("extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime")
+
+REFUSED = frozenset({"core.alternaterefscommand", "core.worktree", "include.path", "includeif.*.path"})
+
+# Sections whose programs only commands run that this tool never does.
+IDLE_SECTIONS = frozenset(
+    {"alias", "browser", "diff", "difftool", "guitool", "interactive", "man", "merge", "mergetool", "sendemail"}
+    | {"trailer", "pager", "instaweb", "lfs", "gui"}
+)
+_PROGRAM_ENDINGS = ("cmd", "command", "driver", "helper", "hook", "program")
+
+
+def parse(listing: bytes) -> list[tuple[str, str]]:
+    """Turn the output of `git config --list -z` into keys and values, in their order."""
+    entries = (entry.partition("\n") for entry in listing.decode(errors="surrogateescape").split("\0") if entry)
+    return [(key, value) for key, _, value in entries]
+
+
+def form_of(key: str) -> str:
+    """*key* with its subsection as `*`, in lower case: `remote.*.url`."""
+    section, _, rest = key.partition(".")
+    subsection, dot, name = rest.rpartition(".")
+    return f"{section}.*.{name}".lower() if dot or subsection else f"{section}.{name}".lower()
+
+
+def refused_key(keys: Iterable[str], *, writes: bool, pushes: bool) -> str | None:
+    """The first of *keys* that cannot be made harmless for the action at hand."""
+    return next((key for key in keys if _is_refused(key, writes=writes, pushes=pushes)), None)
+
+
+def replacements(keys: Iterable[str]) -> dict[str, str]:
+    """Every key that has to be set, for a repository that has *keys*."""
+    named = {key: REPLACED[form_of(key)] for key in keys if form_of(key) in REPLACED}
+    return {**FIXED, **named}
+
+
+def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """*settings* as the variables that git reads after all files.
+
+    Source: git-config(1), GIT_CONFIG_COUNT; since git 2.31.
+    """
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = value
+    return variables
+
+
+def _is_refused(key: str, *, writes: bool, pushes: bool) -> bool:
+    form = form_of(key)
+    if form in REFUSED or (writes and form in REFUSED_FOR_WRITES):
+        return True
+    if pushes and (form in REFUSED_FOR_PUSH or _redirects_http(form) or _poses_as_url(key)):
+        return True
+    return form not in REPLACED and _starts_unknown_program(form)
+
+
+def _redirects_http(form: str) -> bool:
+    return form.startswith("http.") and not form.endswith(HTTP_HARMLESS)
+
+
+def _poses_as_url(key: str) -> bool:
+    """A remote whose name is a URL would be taken for that URL."""
+    return key.startswith("remote.") and ":" in key
+
+
+def _starts_unknown_program(form: str) -> bool:
+    section, _, name = form.partition(".")
+    known = {key.lower() for key in FIXED}
+    return name.endswith(_PROGRAM_ENDINGS) and section not in IDLE_SECTIONS and form not in known

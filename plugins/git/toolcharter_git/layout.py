@@ -1,0 +1,73 @@
+"""Whether the workspace's `.git` is a repository that can be used as it lies there. Looks, never follows."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolcharter import Denied
+from toolcharter_git.reasons import GitReason
+
+MAX_CONFIG_BYTES = 1_048_576
+
+# Folders in which a link would make git read or write elsewhere.
+_SEARCHED = (".", "info", "logs", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags")
+# Hooks are switched off, so where they lie is of no matter.
+_IGNORED = frozenset({"hooks"})
+_LEADS_ELSEWHERE = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A repository folder that holds everything itself."""
+
+    git_dir: str
+    configs: tuple[bytes, ...]
+    """The content of `config` and, if there is one, `config.worktree`."""
+
+
+def examine(workspace: Path) -> Layout | None:
+    """Look at the workspace's own `.git`; None if there is none.
+
+    Raises:
+        Denied: `unsafe_repository`, if any part of it lies elsewhere.
+    """
+    git_dir = os.path.join(workspace, ".git")  # noqa: PTH118 - the hot path of every call
+    try:
+        mode = os.lstat(git_dir).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISDIR(mode):
+        raise _unsafe("'.git' is no folder: linked worktrees and submodules keep their repository elsewhere")
+    for name in _LEADS_ELSEWHERE:
+        if os.path.lexists(f"{git_dir}/{name}"):
+            raise _unsafe(f"'.git/{name}' leads to another repository")
+    for folder in _SEARCHED:
+        _refuse_links(git_dir, folder)
+    return Layout(git_dir, tuple(_read(f"{git_dir}/{name}") for name in ("config", "config.worktree")))
+
+
+def _refuse_links(git_dir: str, folder: str) -> None:
+    try:
+        with os.scandir(f"{git_dir}/{folder}") as entries:
+            link = next((entry.name for entry in entries if entry.is_symlink() and entry.name not in _IGNORED), None)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if link is not None:
+        raise _unsafe(f"'.git/{folder}/{link}' is a link")
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(MAX_CONFIG_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    if content is None or len(content) > MAX_CONFIG_BYTES:
+        raise _unsafe(f"{os.path.basename(path)!r} is no file of reasonable size")  # noqa: PTH119 - text
+    return content
+
+
+def _unsafe(what: str) -> Denied:
+    return Denied(GitReason.UNSAFE_REPOSITORY, f"The repository is not used: {what}.")

@@ -1,0 +1,79 @@
+"""References, branches, tags, remotes, dates and paths as text: what may be handed to git at all. Pure."""
+
+import re
+from importlib import import_module
+
+DEFAULT_REF_PATTERN = r"[A-Za-z0-9_./~^:@+,=#%-]+"
+MAX_NAME_CHARS = 255
+
+# Refused whatever `ref_pattern` says: options, index entries and message searches (`:...`),
+# exclusions (`^x`), and the signs of git's own operators that would hide a path from our checks.
+_REF = re.compile(r"(?![-:^])[^\s{}*?\[\\\x00-\x1f\x7f-\x9f]{1,255}", re.DOTALL)
+_DEFAULT_REF = re.compile(DEFAULT_REF_PATTERN)
+# Stricter than git-check-ref-format(1): ASCII, and no component begins with a dash or a dot.
+_BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=#%-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+=#%-]*)*")
+_REMOTE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_SINCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 :+.,/_-]*")
+_HTTPS = re.compile(r"https://(?![-@])[^\s/]+/\S+")
+_SSH = re.compile(r"ssh://(?!-)[^\s/:]+(?::[0-9]+)?/\S+|(?!-)[A-Za-z0-9_.-]+@(?!-)[A-Za-z0-9.-]+:(?![-:])\S+")
+_FILE = re.compile(r"file:///\S+")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the whole of *text* matches *pattern*, in time linear in its length.
+
+    Raises:
+        ValueError: *pattern* is no RE2 pattern.
+    """
+    re2 = import_module("re2")  # on first use: few profiles have patterns of their own
+    try:
+        return re2.fullmatch(pattern, text) is not None
+    except re2.error as error:
+        raise ValueError(f"{pattern!r} is no RE2 pattern: {error}") from error
+
+
+def is_ref(text: str, pattern: str) -> bool:
+    """Whether *text* may name a revision, or a file in one (`REVISION:path`)."""
+    if not _REF.fullmatch(text) or "@{" in text:
+        return False
+    return _DEFAULT_REF.fullmatch(text) is not None if pattern == DEFAULT_REF_PATTERN else matches(pattern, text)
+
+
+def is_branch_name(text: str) -> bool:
+    """Whether *text* may name a branch or a tag.
+
+    Source: git-check-ref-format(1).
+    """
+    if len(text) > MAX_NAME_CHARS or not _BRANCH.fullmatch(text) or text == "HEAD" or ".." in text:
+        return False
+    return not any(part.endswith((".", ".lock")) for part in text.split("/"))
+
+
+def is_remote_name(text: str) -> bool:
+    """Whether *text* names a remote: no URL, path or option."""
+    return _REMOTE.fullmatch(text) is not None and ".." not in text
+
+
+def is_since(text: str) -> bool:
+    """Whether *text* may be a date: `2024-01-31 12:00`, `2 weeks ago`, `last monday`."""
+    return _SINCE.fullmatch(text) is not None
+
+
+def protocol_of(url: str) -> str | None:
+    """`https`, `ssh` or `file`; None for what is none of them beyond doubt, such as `ext::sh -c ...`."""
+    for protocol, form in (("https", _HTTPS), ("ssh", _SSH), ("file", _FILE)):
+        if form.fullmatch(url) and "::" not in url:
+            return protocol
+    return None
+
+
+def parts_of(path: str) -> list[str] | None:
+    """The components of a relative path with `/`, or None if it is no such path."""
+    if not path or path.startswith("/") or "\0" in path or len(path) > 4096:  # noqa: PLR2004 - PATH_MAX
+        return None
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def printable(path: str) -> str:
+    """*path* on one line: quoted if it holds control characters."""
+    return path if path.isprintable() else repr(path)

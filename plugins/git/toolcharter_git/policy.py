@@ -1,0 +1,82 @@
+"""How far one profile lets `git` go."""
+
+from collections.abc import Mapping
+from typing import Self
+
+from pydantic import AliasChoices, Field, field_validator, model_validator
+
+from toolcharter import ToolPolicy
+from toolcharter_git.names import DEFAULT_REF_PATTERN, is_branch_name, matches
+
+READ_ACTIONS = ("status", "log", "show", "rev_parse", "diff", "diff_since")
+WRITE_ACTIONS = ("create_branch", "checkout", "add", "commit", "tag")
+ACTIONS = (*READ_ACTIONS, *WRITE_ACTIONS, "push")
+
+MAX_CONTEXT_LINES = 20
+
+
+class GitPolicy(ToolPolicy):
+    """How far one profile lets `git` go; by default it only reads."""
+
+    allowed_actions: tuple[str, ...] = READ_ACTIONS
+    """The actions that may be used."""
+    managed_branch_prefix: str = ""
+    """Put before every branch name that a call gives, unless it is there; `agent` means `agent/`."""
+    enforce_prefix_for_writes: bool = True
+    """With a prefix: `add`, `commit`, `tag` and `push` need the current branch to have it."""
+    allow_push: bool = False
+    """Whether `push` may be used at all; it must be in `allowed_actions` too."""
+    allowed_remotes: tuple[str, ...] = ()
+    """Names of the remotes that may be pushed to; none by default."""
+    remote_urls: Mapping[str, str] = {}
+    """Where a remote's pushes go, whatever the repository's configuration says. Without an entry
+    the repository's URL is used, if it is `https` or `ssh`; `file` has to stand here."""
+    allowed_branches: tuple[str, ...] | None = None
+    """Full names of the only branches that may be pushed; by default any that the prefix permits."""
+    tag_pattern: str = ""
+    """A pattern (RE2) that the whole name of a tag must match to be made or pushed; empty: no tags."""
+    allow_worktree_dirty: bool = False
+    """Whether `create_branch`, `checkout`, `tag` and `push` may run with uncommitted changes, and
+    `commit` with changes that were not added."""
+    ref_pattern: str = Field(DEFAULT_REF_PATTERN, validation_alias=AliasChoices("ref_pattern", "allowed_ref_pattern"))
+    """A pattern (RE2) that a whole reference must match, besides what is always refused."""
+    protected: tuple[str, ...] = (".env", ".env.*", ".toolcharter")
+    """Name globs, besides the profile's own, of files whose content is never shown or added."""
+    max_output_chars: int = Field(60_000, ge=1)
+    """Characters of text that are returned."""
+    max_files: int = Field(200, ge=0)
+    """Files that one diff or `add` may touch, and entries that `status` lists."""
+    max_since_chars: int = Field(64, ge=1)
+    """Length of `since`, in characters."""
+    context_lines: int = 3
+    """Lines around each change in a diff; brought into 0 to 20."""
+    timeout_s: float = Field(30.0, gt=0)
+    """For each run of git, in seconds; the call's own limit holds as well."""
+    author_name: str = "toolcharter agent"
+    """Who commits and tags where the repository's configuration names nobody."""
+    author_email: str = "agent@toolcharter.invalid"
+    """The address that goes with `author_name`."""
+
+    @field_validator("context_lines")
+    @classmethod
+    def _clamp(cls, value: int) -> int:
+        return min(max(value, 0), MAX_CONTEXT_LINES)
+
+    @field_validator("managed_branch_prefix")
+    @classmethod
+    def _end_prefix(cls, value: str) -> str:
+        # `agent` must not cover `agent-of-somebody-else`.
+        return f"{value}/" if value and value[-1].isalnum() else value
+
+    @field_validator("ref_pattern", "tag_pattern")
+    @classmethod
+    def _compile(cls, value: str) -> str:
+        if value not in ("", DEFAULT_REF_PATTERN):
+            matches(value, "")
+        return value
+
+    @model_validator(mode="after")
+    def _check_prefix(self) -> Self:
+        if self.managed_branch_prefix and not is_branch_name(f"{self.managed_branch_prefix}x"):
+            raise ValueError(f"managed_branch_prefix {self.managed_branch_prefix!r} begins no valid branch name")
+        return self

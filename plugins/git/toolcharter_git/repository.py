@@ -1,0 +1,196 @@
+"""The only way to git: a clean environment, the repository's settings defused, failures with a reason."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+
+from toolcharter import Completed, Denied, Reason, ToolError, ToolRuntime
+from toolcharter_git import config
+from toolcharter_git.layout import Layout, examine
+from toolcharter_git.policy import ACTIONS, READ_ACTIONS, GitPolicy
+from toolcharter_git.reasons import GitReason, failed
+
+OLDEST = (2, 32)  # the first to know GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came one before
+MAX_ERROR_CHARS = 2000
+
+# Source: git(1), "Environment Variables".
+ENVIRONMENT: Mapping[str, str] = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_ASKPASS": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_EDITOR": "false",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+Settings = tuple[tuple[str, str], ...]
+
+
+class Git:
+    """The installed git, and what has been learned about it and the repository's configuration.
+
+    One per tool; safe from many threads.
+    """
+
+    def __init__(self, workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> None:
+        self.workspace = workspace
+        self.policy = policy
+        self.rt = rt
+        self.paths = rt.paths.narrowed(protected=policy.protected)
+        self._is_recent = False
+        self._lock = Lock()
+        self._parsed: tuple[tuple[bytes, ...], Settings] = ((), ())
+
+    def open(self, action: str, missing: GitReason) -> "Repository":
+        """Open the workspace's repository for one call of *action*.
+
+        Raises:
+            Denied: `unsafe_repository`, `unsafe_repository_config`.
+            ToolError: *missing*, if the workspace has no repository of its own.
+        """
+        layout = examine(self.workspace)
+        if layout is None:
+            raise failed(missing, "the workspace is not a git repository.")
+        settings = self._settings(layout)
+        keys = [key for key, _ in settings]
+        key = config.refused_key(keys, writes=action not in READ_ACTIONS, pushes=action == ACTIONS[-1])
+        if key is not None:
+            raise Denied(
+                GitReason.UNSAFE_REPOSITORY_CONFIG,
+                f"The repository's own configuration sets {key!r}, which cannot be made harmless here.",
+            )
+        return Repository(self, layout, settings)
+
+    def _settings(self, layout: Layout) -> Settings:
+        with self._lock:
+            configs, settings = self._parsed
+        if configs != layout.configs:
+            self._require_recent()
+            settings = tuple(entry for content in layout.configs if content for entry in self._parse(content))
+            with self._lock:
+                self._parsed = (layout.configs, settings)
+        return settings
+
+    def _require_recent(self) -> None:
+        """Older versions would pass over our settings in silence."""
+        if not self._is_recent:
+            answer = self.rt.inspect(["git", "version"], env=ENVIRONMENT, timeout_s=self.policy.timeout_s)
+            found = re.match(rb"git version (\d+)\.(\d+)", answer.stdout)
+            if found is None or (int(found[1]), int(found[2])) < OLDEST:
+                raise ToolError("git 2.32 or newer is needed.", reason="program_not_found")
+            self._is_recent = True
+
+    def _parse(self, content: bytes) -> list[tuple[str, str]]:
+        argv = ["git", "config", "--file", "-", "--list", "-z", "--no-includes"]
+        environment = {**ENVIRONMENT, "GIT_DIR": "/nonexistent"}
+        answer = self.rt.inspect(
+            argv,
+            env=environment,
+            stdin=content,
+            timeout_s=self.policy.timeout_s,
+            max_output_bytes=2 * len(content) + 4096,
+        )
+        if answer.exit_code != 0 or answer.truncated or answer.timed_out:
+            raise Denied(GitReason.UNSAFE_REPOSITORY_CONFIG, "The repository's own configuration cannot be read.")
+        return config.parse(answer.stdout)
+
+
+class Repository:
+    """The workspace's repository during one call."""
+
+    def __init__(self, git: Git, layout: Layout, settings: Settings) -> None:
+        self.git = git
+        self.policy = git.policy
+        self._settings = settings
+        self._environment = {
+            **ENVIRONMENT,
+            **config.as_environment(self._overrides()),
+            "GIT_DIR": layout.git_dir,
+            "GIT_WORK_TREE": str(git.workspace),
+        }
+
+    def setting(self, key: str) -> list[str]:
+        """All values of *key* in the repository's own configuration; section and name in lower case."""
+        return [value for known, value in self._settings if known == key]
+
+    def look(
+        self, args: Sequence[str], reason: GitReason, *, max_bytes: int = 1_000_000, whole: bool = True
+    ) -> Completed:
+        """Run git without side effects.
+
+        Raises:
+            ToolError: *reason*, if it fails, or says more than *max_bytes* where its *whole* answer
+                is needed; `timed_out`.
+        """
+        argv = ["git", "--no-pager", *args]
+        answer = self.git.rt.inspect(
+            argv, env=self._environment, timeout_s=self.policy.timeout_s, max_output_bytes=max_bytes
+        )
+        _require_success(answer, reason)
+        if whole and answer.truncated:
+            raise failed(reason, f"git {args[0]} said more than {max_bytes} bytes.")
+        return answer
+
+    def act(self, args: Sequence[str], reason: GitReason, *, stdin: bytes = b"", protocol: str = "none") -> Completed:
+        """Run git to change something; *protocol* is the only one it may speak.
+
+        Raises:
+            ToolError: *reason*, if it fails; `timed_out`.
+        """
+        argv = ["git", "--no-pager", *args]
+        environment = {**self._environment, "GIT_ALLOW_PROTOCOL": protocol}
+        answer = self.git.rt.run(argv, env=environment, stdin=stdin, timeout_s=self.policy.timeout_s)
+        _require_success(answer, reason)
+        return answer
+
+    def line(self, args: Sequence[str], reason: GitReason) -> str:
+        """The one line that git answers."""
+        return text_of(self.look(args, reason).stdout).strip()
+
+    def commit_id(self, ref: str, reason: GitReason) -> str:
+        """The id of the commit that *ref* leads to; later commands take ids only."""
+        return self.line(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"], reason)
+
+    def visible(self, paths: Iterable[str]) -> list[str]:
+        """Those of *paths*, relative to the worktree, that are not protected."""
+        with self.git.paths.open_folder() as root:
+            return [path for path in paths if root.shows(path.rstrip("/"))]
+
+    def require_visible(self, paths: Iterable[str]) -> None:
+        """Refuse *paths* if even one is protected.
+
+        Raises:
+            Denied: `protected_path`.
+        """
+        asked = list(paths)
+        hidden = set(asked).difference(self.visible(asked))
+        if hidden:
+            raise Denied(Reason.PROTECTED_PATH, f"{min(hidden)!r} is protected.")
+
+    def _overrides(self) -> dict[str, str]:
+        overrides = config.replacements(key for key, _ in self._settings)
+        if not (self.setting("user.name") and self.setting("user.email")):
+            overrides |= {"user.name": self.policy.author_name, "user.email": self.policy.author_email}
+        return overrides
+
+
+def text_of(data: bytes) -> str:
+    """Bytes of git as text; what is no UTF-8 becomes U+FFFD."""
+    return data.decode(errors="replace")
+
+
+def _require_success(answer: Completed, reason: GitReason) -> None:
+    if answer.timed_out:
+        raise ToolError("git took too long.", reason=Reason.TIMED_OUT, retryable=True)
+    if answer.exit_code != 0:
+        said = text_of(answer.stderr).strip()[:MAX_ERROR_CHARS]
+        raise failed(reason, said or f"git ended with status {answer.exit_code}.")

@@ -1,0 +1,128 @@
+"""The state of branch and worktree: what `status` shows and what writes depend on."""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from toolcharter import Denied
+from toolcharter_git.reasons import GitReason
+from toolcharter_git.repository import Repository, text_of
+
+_ARGS = (
+    *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty"),
+    *("--no-renames", "--no-ahead-behind", "--no-show-stash"),
+)
+MAX_BYTES = 4_000_000
+
+
+class StatusItem(TypedDict):
+    """One changed path of `status`: its state in the index and in the worktree, as git's letters."""
+
+    path: str
+    index: str
+    worktree: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One changed path; `.` stands for unchanged, `?` for untracked, `U` for unmerged."""
+
+    path: str
+    index: str
+    worktree: str
+    is_submodule: bool = False
+
+    @property
+    def is_untracked(self) -> bool:
+        """Whether git does not know the path."""
+        return self.worktree == "?"
+
+    @property
+    def is_repository(self) -> bool:
+        """A repository in the repository, tracked or not."""
+        return self.is_submodule or self.path.endswith("/")
+
+    def as_item(self) -> StatusItem:
+        """The entry as JSON types."""
+        return {"path": self.path, "index": self.index, "worktree": self.worktree}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The current branch (`HEAD` if there is none) and every change that is not committed."""
+
+    branch: str
+    commit: str | None
+    upstream: str | None
+    entries: tuple[Entry, ...]
+
+
+def inspect_state(repository: Repository, reason: GitReason, paths: tuple[str, ...] = ()) -> State:
+    """Ask git for the state of the whole worktree, or of *paths*."""
+    answer = repository.look([*_ARGS, "--", *paths], reason, max_bytes=MAX_BYTES)
+    return parse_state(answer.stdout)
+
+
+def parse_state(output: bytes) -> State:
+    """Read `git status --porcelain=v2 --branch -z --no-renames`.
+
+    Source: git-status(1), "Porcelain Format Version 2".
+    """
+    headers: dict[str, str] = {}
+    entries: list[Entry] = []
+    for record in text_of(output).split("\0"):
+        if record.startswith("# "):
+            name, _, value = record[2:].partition(" ")
+            headers[name] = value
+        elif record:
+            entries.append(_entry(record))
+    branch, commit = headers.get("branch.head", "(detached)"), headers.get("branch.oid", "(initial)")
+    return State(
+        branch="HEAD" if branch == "(detached)" else branch,
+        commit=None if commit == "(initial)" else commit,
+        upstream=headers.get("branch.upstream"),
+        entries=tuple(entries),
+    )
+
+
+def _entry(record: str) -> Entry:
+    kind, _, rest = record.partition(" ")
+    if kind == "?":
+        return Entry(rest, "?", "?")
+    fields = {"1": 7, "u": 9}[kind]
+    states, submodule, *_, path = rest.split(" ", fields)
+    return Entry(path, states[0], states[1], is_submodule=submodule.startswith("S"))
+
+
+def require_managed(repository: Repository) -> str:
+    """The current branch, which must have the managed prefix where the policy wants it for writes."""
+    policy = repository.policy
+    branch = current_branch(repository)
+    prefix = policy.managed_branch_prefix
+    if policy.enforce_prefix_for_writes and not branch.startswith(prefix):
+        raise Denied(
+            GitReason.BRANCH_PREFIX_REQUIRED,
+            f"The current branch {branch!r} does not begin with {prefix!r}.",
+            hint=f"Use create_branch or checkout first: they put {prefix!r} before the name.",
+        )
+    return branch
+
+
+def current_branch(repository: Repository) -> str:
+    """The name of the current branch, born or not; `HEAD` if there is none."""
+    return repository.line(["branch", "--show-current"], GitReason.BRANCH_RESOLUTION_FAILED) or "HEAD"
+
+
+def require_clean(repository: Repository, *, staged_is_clean: bool = False) -> State:
+    """The state, which must be clean unless the policy says otherwise.
+
+    Raises:
+        Denied: `dirty_worktree`, if anything is not committed; with *staged_is_clean*, if
+            anything is not even added.
+    """
+    state = inspect_state(repository, GitReason.WORKTREE_INSPECTION_FAILED)
+    dirty = [entry.path for entry in state.entries if not (staged_is_clean and entry.worktree == ".")]
+    # What may not be added must not block for ever what waits for a clean worktree.
+    dirty = repository.visible(dirty)
+    if dirty and not repository.policy.allow_worktree_dirty:
+        raise Denied(GitReason.DIRTY_WORKTREE, f"{len(dirty)} changed path(s) stand in the way, first {dirty[0]!r}.")
+    return state
