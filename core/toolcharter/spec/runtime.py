@@ -97,6 +97,13 @@ class OpenFolder(Protocol):
         """Whether nothing protected lies on the way to *name*, a relative path without links."""
         ...
 
+    def hidden(self) -> tuple[str, ...]:
+        """What a program may skip below the folder, in the syntax of gitignore(5) without case.
+
+        Spares work and protects nothing: what a program found is for `shows` to judge.
+        """
+        ...
+
     def entries(self) -> Iterator["Entry"]:
         """The folder's entries by name, without those that are protected."""
         ...

@@ -54,7 +54,7 @@ def build(
         parsed = parse_all(globs)
         with scopes(paths, path, parsed) as places:
             ctx.policy_passed()
-            found, cut = _found(rt, places, policy)
+            found, cut = _found(rt, places)
         items, more = _opened(paths, found, smaller(policy.max_results, max_results))
         truncated = cut or more
         lines = [one_line(item) for item in items] or ["No file matches."]
@@ -83,11 +83,11 @@ SPEC = ToolSpec(
 )  # fmt: skip
 
 
-def _found(rt: ToolRuntime, places: list[Scope], policy: GlobPolicy) -> tuple[list[str], bool]:
+def _found(rt: ToolRuntime, places: list[Scope]) -> tuple[list[str], bool]:
     found: set[str] = set()
     cut = False
     for scope in places:
-        names, incomplete = list_names(rt, scope.folder, scope.globs, policy.protected)
+        names, incomplete = list_names(rt, scope.folder, scope.globs)
         found.update(scope.path(name) for name in names if scope.takes(name))
         cut = cut or incomplete
     return sorted(found), cut

@@ -14,6 +14,7 @@ MAX_GLOBS = 32
 MAX_CHARS = 1000
 MAX_ALTERNATIVES = 64
 _SPECIAL = frozenset("*?[{\\")
+_SIGNS = re.compile(r"([*?\[{},\\])")
 _BRACES = "{},"
 _ESCAPED = re.compile(r"\\([{},])")
 _HIDDEN = re.compile(r"\0([012])")
@@ -94,6 +95,11 @@ def alternatives(text: str) -> list[str]:
         if len(done) + len(pending) > MAX_ALTERNATIVES:
             raise InvalidGlob(f"the braces stand for more than {MAX_ALTERNATIVES} alternatives")
     return done
+
+
+def escaped(name: str) -> str:
+    """A glob that matches *name* literally."""
+    return _SIGNS.sub(r"\\\1", name)
 
 
 def _innermost_braces(text: str) -> tuple[int, int] | None:

@@ -180,7 +180,7 @@ def _in_folders(rt: ToolRuntime, places: list[Scope], policy: GrepPolicy, option
     cut = False
     limits = [f"--max-filesize={policy.max_file_bytes}", *options]
     for scope in places:
-        found, incomplete = search_folder(rt, scope.folder, scope.globs, policy.protected, limits)
+        found, incomplete = search_folder(rt, scope.folder, scope.globs, limits)
         cut = cut or incomplete
         for name, group in groupby(found, key=lambda each: each.name):
             if scope.takes(name):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from toolcharter import Paths, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, smaller
-from toolcharter_files.globs import Glob
+from toolcharter_files.globs import Glob, escaped
 from toolcharter_files.ripgrep import list_names
 from toolcharter_files.text import Encoding, NotText, Slice, read_lines
 
@@ -74,7 +74,7 @@ def build(
             opened = paths.open_file(path)
         except ToolError as error:
             if error.reason == "path_not_found":
-                error.hint = _similar(rt, paths, policy, path)
+                error.hint = _similar(rt, paths, path)
             raise
         with opened as file:
             ctx.policy_passed()
@@ -141,13 +141,13 @@ def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]
     }
 
 
-def _similar(rt: ToolRuntime, paths: Paths, policy: ReadFilePolicy, path: str) -> str | None:
+def _similar(rt: ToolRuntime, paths: Paths, path: str) -> str | None:
     """Files of the same name elsewhere, as a question. Another file than asked for is never read."""
     wanted = PurePosixPath(path).name
-    glob = Glob(".", wanted, anchored=False)
+    glob = Glob(".", escaped(wanted), anchored=False)
     try:
         with paths.open_folder() as folder:
-            names = [name for name in list_names(rt, folder, [glob], policy.protected)[0] if folder.shows(name)]
+            names = [name for name in list_names(rt, folder, [glob])[0] if folder.shows(name)]
     except ToolError:
         return None
     near = [one_line(name) for name in names if PurePosixPath(name).name == wanted][:MAX_HINTS]

@@ -31,7 +31,7 @@ BASE = (
     "--sort=path",
     "--regex-size-limit=10M",
 )
-# What gitignore syntax, ripgrep's file types and ours read alike; `:` ends a type's name.
+# What ripgrep's file types and we read alike; `:` ends a type's name.
 _PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)
 
 
@@ -63,20 +63,18 @@ def program() -> str:
     raise ToolError("The distribution 'ripgrep' is not installed.", reason="program_not_found")
 
 
-def list_names(
-    rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], protected: Iterable[str]
-) -> tuple[list[str], bool]:
+def list_names(rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob]) -> tuple[list[str], bool]:
     """Names of files below *folder* that are not ignored: a superset of what *globs* match, and whether it is cut."""
-    ended = _run(rt, folder, [*_filters(globs, protected), "--files", "--null"])
+    ended = _run(rt, folder, [*_filters(folder, globs), "--files", "--null"])
     names = (name.decode(errors="surrogateescape") for name in ended.stdout.split(b"\0")[:-1])
     return [name.removeprefix("./") for name in names], ended.truncated
 
 
 def search_folder(
-    rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], protected: Iterable[str], options: Iterable[str]
+    rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], options: Iterable[str]
 ) -> tuple[list[Found], bool]:
     """Matching lines below *folder*, a superset of those in files that match *globs*, and whether they are cut."""
-    ended = _run(rt, folder, [*_filters(globs, protected), "--json", *options])
+    ended = _run(rt, folder, [*_filters(folder, globs), "--json", *options])
     return list(_matches(ended.stdout)), ended.truncated
 
 
@@ -102,9 +100,9 @@ def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: 
     return ended
 
 
-def _filters(globs: Iterable[Glob], protected: Iterable[str]) -> list[str]:
+def _filters(folder: OpenFolder, globs: Iterable[Glob]) -> list[str]:
     """Options that spare ripgrep what would be dropped anyway. Never `--glob=X`: it would overrule ignore files."""
-    hidden = [f"--iglob=!{name}" for name in protected if _PLAIN_GLOB.fullmatch(name)]
+    hidden = [f"--iglob=!{pattern}" for pattern in folder.hidden()]
     names = {each.rpartition("/")[2] for glob in globs for each in alternatives(glob.rest)}
     if not names or not all(map(_PLAIN_GLOB.fullmatch, names)) or "**" in names:
         return hidden

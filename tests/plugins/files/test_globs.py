@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter_files.globs import Glob, InvalidGlob, alternatives, matcher, parse
+from toolcharter_files.globs import Glob, InvalidGlob, alternatives, escaped, matcher, parse
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,11 @@ def test_any_text_is_a_glob_or_refused(text: str, name: str) -> None:
 
     assert matches(name) in {True, False}
     assert not matcher([parse("*a" * 400 + "b")])("a" * 4000)
+
+
+@given(st.text(st.sampled_from("ab*?[]!-{},\\.^$\n"), min_size=1, max_size=20))
+def test_escaped_name_matches_itself_alone(name: str) -> None:
+    """A name becomes a glob for that name and no other."""
+    matches = matcher([Glob(".", escaped(name), anchored=True)])
+
+    assert (matches(name), matches(name + "a"), matches("." + name)) == (True, False, False)

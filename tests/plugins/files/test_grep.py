@@ -225,3 +225,17 @@ def test_failures_of_the_program_have_reasons(timed_out, exit_code, stderr, reas
         ripgrep.search_bytes(Runtime(), b"", [])
 
     assert caught.value.reason == reason
+
+
+def test_output_from_protected_folders_crowds_nothing_out(call, workspace: Path, monkeypatch) -> None:
+    """A protected folder is skipped, so that its lines do not use up what ripgrep may say."""
+    (workspace / "Lib x/[big]").mkdir(parents=True)
+    (workspace / "Lib x/[big]/a.txt").write_text("two\n" * 2000)
+    monkeypatch.setattr(ripgrep, "MAX_OUTPUT_BYTES", 20_000)
+
+    result = call("grep", {"protected": ["./Lib x/[big]"], "max_results": 5000}, query="two")
+
+    assert (places(result), result.data["truncated"]) == (
+        [(".env.local", 1), (".git/config", 1), ("a.txt", 2), ("sub/b.py", 2), ("sub/deep/c.py", 1)],
+        False,
+    )

@@ -165,7 +165,7 @@ def test_missing_file_hints_at_files_of_its_name(call) -> None:
     assert (result.reason, result.hint) == ("path_not_found", "Did you mean 'sub/b.py'?")
 
 
-@pytest.mark.parametrize("path", ["nowhere.py", ".git/nothing", "wrong/config", "x*"])
+@pytest.mark.parametrize("path", ["nowhere.py", ".git/nothing", "wrong/config", "x*", "{a,b}" * 7, "[b-a]"])
 def test_missing_file_hints_at_nothing_protected(call, path: str) -> None:
     """A hint names nothing that is hidden, and where there is nothing it says nothing."""
     assert call("read_file", path=path).hint is None

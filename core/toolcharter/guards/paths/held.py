@@ -16,6 +16,7 @@ FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Shows = Callable[[str], bool]
+Patterns = Callable[[], tuple[str, ...]]
 Tick = Callable[[], None]
 
 
@@ -138,15 +139,20 @@ class HeldFile(_Handle):
 class HeldFolder(_Handle):
     """A folder, open for listing."""
 
-    __slots__ = ("_shows",)
+    __slots__ = ("_hidden", "_shows")
 
-    def __init__(self, fd: int, path: str, shows: Shows) -> None:
+    def __init__(self, fd: int, path: str, shows: Shows, hidden: Patterns) -> None:
         super().__init__(fd, path)
         self._shows = shows
+        self._hidden = hidden
 
     def shows(self, name: str) -> bool:
         """Whether nothing protected lies on the way to *name*, a relative path without links."""
         return self._shows(name)
+
+    def hidden(self) -> tuple[str, ...]:
+        """What a program may skip below the folder, in the syntax of gitignore(5) without case."""
+        return self._hidden()
 
     def entries(self) -> Iterator[Entry]:
         """The entries by name, without those that are protected."""

@@ -139,7 +139,8 @@ class View:
         root, names = plan.root, plan.names
         if fd < 0:
             fd, root, names = self._walk(path, plan, FOLDER_FLAGS)
-        return HeldFolder(fd, self._shown(root, names), partial(self._shows, root, names))
+        shows, hidden = partial(self._shows, root, names), partial(self._patterns, root, names)
+        return HeldFolder(fd, self._shown(root, names), shows, hidden)
 
     def close(self) -> None:
         """Let go of all roots; calls that still run finish with what they hold."""
@@ -176,15 +177,21 @@ class View:
     def _shows(self, root: Root, names: Parts, name: str) -> bool:
         return not self._covers(root, (*names, *absolute_parts(name)))
 
+    def _patterns(self, root: Root, names: Parts) -> tuple[str, ...]:
+        return self._protection.patterns((*root.held().parts, *names), self._protected_places())
+
     def _touches_protected(self, root: Root, parts: Parts) -> bool:
         """Whether walking *parts* enters a protected place, be it only to leave it by `..`."""
         turns = [end for end, part in enumerate(parts) if part == ".." and parts[end - 1] != ".."]
         return any(self._covers(root, _collapsed(parts[:end])) for end in (*turns, len(parts)))
 
     def _covers(self, root: Root, names: Sequence[str]) -> bool:
+        return self._protection.covers(root.held().parts, names, self._protected_places())
+
+    def _protected_places(self) -> frozenset[Parts]:
         if self._places is None:
             self._places = self._protection.places(self._roots.workspace.held().canonical)
-        return self._protection.covers(root.held().parts, names, self._places)
+        return self._places
 
     def _shown(self, root: Root, names: Parts) -> str:
         if root is self._roots.workspace:
