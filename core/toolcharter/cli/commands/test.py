@@ -1,0 +1,96 @@
+"""`toolcharter test`: profiles tested by their own cases."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.group import stop
+from toolcharter.cli.output import is_terminal, print_json, print_text
+
+if TYPE_CHECKING:
+    from toolcharter.cli.verdicts import Tested
+    from toolcharter.testing.coverage import ReasonRow
+
+
+@click.command("test")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("--junit", metavar="FILE", help="Write the results as JUnit XML, too.")
+@options.json_output
+@options.place
+def command(
+    paths: Sequence[str],
+    junit: str | None,
+    as_json: bool,  # noqa: FBT001 - click passes by name
+    workspace: str,
+    events: Sequence[str],  # noqa: ARG001 - a case is a dry run, which leaves no event
+) -> None:
+    """Test profiles by their own cases.
+
+    PATHS are profiles, by path or name, and folders of profiles; default: ./profiles. Each case is
+    a decision; nothing is executed. Ends with the declared reasons that no case has shown. Exit
+    status 1 if a case fails.
+    """
+    from toolcharter.cli.verdicts import run_profiles  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.testing.coverage import ReasonCoverage  # noqa: PLC0415 - as above
+
+    coverage = ReasonCoverage()
+    tested = run_profiles(paths, workspace, coverage)
+    if junit is not None:
+        _write_junit(junit, tested)
+    if as_json:
+        print_json(
+            {"profiles": [_described(one) for one in tested], "reasons": [row._asdict() for row in coverage.rows()]}
+        )
+    else:
+        _show(tested, coverage.rows())
+    stop(1 if any(one.failed for one in tested) else 0)
+
+
+def _write_junit(file: str, tested: "Iterable[Tested]") -> None:
+    from toolcharter.cli.junit import write_junit  # noqa: PLC0415 - as above
+
+    try:
+        write_junit(Path(file), tested)
+    except OSError as error:
+        raise click.UsageError(f"--junit: cannot write {file!r}: {error.strerror}.") from error
+
+
+def _described(tested: "Tested") -> dict[str, Any]:
+    cases = [{"name": one.name, "place": one.place, "passed": one.passed, "text": one.text} for one in tested.verdicts]
+    return {"file": tested.file, "profile": tested.profile, "cases": cases}
+
+
+def _show(tested: "Sequence[Tested]", rows: "Iterable[ReasonRow]") -> None:
+    for one in tested:
+        for verdict in one.failed:
+            _say(f"FAILED {verdict.text}\n", "red")
+    for one in tested:
+        _say(f"{one.file}: {_count(one)}", "red" if one.failed else "green" if one.verdicts else "yellow")
+    gaps = [_gap(row) for row in rows if row.missing]
+    if gaps:
+        _say("\nDeclared reasons that no case has shown:")
+        for gap in gaps:
+            _say(f"  {gap}")
+
+
+def _count(tested: "Tested") -> str:
+    if not tested.verdicts:
+        return "has no cases"
+    failed = len(tested.failed)
+    passed = f"{len(tested.verdicts) - failed} passed"
+    return f"{failed} failed, {passed}" if failed else passed
+
+
+def _gap(row: "ReasonRow") -> str:
+    total = len(row.shown) + len(row.missing)
+    return f"{row.profile}: {row.tool}: {len(row.missing)} of {total}: {', '.join(row.missing)}"
+
+
+def _say(text: str, style: str = "") -> None:
+    if is_terminal():
+        print_text(text, style)
+    else:
+        click.echo(text.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,91 @@
+"""Runs the cases of profiles for `toolcharter test`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolcharter.errors import ConfigurationError, Fault
+
+if TYPE_CHECKING:
+    from toolcharter.gate.build import Plan
+    from toolcharter.testing.coverage import ReasonCoverage
+
+
+class Verdict(NamedTuple):
+    """One case of a profile, and what came of it."""
+
+    name: str
+    place: str
+    """`file:line:column`."""
+    passed: bool
+    text: str
+    """Expected and got, over several lines."""
+
+
+class Tested(NamedTuple):
+    """One profile and its cases."""
+
+    file: str
+    profile: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def failed(self) -> list[Verdict]:
+        """The cases whose decision is not the expected one."""
+        return [verdict for verdict in self.verdicts if not verdict.passed]
+
+
+def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage") -> list[Tested]:
+    """Run the cases of every profile in *named*; of all in `./profiles`, if it is empty.
+
+    Raises:
+        ConfigurationError: With every fault of every profile; no case was run.
+    """
+    from toolcharter.gate.build import plan_profile  # noqa: PLC0415 - `--help` does without the gate
+
+    plans: dict[str, Plan] = {}
+    faults: list[Fault] = []
+    for file in _files(tuple(named)):
+        try:
+            plans[str(file)] = plan_profile(file)
+        except ConfigurationError as error:
+            faults.extend(error.faults)
+    if faults:
+        raise ConfigurationError(dict.fromkeys(faults))
+    with coverage.watching():
+        return [_run(file, plan, workspace, coverage) for file, plan in plans.items()]
+
+
+def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> Tested:
+    from toolcharter.gate.build import open_toolbox  # noqa: PLC0415 - as above
+    from toolcharter.gate.closing import ContractBroken  # noqa: PLC0415 - as above
+    from toolcharter.testing.cases import name_of, run_case  # noqa: PLC0415 - as above
+
+    coverage.expect_plan(plan)
+    verdicts: list[Verdict] = []
+    with open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True) as toolbox:
+        for case in plan.profile.cases:
+            try:
+                result = run_case(toolbox, case)
+                passed, text = result.passed, result.explain()
+            except ContractBroken as error:
+                passed, text = False, f"{case.place}: {name_of(case)}\n  {error}"
+            verdicts.append(Verdict(name_of(case), case.place, passed, text))
+    return Tested(file, plan.profile.name, tuple(verdicts))
+
+
+def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
+    """Profiles as `plan_profile` takes them: bare names stay names, a folder stands for all in it."""
+    from toolcharter.profile.find import SUFFIXES, is_name  # noqa: PLC0415 - as above
+
+    for name in named or ("profiles/",):
+        folder = Path(name)
+        if is_name(name) or not folder.is_dir():
+            yield name
+            continue
+        found = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES)
+        if not found:
+            raise ConfigurationError(
+                [Fault(name, "", "the folder holds no profile.", "Name a profile, or its folder.")]
+            )
+        yield from found
