@@ -98,7 +98,9 @@ def _verdict(outcome: str, reason: str | None, stage: str | None) -> str:
     return outcome + (f", reason {reason}" if reason else "") + (f", stage {stage}" if stage else "")
 
 
-def _tool_checks(got: Decision) -> str:
-    if got.outcome == "allow" and got.tool_checks == "not_evaluated":
+def _tool_checks(got: Decision) -> str | None:
+    if got.tool_checks != "not_evaluated":
+        return got.tool_checks
+    if got.outcome == "allow":
         return "not evaluated: the tool is not staged, so no dry run enters its body"
-    return got.tool_checks
+    return None

@@ -1,0 +1,299 @@
+"""The contract test: what every plugin owes its users, as tests of the plugin's own suite.
+
+The whole of a plugin's `tests/test_contract.py`:
+
+    from toolcharter.testing.contract import contract_of
+
+    TestContract = contract_of("toolcharter-greet")
+
+Without a name it holds every installed plugin to the contract.
+"""
+
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import orjson
+import pytest
+from pydantic import ValidationError
+
+from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
+from toolcharter.gate.tool import Tool
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.load import load_plugins
+from toolcharter.loader.scan import EntryPoint, Installed, installed, normalise
+from toolcharter.profile.model import Limits
+from toolcharter.spec.tool import ToolSpec
+from toolcharter.testing.plugin import COVERAGE
+from toolcharter.testing.probe import Guesses
+from toolcharter.testing.readme import documented_defaults, documented_reasons, readme_of, says
+from toolcharter.testing.samples import OPENING, SAMPLE_FILE, missing_fields, sample_arguments, sample_policies
+from toolcharter.testing.toolboxes import toolbox_of
+
+_TIME = Limits(timeout_s=10.0)
+_PROBE_TIMEOUT_S = 120
+
+Policies = Mapping[str, list[dict[str, Any]]]
+
+
+class Subject(NamedTuple):
+    """An installed tool, and what its distribution says about it."""
+
+    spec: ToolSpec[Any]
+    entry: EntryPoint
+    readme: str
+
+
+class Contract:
+    """One test per clause, each for every tool; made by `contract_of`."""
+
+    distributions: ClassVar[tuple[str, ...]] = ()
+    guesses: ClassVar[Guesses] = Guesses({}, {})
+    open_defaults: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give each test the tools that it is about."""
+        found = subjects(self.distributions)
+        if metafunc.function.__name__ == "test_a_staged_body_acts_only_after_its_mark":
+            found = [subject for subject in found if subject.spec.staged]
+        metafunc.parametrize("subject", found, ids=[subject.spec.name for subject in found])
+
+    def test_the_spec_is_complete(self, subject: Subject, toolcharter_workspace: Path) -> None:
+        """The tool and each of its arguments are described; capabilities and reasons are declared."""
+        with _toolbox(subject.spec, self.guesses, toolcharter_workspace) as toolbox:
+            _fail(subject, incomplete(subject.spec, toolbox[subject.spec.name]))
+
+    def test_every_reason_is_documented(self, subject: Subject) -> None:
+        """The README has a table headed `reason` with a row for each declared reason."""
+        missing = (subject.spec.own_reasons() or frozenset()) - documented_reasons(subject.readme)
+        _fail(subject, [f"the README's table of reasons has no row for `{reason}`" for reason in sorted(missing)])
+
+    def test_every_reason_is_reached(self, subject: Subject, pytestconfig: pytest.Config) -> None:
+        """Each declared reason is shown by some test of this run; judged when the run ends."""
+        pytestconfig.stash[COVERAGE].demand(subject.spec)
+
+    def test_every_policy_field_is_documented(self, subject: Subject) -> None:
+        """The README has a table with a `default` column and a row for each field that gives its default."""
+        _fail(subject, undocumented(subject.spec, documented_defaults(subject.readme)))
+
+    def test_defaults_let_the_least_through(self, subject: Subject) -> None:
+        """`{}` is a valid policy, or only lacks fields; no default of a field that opens something does."""
+        _fail(subject, too_open(subject.spec, self.open_defaults.get(subject.spec.name, {})))
+
+    def test_events_are_in_order(self, subject: Subject, toolcharter_workspace: Path) -> None:
+        """Calls of the tool leave exactly the events of the contract, and no fault."""
+        events: list[dict[str, Any]] = []
+        (toolcharter_workspace / SAMPLE_FILE).write_text("sample\n")
+        with _toolbox(subject.spec, self.guesses, toolcharter_workspace, events) as toolbox:
+            samples = (*sample_arguments(toolbox[subject.spec.name].parameters), *self._samples(subject))
+            _fail(subject, disorder(toolbox, subject.spec, samples, events))
+
+    def test_a_staged_body_acts_only_after_its_mark(self, subject: Subject, tmp_path_factory: Any) -> None:
+        """Dry runs of sample calls write nothing, start nothing but `rt.inspect`, and reach no network."""
+        _fail(subject, _probed(subject, self.guesses, tmp_path_factory)["dry run"][subject.spec.name])
+
+    def test_import_and_construction_have_no_side_effects(self, subject: Subject, tmp_path_factory: Any) -> None:
+        """Neither writes, prints, starts or connects anything; the constructor opens no file either."""
+        report, name = _probed(subject, self.guesses, tmp_path_factory), subject.spec.name
+        _fail(
+            subject,
+            [
+                *(f"importing it: {what}" for what in report["import"][name]),
+                *(f"constructing it: {what}" for what in report.get("construction", {}).get(name, ())),
+            ],
+        )
+
+    def _samples(self, subject: Subject) -> list[dict[str, Any]]:
+        return self.guesses.samples.get(subject.spec.name, [])
+
+
+def contract_of(
+    *distributions: str,
+    policies: Policies | None = None,
+    samples: Policies | None = None,
+    open_defaults: Mapping[str, Mapping[str, str]] | None = None,
+) -> type[Contract]:
+    """The contract test of these plugins, as a class for pytest to collect.
+
+    Args:
+        distributions: Names of installed distributions; every installed plugin by default.
+        policies: By tool, policies to try besides those that its model suggests.
+        samples: By tool, arguments to try besides those that its schema suggests.
+        open_defaults: By tool, fields whose default lets something through, each with the reason
+            why that is the least: `{"git": {"allowed_branches": "allow_push is false"}}`.
+    """
+    members = {
+        "distributions": distributions,
+        "guesses": Guesses(policies or {}, samples or {}),
+        "open_defaults": open_defaults or {},
+        "__doc__": Contract.__doc__,
+    }
+    return type("TestContract", (Contract,), members)
+
+
+def subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
+    """The tools of these installed distributions, or of all, by name.
+
+    Raises:
+        ConfigurationError: A distribution is not installed or does not load.
+    """
+    index = index or installed()
+    tools = index.tools
+    known = {entry.distribution for entry in tools.values()}
+    wanted = {normalise(name) for name in distributions} or known
+    absent = sorted(wanted - known)
+    if absent:
+        raise ConfigurationError(
+            Fault(
+                name,
+                "",
+                "no plugin of this name is installed.",
+                f"{did_you_mean(name, known)} Install it: pip install -e .".lstrip(),
+            )
+            for name in absent
+        )
+    found: list[Subject] = []
+    for distribution in sorted(wanted):
+        entries = {name: entry for name, entry in tools.items() if entry.distribution == distribution}
+        loaded = load_plugins(dict.fromkeys(entries, "contract"), index=index)
+        found += [
+            Subject(tool.spec, entries[name], readme_of(entries[name])) for name, tool in sorted(loaded.specs.items())
+        ]
+    return found
+
+
+def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
+    """What the spec, or the function behind it, leaves unsaid."""
+    properties: dict[str, Any] = tool.parameters.get("properties", {})
+    actions = properties.get("action", {}).get("enum", ())
+    undeclared = [action for action in actions if spec.capabilities_of(action) is None]
+    return [
+        *(["it has no description: write a docstring"] if not tool.description else ()),
+        *(
+            f"the argument {name!r} is not described: name it under Args:"
+            for name, item in properties.items()
+            if not item.get("description")
+        ),
+        *(["it declares no capabilities: write capabilities={...}"] if spec.capabilities is None else ()),
+        *(f"the action {action!r} declares no capabilities" for action in undeclared if spec.capabilities is not None),
+        *(["it declares no reasons: write reasons=..., () if it has none"] if spec.reasons is None else ()),
+    ]
+
+
+def undocumented(spec: ToolSpec[Any], documented: Mapping[str, list[str]]) -> list[str]:
+    """Fields of the policy that no table gives, or gives another default."""
+    required = set(spec.policy.model_json_schema().get("required", ()))
+    faults = []
+    for name, default in _defaults(spec).items():
+        if name not in documented:
+            faults.append(f"no table with a `default` column in the README has a row for the field `{name}`")
+        elif name not in required and not any(says(cell, default) for cell in documented[name]):
+            faults.append(
+                f"the default of `{name}` is {default!r}, and the README says {' or '.join(documented[name])}"
+            )
+    return faults
+
+
+def too_open(spec: ToolSpec[Any], excused: Mapping[str, str]) -> list[str]:
+    """Defaults that let through more than nothing.
+
+    A field whose name begins with `allow` or `extra` is closed if its default is empty or false;
+    a list of actions is, too, if they only read, by the capabilities that the spec gives each. One
+    that begins with `enforce` or `require` is closed if its default is not false.
+    """
+    try:
+        list(missing_fields(spec.policy))
+    except ValidationError as error:
+        return [f"the policy {{}} is refused: {error}"]
+    faults = []
+    for name, default in _defaults(spec).items():
+        opens = name.startswith(OPENING) and (default or default is None) and not _only_reads(spec, default)
+        if (opens or (name.startswith(("enforce", "require")) and default is False)) and not excused.get(name):
+            faults.append(f"the default of `{name}` is {default!r}, which lets more through than the least")
+    return faults
+
+
+def disorder(
+    toolbox: Toolbox, spec: ToolSpec[Any], samples: Iterable[dict[str, Any]], events: list[dict[str, Any]]
+) -> list[str]:
+    """What is wrong with the events that calls of the tool leave in *events*.
+
+    A call that would be allowed is made only if the tool's safety level is low or it only reads.
+    """
+    harmless = spec.safety == "low" or _reads(spec, spec.all_capabilities())
+    calls: list[Any] = [None]
+    calls += [args for args in samples if harmless or toolbox.decide(spec.name, args).outcome != "allow"]
+    faults = []
+    for args in calls:
+        events.clear()
+        result = toolbox.call(spec.name, args)
+        got = [event["event"] for event in events if event["call_id"] == result.call_id]
+        wanted = _events_for(result.outcome, events[-1]["stage"])
+        if got != wanted:
+            faults.append(f"a call with {args!r} left {got}, not {wanted}")
+        faults += [f"a call with {args!r} left the fault {word!r}" for word in events[-1].get("fault", ())]
+    return faults
+
+
+def _events_for(outcome: str, stage: str | None) -> list[str]:
+    if stage == "arguments":
+        return [BEFORE, AFTER]
+    return [BEFORE, POLICY_BEFORE, *([POLICY_DENY] if outcome == "denied" else ()), AFTER]
+
+
+def _only_reads(spec: ToolSpec[Any], default: Any) -> bool:
+    return isinstance(default, list) and all(_reads(spec, spec.capabilities_of(str(action))) for action in default)
+
+
+def _reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
+    """Nothing but reading; a bounded tool may run a program for it, which the caller does not choose."""
+    harmless = {"proc:exec"} if spec.kind == "builtin" else set[str]()
+    return capabilities is not None and all(word.endswith(":read") or word in harmless for word in capabilities)
+
+
+def _defaults(spec: ToolSpec[Any]) -> dict[str, Any]:
+    """By field, its default as JSON; None for a required one, which nothing is let through by."""
+    fields = spec.policy.model_fields
+    filled = spec.policy.model_construct()
+    dumped = filled.model_dump(mode="json", warnings=False)
+    return {name: False if fields[name].is_required() else dumped[name] for name in fields}
+
+
+def _toolbox(
+    spec: ToolSpec[Any], guesses: Guesses, workspace: Path, events: list[dict[str, Any]] | None = None
+) -> Toolbox:
+    """A toolbox under the closest policy that is valid."""
+    valid = (*sample_policies(spec), *guesses.policies.get(spec.name, ()))
+    if not valid:
+        pytest.fail(f"{spec.name}: no policy can be guessed; hand one to contract_of(policies=...)", pytrace=False)
+    sink = ([] if events is None else events).append
+    return toolbox_of(spec, workspace=workspace, policies={spec.name: valid[0]}, events=sink, limits=_TIME)
+
+
+def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[str, dict[str, list[str]]]:
+    """What a process of its own notes while it loads the tool, constructs it and rehearses its calls."""
+    folder: Path = tmp_path_factory.mktemp("probe")
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    (workspace / SAMPLE_FILE).write_text("sample\n")
+    request = {"workspace": str(workspace), "tools": [subject.spec.name], **guesses._asdict()}
+    (folder / "request").write_bytes(orjson.dumps(request))
+    # -P: the current folder is no place for imports, as in the `toolcharter` command.
+    command = [sys.executable, "-P", "-m", "toolcharter.testing.probe", str(folder / "request"), str(folder / "report")]
+    ran = subprocess.run(  # noqa: S603 - our own interpreter and module
+        command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+    )
+    if ran.returncode:
+        pytest.fail(f"{subject.spec.name}: the probe failed:\n{ran.stderr}", pytrace=False)
+    report: dict[str, dict[str, list[str]]] = orjson.loads((folder / "report").read_bytes())
+    return report
+
+
+def _fail(subject: Subject, faults: Iterable[str]) -> None:
+    __tracebackhide__ = True
+    listed = [f"{subject.entry.owner}: {subject.spec.name}: {fault}" for fault in faults]
+    if listed:
+        pytest.fail("\n".join(listed), pytrace=False)

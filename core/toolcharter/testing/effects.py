@@ -1,0 +1,161 @@
+"""`Effects`: an audit hook that notes and forbids what acts on the world, while it is told to watch.
+
+Source: the table of audit events in Python's documentation (PEP 578). A hook cannot be removed, so
+this one runs in a process of its own (`toolcharter.testing.probe`).
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CODE = (".py", ".pyc", ".so", ".pth")
+_MAX_PRINTED = 200
+_FORBIDDEN = frozenset(
+    [
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.mkdir",
+        "os.link",
+        "os.symlink",
+        "os.truncate",
+        "os.chmod",
+        "os.chown",
+        "os.utime",
+        "os.setxattr",
+        "os.removexattr",
+        "os.chflags",
+        "os.lockf",
+        "os.putenv",
+        "os.unsetenv",
+        "os.kill",
+        "os.killpg",
+        "shutil.rmtree",
+        "shutil.move",
+        "shutil.copyfile",
+        "shutil.copymode",
+        "shutil.copystat",
+        "shutil.copytree",
+        "shutil.make_archive",
+        "shutil.unpack_archive",
+        "tempfile.mkstemp",
+        "tempfile.mkdtemp",
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.fork",
+        "os.forkpty",
+        "pty.spawn",
+        "socket.connect",
+        "socket.bind",
+        "socket.sendto",
+        "socket.sendmsg",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.gethostbyaddr",
+        "socket.getnameinfo",
+        "signal.pthread_kill",
+    ]
+)
+"""Events of what acts on files, processes and networks; writing opens come on top."""
+
+
+class Forbidden(RuntimeError):
+    """What was about to happen must not; raised where it was tried."""
+
+
+class Effects:
+    """Notes effects in phases; one at a time, for the whole process."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self._found: list[str] = []
+        self._active = False
+        self._quiet = False
+        """Reading files other than code is an effect as well."""
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        """The audit hook.
+
+        Raises:
+            Forbidden: While a phase lasts, for what acts on the world.
+        """
+        if not self._active:
+            return
+        what = self._judge(event, args)
+        if what is not None:
+            self._found.append(what)
+            raise Forbidden(what)
+
+    def _judge(self, event: str, args: tuple[Any, ...]) -> str | None:
+        if event == "open":
+            return self._judge_open(*args)
+        if event == "_thread.start_new_thread":
+            return "starts a thread" if self._quiet else None
+        return f"{event} {_shown(args)}" if event in _FORBIDDEN else None
+
+    def _judge_open(self, path: Any, _mode: Any, flags: int) -> str | None:
+        name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else str(path)
+        if name == os.devnull:
+            return None
+        if flags & _WRITING:
+            return f"opens {name!r} for writing"
+        return f"opens {name!r}" if self._quiet and not name.endswith(_CODE) else None
+
+    @contextmanager
+    def phase(self, found: list[str], *, quiet: bool = False) -> Generator[None]:
+        """Watch until the block ends, also if it raises.
+
+        Args:
+            found: Is given what happens.
+            quiet: Reading a file that is no code, and starting a thread, count too.
+        """
+        before = snapshot(self.workspace)
+        printed = StringIO()
+        self._found, self._quiet = found, quiet
+        with redirect_stdout(printed), redirect_stderr(printed):
+            self._active = True
+            try:
+                yield
+            finally:
+                self._active = False
+                if printed.getvalue():
+                    found.append(f"prints {printed.getvalue()[:_MAX_PRINTED]!r}")
+                found += changes(before, snapshot(self.workspace))
+
+    @contextmanager
+    def permitted(self) -> Generator[None]:
+        """Look away: what `rt.inspect` does is its own affair."""
+        before, self._active = self._active, False
+        try:
+            yield
+        finally:
+            self._active = before
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Every path below *folder* with its mode, size and time of change; links are not followed."""
+    return {
+        str(path.relative_to(folder)): (state.st_mode, state.st_size, state.st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        for state in [path.lstat()]
+    }
+
+
+def changes(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]) -> list[str]:
+    """What differs, in words."""
+    return [
+        *(f"makes {name!r} in the workspace" for name in after if name not in before),
+        *(f"removes {name!r} from the workspace" for name in before if name not in after),
+        *(f"changes {name!r} in the workspace" for name in before if name in after and before[name] != after[name]),
+    ]
+
+
+def _shown(args: tuple[Any, ...]) -> str:
+    return ", ".join(repr(arg) for arg in args)[:_MAX_PRINTED]

@@ -1,0 +1,149 @@
+"""A process that loads one plugin under watch: `python -m toolcharter.testing.probe REQUEST REPORT`.
+
+Both are JSON files. The contract test asks for it; a plugin cannot tell it from use.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcharter.errors import ConfigurationError
+from toolcharter.gate.closing import ContractBroken
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.load import load_plugins
+from toolcharter.loader.scan import Installed
+from toolcharter.spec.call import Decision
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.tool import ToolSpec
+from toolcharter.testing.effects import Effects
+from toolcharter.testing.samples import sample_arguments, sample_policies
+from toolcharter.testing.toolboxes import toolbox_of
+
+
+class Guesses(NamedTuple):
+    """What the author of a plugin knows better than its schemas: by tool, policies and arguments."""
+
+    policies: Mapping[str, list[dict[str, Any]]]
+    samples: Mapping[str, list[dict[str, Any]]]
+
+
+class WatchedRuntime:
+    """A tool's runtime whose `inspect` may start programs."""
+
+    def __init__(self, inner: Any, effects: Effects) -> None:
+        self._inner = inner
+        self._effects = effects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def inspect(self, *args: Any, **options: Any) -> Any:
+        """Run a program that only looks."""
+        with self._effects.permitted():
+            return self._inner.inspect(*args, **options)
+
+
+def main(request_file: str, report_file: str) -> None:
+    """Answer the request, under a real audit hook."""
+    request = orjson.loads(Path(request_file).read_bytes())
+    effects = Effects(Path(request["workspace"]))
+    sys.dont_write_bytecode = True
+    sys.addaudithook(effects)
+    report = probe(request["tools"], Guesses(request["policies"], request["samples"]), effects)
+    Path(report_file).write_bytes(orjson.dumps(report))
+
+
+def probe(
+    tools: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
+) -> dict[str, dict[str, list[str]]]:
+    """Import, construct and rehearse *tools*, all of one distribution.
+
+    Args:
+        tools: Names of tools.
+        guesses: Policies and arguments besides those that are made from the schemas.
+        effects: Watches; on a hook or not.
+        index: What is installed.
+
+    Returns:
+        By phase (`import`, `construction`, `dry run`) and tool, what it did that it must not.
+    """
+    _warm_up(effects.workspace)
+    imported: list[str] = []
+    report: dict[str, dict[str, list[str]]] = {"import": dict.fromkeys(tools, imported)}
+    try:
+        with effects.phase(imported):
+            loaded = load_plugins(dict.fromkeys(tools, "contract"), index=index)
+    except ConfigurationError as error:
+        imported.append(str(error))
+        return report
+    probed = {name: _probe_tool(tool.spec, guesses, effects) for name, tool in loaded.specs.items()}
+    report["construction"] = {name: built for name, (built, _) in probed.items()}
+    report["dry run"] = {name: rehearsed for name, (_, rehearsed) in probed.items()}
+    return report
+
+
+def _probe_tool(spec: ToolSpec[Any], guesses: Guesses, effects: Effects) -> tuple[list[str], list[str]]:
+    built: list[str] = []
+    rehearsed: list[str] = []
+    watched = _watched(spec, effects, built)
+    for policy in (*sample_policies(spec), *guesses.policies.get(spec.name, ())):
+        try:
+            toolbox = toolbox_of(watched, workspace=effects.workspace, policies={spec.name: policy})
+        except ConfigurationError as error:
+            built.append(str(error))
+            continue
+        with toolbox:
+            given = [*sample_arguments(toolbox[spec.name].parameters), *guesses.samples.get(spec.name, ())]
+            for args in given if spec.staged else ():
+                rehearsed += _rehearse(toolbox, spec.name, args, effects)
+    return list(dict.fromkeys(built)), list(dict.fromkeys(rehearsed))
+
+
+def _rehearse(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effects) -> list[str]:
+    found: list[str] = []
+    with effects.phase(found):
+        try:
+            failure = _failure(toolbox.decide(name, args))
+        except ContractBroken as error:
+            failure = str(error)
+    if failure:
+        found.append(f"fails: {failure}")
+    return [f"{what} (called with {orjson.dumps(args).decode()})" for what in found]
+
+
+def _failure(decision: Decision) -> str | None:
+    return decision.message if decision.reason == Reason.UNEXPECTED_FAILURE else None
+
+
+def _watched(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpec[Any]:
+    """*spec*, its constructor under watch; what it does comes into *built*."""
+
+    def build(workspace: Path, policy: ToolPolicy, rt: Any) -> Callable[..., Any]:
+        with effects.phase(built, quiet=True):
+            watched: Any = WatchedRuntime(rt, effects)
+            return spec.build(workspace, policy, watched)
+
+    return replace(spec, build=build)
+
+
+def _warm_up(workspace: Path) -> None:
+    """Use all of the gate that a probe uses, so that what it imports and starts is not the plugin's doing."""
+
+    def build(_workspace: Path, _policy: ToolPolicy, rt: Any) -> Callable[[], Any]:
+        async def warm() -> str:
+            rt.start("warm").policy_passed()
+            return ""
+
+        return warm
+
+    with toolbox_of(ToolSpec("warm", ToolPolicy, build, staged=True), workspace=workspace) as toolbox:
+        toolbox.decide("warm", {})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

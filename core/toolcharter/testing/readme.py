@@ -1,0 +1,83 @@
+"""What a plugin's README says in its tables: reasons, and policy fields with their defaults."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter.loader.origin import editable_root
+from toolcharter.loader.scan import EntryPoint
+
+_QUOTED = re.compile(r"(`+)(.+?)\1")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+
+class Row(NamedTuple):
+    """One row of a table: its cells by the table's own headings, in lower case."""
+
+    cells: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        """What the first cell has in backticks."""
+        return quoted(next(iter(self.cells.values()), ""))
+
+
+def readme_of(entry: EntryPoint) -> str:
+    """The README of the distribution behind *entry*: of its source folder, or out of its metadata."""
+    root = editable_root(entry)
+    for file in (Path(root, "README.md"), Path(root, "README.rst")) if root else ():
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    metadata = Path(entry.metadata_dir, "METADATA")
+    # The description follows the headers. Source: PyPA core metadata specification.
+    return metadata.read_text(encoding="utf-8").partition("\n\n")[2] if metadata.is_file() else ""
+
+
+def tables(text: str) -> Iterator[Row]:
+    """Every row of every table in Markdown, without the lines that rule it."""
+    headings: list[str] = []
+    for line in text.splitlines():
+        if not line.lstrip().startswith("|"):
+            headings = []
+            continue
+        cells = [cell.strip() for cell in _CELL_BORDER.split(line.strip().strip("|"))]
+        if not headings:
+            headings = [cell.lower() for cell in cells]
+        elif not all(re.fullmatch(":?-+:?", cell) for cell in cells):
+            yield Row(dict(zip(headings, cells, strict=False)))
+
+
+def documented_reasons(text: str) -> set[str]:
+    """Every word in backticks that begins a row of a table headed `reason`."""
+    return {name for row in tables(text) if "reason" in row.cells for name in row.names}
+
+
+def documented_defaults(text: str) -> dict[str, list[str]]:
+    """By policy field, the `default` cells of its rows."""
+    found: dict[str, list[str]] = {}
+    for row in tables(text):
+        if row.cells.get("default"):
+            for name in row.names:
+                found.setdefault(name, []).append(row.cells["default"])
+    return found
+
+
+def says(cell: str, value: Any) -> bool:
+    """Whether a `default` cell gives *value*: as YAML in backticks; words without backticks are believed."""
+    given = quoted(cell)
+    return not given or any(text == value or _yaml(text) == value for text in given)
+
+
+def quoted(cell: str) -> list[str]:
+    """What stands in backticks, without them."""
+    return [text.replace("\\|", "|").strip() for _, text in _QUOTED.findall(cell)]
+
+
+def _yaml(text: str) -> Any:
+    import yaml  # noqa: PLC0415 - the contract test alone reads values from a README
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text

@@ -1,0 +1,121 @@
+"""Sample arguments and policies, made from a tool's own schemas. They are few, small and always the same."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+SAMPLE_FILE = "sample.txt"
+"""Lies in the workspace of a probe, and is what an argument of type text is filled with."""
+
+_CLOSING = ("enforce", "require", "protect")
+OPENING = ("allow", "extra")
+"""How the names of fields begin that let more through, the fuller they are."""
+
+
+def sample_arguments(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Arguments that should fit *schema*: the required ones, all of them, and each value of an enumeration.
+
+    Args:
+        schema: JSON Schema of type `object`; `examples` in it are used first.
+    """
+    root = dict(schema)
+    properties = root.get("properties", {})
+    required = {name: _first(item, root) for name, item in properties.items() if name in root.get("required", ())}
+    complete = {name: _first(item, root) for name, item in properties.items()}
+    found = [*root.get("examples", ()), required, complete]
+    for name, item in properties.items():
+        found += [{**required, name: value} for value in values(item, root)[1:]]
+    return _distinct(found)
+
+
+def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
+    """At least one value for *schema*; every one of an enumeration."""
+    schema = _resolved(schema, root)
+    for key in ("examples", "enum"):
+        if schema.get(key):
+            return list(schema[key])
+    if "const" in schema:
+        return [schema["const"]]
+    choices = [choice for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if choice != {"type": "null"}]
+    if choices:
+        return [value for choice in choices for value in values(choice, root)]
+    return [_plain(schema, root)]
+
+
+def sample_policies(spec: ToolSpec[Any]) -> list[dict[str, Any]]:
+    """Policies of the tool that are valid: the defaults, and one that lets through as much as can be guessed."""
+    schema = spec.policy.model_json_schema()
+    needed = {name: _first(schema["properties"][name], schema) for name in schema.get("required", ())}
+    wide = {name: _widest(name, item, schema) for name, item in schema.get("properties", {}).items()}
+    opened = {**needed, **{name: value for name, value in wide.items() if value is not None}}
+    return [policy for policy in _distinct([needed, opened]) if _fits(spec.policy, policy)]
+
+
+def _widest(name: str, item: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    item = _resolved(item, root)
+    kind = item.get("type")
+    if kind == "boolean" and name.startswith((*OPENING, *_CLOSING)):
+        return name.startswith(OPENING)
+    if kind == "array" and name.startswith(OPENING):
+        return values(item.get("items", {}), root)
+    return None
+
+
+def _plain(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    kind = schema.get("type")
+    if kind == "string":
+        text = SAMPLE_FILE.ljust(schema.get("minLength", 0), "x")
+        return text[: schema.get("maxLength", len(text))]
+    if kind in {"integer", "number"}:
+        lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+        return min(lowest, schema["maximum"]) if "maximum" in schema else lowest
+    if kind == "array":
+        items = [_first(item, root) for item in schema.get("prefixItems", ())]
+        missing = schema.get("minItems", 1) - len(items)
+        return items + [_first(schema.get("items", {}), root)] * missing
+    if kind == "object":
+        return {name: _first(schema["properties"][name], root) for name in schema.get("required", ())}
+    return {"boolean": False, "null": None}.get(str(kind), SAMPLE_FILE)
+
+
+def _first(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    return values(schema, root)[0]
+
+
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    found: Any = root
+    for part in schema["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _distinct(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for index, item in enumerate(found) if item not in found[:index]]
+
+
+def _fits(policy: type[ToolPolicy], given: dict[str, Any]) -> bool:
+    try:
+        policy.from_profile(given)
+    except ValidationError:
+        return False
+    return True
+
+
+def missing_fields(policy: type[ToolPolicy]) -> Iterator[str]:
+    """The fields that a profile has to give.
+
+    Raises:
+        ValidationError: The defaults contradict each other.
+    """
+    try:
+        policy.from_profile({})
+    except ValidationError as error:
+        if any(fault["type"] != "missing" for fault in error.errors()):
+            raise
+        yield from (".".join(map(str, fault["loc"])) for fault in error.errors())
