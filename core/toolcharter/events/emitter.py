@@ -15,7 +15,7 @@ class Emitter:
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
-        self._only = self._sinks[0] if len(self._sinks) == 1 else None
+        self._write_to_only = self._sinks[0].write if len(self._sinks) == 1 else None
         self._lock = threading.Lock()
         self._lost = 0
         self._last_error: Exception | None = None
@@ -32,9 +32,9 @@ class Emitter:
 
     def emit(self, lines: bytes) -> bool:
         """Hand *lines* to every sink; false if one of them did not take them."""
-        if self._only is not None:
+        if self._write_to_only is not None:
             try:
-                self._only.write(lines)
+                self._write_to_only(lines)
             except Exception as error:  # noqa: BLE001 - a sink is the user's code
                 return self._lose(lines, error)
             return True

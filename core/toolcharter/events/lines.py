@@ -22,23 +22,30 @@ from toolcharter.events.contract import (
 )
 from toolcharter.spec.call import Caller, RuleRef
 
-_MILLISECONDS = tuple(b"%03dZ" % n for n in range(1000))
-
 
 class Clock:
-    """UTC timestamps with milliseconds; the part up to the second is formatted once a second."""
+    """UTC timestamps with milliseconds; each part is formatted once and kept as long as it holds."""
 
     def __init__(self) -> None:
         self._second = (-1, b"")
+        self._moment = (-1, b"")
 
     def now(self) -> bytes:
         """The present moment as `2026-11-21T10:15:37.042Z`."""
-        second, rest = divmod(time_ns(), 1_000_000_000)
+        millisecond = time_ns() // 1_000_000
+        known, text = self._moment
+        if millisecond != known:
+            text = self._format(millisecond)
+            self._moment = (millisecond, text)  # one assignment, so that threads never see a mixture
+        return text
+
+    def _format(self, millisecond: int) -> bytes:
+        second, rest = divmod(millisecond, 1000)
         known, text = self._second
         if second != known:
             text = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second)).encode()
-            self._second = (second, text)  # one assignment, so that threads never see a mixture
-        return text + _MILLISECONDS[rest // 1_000_000]
+            self._second = (second, text)
+        return text + b"%03dZ" % rest
 
 
 def _head(event: str, level: str) -> bytes:
@@ -49,7 +56,11 @@ _BEFORE = _head(BEFORE, "info")
 _POLICY_BEFORE = _head(POLICY_BEFORE, "info")
 _POLICY_DENY = _head(POLICY_DENY, "warning")
 _AFTER = {outcome: _head(AFTER, level) for outcome, level in LEVELS.items()}
-_PLAIN_OK = b',"status":"ok","outcome":"ok","reason":null,"message":null,"rule":null,"stage":null,"elapsed_ms":%s'
+_AFTER_OK = _AFTER["ok"]
+_PLAIN_OK = (
+    b',"status":"ok","outcome":"ok","reason":null,"message":null,"rule":null,"stage":null,"elapsed_ms":%r'
+    b',"output_chars":%d,"truncated":false,"redactions":0,"fields":{}}\n'
+)
 
 
 class LineFormat:
@@ -101,11 +112,8 @@ class ToolLines:
 
     def after_ok(self, tail: bytes, elapsed_ms: float, output_chars: int) -> bytes:
         """`hook.tool.after` of a call that is ok and has nothing else to tell."""
-        closing = b'%s,"output_chars":%d,"truncated":false,"redactions":0,"fields":{}}\n' % (
-            _PLAIN_OK % repr(elapsed_ms).encode(),
-            output_chars,
-        )
-        return b"".join((_AFTER["ok"], self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
+        closing = _PLAIN_OK % (elapsed_ms, output_chars)
+        return b"".join((_AFTER_OK, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
 
     def after(self, tail: bytes, outcome: str, fields: Mapping[str, Any]) -> bytes:
         """`hook.tool.after` with *fields* as the contract names them after `outcome`."""

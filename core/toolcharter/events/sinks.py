@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import orjson
@@ -26,7 +26,6 @@ GROUP_SYNC_S = 0.01
 
 EventFunction = Callable[[dict[str, Any]], object]
 SinkLike = str | Sink | EventFunction
-Sync = Literal["none", "group", "each"]
 
 
 CORE_SCHEMES = ("stderr", "file", "structlog")
@@ -108,30 +107,42 @@ class DescriptorSink:
 class FileSink(DescriptorSink):
     """Lines appended to a file, each half of a call with one `O_APPEND` write.
 
-    A written line survives the death of the process; with `sync="each"` that of the machine as
-    well, with `sync="group"` too but for the last `GROUP_SYNC_S` seconds.
+    A written line survives the death of the process.
     """
 
-    def __init__(self, path: Path, sync: Sync = "none") -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._file = os.open(path, flags, 0o600)
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._sync = sync
+        super().__init__(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+    def close(self) -> None:
+        """Close the file."""
+        descriptor = self._descriptor
+        self._descriptor = -1  # a late line must not land in whatever file gets the number next
+        os.close(descriptor)
+
+
+class EachSyncedFileSink(FileSink):
+    """Every line reaches the disk before the call goes on: it survives the death of the machine."""
+
+    def write(self, lines: bytes) -> None:
+        """Append *lines* and wait for the disk."""
+        super().write(lines)
+        os.fdatasync(self._descriptor)
+
+
+class GroupSyncedFileSink(FileSink):
+    """Lines reach the disk in groups: the machine's death costs at most the last `GROUP_SYNC_S` seconds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._dirty = threading.Event()
         self._closing = False
         self._flusher: threading.Thread | None = None
         self._failed: OSError | None = None
-        super().__init__(self._file)
 
     def write(self, lines: bytes) -> None:
-        """Append *lines*, and reach the disk as `sync` promises."""
+        """Append *lines* and have them flushed soon; raises what the last flush met."""
         super().write(lines)
-        if self._sync == "each":
-            os.fdatasync(self._file)
-        elif self._sync == "group":
-            self._flush_soon()
-
-    def _flush_soon(self) -> None:
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
@@ -146,21 +157,24 @@ class FileSink(DescriptorSink):
             self._dirty.wait()
             self._dirty.clear()
             try:
-                os.fdatasync(self._file)
+                os.fdatasync(self._descriptor)
             except OSError as error:
                 self._failed = error
             sleep(GROUP_SYNC_S)
 
     def close(self) -> None:
-        """Flush and close the file."""
+        """Flush what is left and close the file."""
         self._closing = True
         self._dirty.set()
         if self._flusher is not None:
             self._flusher.join()
-        if self._sync != "none":
-            os.fdatasync(self._file)
-        self._descriptor = -1  # a late line must not land in whatever file gets the number next
-        os.close(self._file)
+        try:
+            os.fdatasync(self._descriptor)
+        finally:
+            super().close()
+
+
+_FILE_SINKS = {"none": FileSink, "group": GroupSyncedFileSink, "each": EachSyncedFileSink}
 
 
 class FunctionSink:
@@ -204,7 +218,7 @@ def _open_file(url: str, rest: str) -> FileSink:
     path, _, query = rest.partition("?")
     options: Mapping[str, str] = dict(parse_qsl(query, keep_blank_values=True))
     sync = options.get("sync", "none")
-    if set(options) - {"sync"} or sync not in {"none", "group", "each"}:
+    if set(options) - {"sync"} or sync not in _FILE_SINKS:
         raise _fault(url, f"the options {query!r} are not understood", "Known: ?sync=group, ?sync=each.")
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
@@ -212,7 +226,7 @@ def _open_file(url: str, rest: str) -> FileSink:
             raise _fault(url, f"a file cannot lie on the host {host!r}", "Write file:PATH or file:///PATH.")
         path = "/" + path
     try:
-        return FileSink(Path(unquote(path)), sync)  # type: ignore[arg-type]
+        return _FILE_SINKS[sync](Path(unquote(path)))
     except (OSError, ValueError) as error:
         raise _fault(url, f"the file cannot be opened for appending: {error}", "") from error
 

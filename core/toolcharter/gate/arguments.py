@@ -6,7 +6,7 @@ the very bytes that policy and events saw.
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from pydantic import ConfigDict, Field, ValidationError, create_model
@@ -21,22 +21,8 @@ _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=False)
 _MAX_FAULTS = 5
 
 
-class Canonical(NamedTuple):
-    """Arguments after stage 1: aliases moved, nulls dropped, `action` in lower case."""
-
-    args: dict[str, Any]
-    action: str | None
-    raw: bytes
-    """The same as JSON."""
-
-
 class InvalidArguments(Exception):
     """The arguments do not fit; the text says why, for the model."""
-
-    def __init__(self, message: str, action: str | None = None, raw: bytes = b"null") -> None:
-        super().__init__(message)
-        self.action = action
-        self.raw = raw
 
 
 class ArgumentReader:
@@ -51,6 +37,10 @@ class ArgumentReader:
             if spec.parameters is not None
             else _SignatureArguments(spec.name, function)
         )
+        self.validate = self._validator.read
+        """Stage 2: from JSON to the arguments the body is called with, defaults filled in.
+
+        Raises `InvalidArguments` with every fault, up to five."""
         self._names = self._validator.names
         self._droppable = self._validator.defaulted
         strangers = sorted(set(self._aliases.values()) - self._names)
@@ -61,13 +51,16 @@ class ArgumentReader:
                 + (f"lead to unknown arguments {strangers}" if strangers else f"{clashes} are arguments themselves")
             )
 
-    def canonical(self, given: Mapping[str, Any]) -> Canonical:
-        """Stage 1.
+    def canonical(self, given: Mapping[str, Any]) -> tuple[str | None, bytes]:
+        """Stage 1: aliases moved, nulls dropped, `action` in lower case.
+
+        Returns:
+            The action, if there is one, and the arguments as JSON, which is all that later stages see.
 
         Raises:
             InvalidArguments: No mapping, no JSON, or an alias beside its name with another value.
         """
-        if not isinstance(given, Mapping):
+        if type(given) is not dict and not isinstance(given, Mapping):
             raise InvalidArguments(f"arguments are a mapping by name, not {type(given).__name__}")
         args = dict(given)
         if self._aliases and not self._aliases.keys().isdisjoint(args):
@@ -75,13 +68,12 @@ class ArgumentReader:
         if None in args.values():
             args = {name: value for name, value in args.items() if value is not None or name not in self._droppable}
         action = args.get("action")
-        if isinstance(action, str):
-            action = args["action"] = action.strip().lower()
+        if action is not None:
+            action = args["action"] = action.strip().lower() if isinstance(action, str) else action
         try:
-            raw = orjson.dumps(args)
+            return action if isinstance(action, str) else None, orjson.dumps(args)
         except (TypeError, RecursionError) as error:
             raise InvalidArguments(f"arguments are no JSON: {error}") from error
-        return Canonical(args, action if isinstance(action, str) else None, raw)
 
     def _without_aliases(self, args: dict[str, Any]) -> dict[str, Any]:
         moved = {name: value for name, value in args.items() if name not in self._aliases}
@@ -96,17 +88,6 @@ class ArgumentReader:
                 )
             moved[name] = value
         return moved
-
-    def validate(self, canonical: Canonical) -> dict[str, Any]:
-        """Stage 2: the arguments the body is called with, defaults filled in.
-
-        Raises:
-            InvalidArguments: With every fault, up to five.
-        """
-        try:
-            return self._validator.read(canonical.raw)
-        except InvalidArguments as error:
-            raise InvalidArguments(str(error), canonical.action, canonical.raw) from error
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -135,7 +116,9 @@ class _SignatureArguments:
             self._model = create_model("Arguments", __config__=_STRICT, **fields)
             schema: Any = self._model.__pydantic_core_schema__
         except PydanticUserError as error:
-            raise SpecError(f"ToolSpec {tool!r}: an argument's type cannot be validated: {error.message.rstrip('.')}") from error
+            raise SpecError(
+                f"ToolSpec {tool!r}: an argument's type cannot be validated: {error.message.rstrip('.')}"
+            ) from error
         self._validator = SchemaValidator(_fields_only(schema), CoreConfig(strict=True))
 
     def read(self, raw: bytes) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Generator, Mapping
+from inspect import isawaitable
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -57,7 +58,9 @@ async def abody(passage: Passage, ctx: CallContext) -> None:
     limit = asyncio.timeout(_remaining(ctx.deadline))
     try:
         async with limit:
-            value = await passage.tool.function.call(**ctx.values)
+            value = passage.tool.function.call(**ctx.values)
+            if isawaitable(value):  # a decorator may have awaited it already
+                value = await value
     except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
         if limit.expired():
             passage.time_out(ctx)

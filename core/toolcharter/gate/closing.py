@@ -12,7 +12,7 @@ from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
 from toolcharter.gate.context import CallContext
 from toolcharter.gate.shared import Shared
 from toolcharter.guards.output import structured, truncate
-from toolcharter.guards.secrets import scrub_json, scrub_text, scrub_value
+from toolcharter.guards.secrets import find, scrub_json, scrub_text, scrub_value
 from toolcharter.spec.call import ToolResult
 from toolcharter.spec.reasons import Reason
 
@@ -49,14 +49,16 @@ class Closer:
     def close(self, ctx: CallContext) -> ToolResult:
         """End *ctx*: exactly one `after` is written, whatever happened before."""
         ctx.closed = True
-        for child in ctx.children or ():
-            if not child.closed and child.close_child is not None:
-                child.fault("not_ended")
-                child.drop_result()
-                child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
-                child.close_child(child)
-        self._note_faults(ctx)
-        result = self._representable(ctx)
+        if ctx.children:
+            _close_children(ctx.children)
+        if self.staged or ctx.stage == "tool":
+            self._note_faults(ctx)
+        try:
+            result = self._result(ctx)
+        except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
+            ctx.drop_result()
+            ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
+            result = self._result(ctx)
         taken = ctx.dry or self.shared.emitter.emit(self._second_half(ctx, result))
         if not taken and self.shared.required and ctx.outcome != "denied":
             result = _audit_lost(result)
@@ -66,18 +68,11 @@ class Closer:
         return result
 
     def _note_faults(self, ctx: CallContext) -> None:
+        """Whether the tool kept to its own spec."""
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             ctx.fault("undeclared_reason")
         if self.staged and ctx.outcome == "ok" and not ctx.passed:
             ctx.fault("mark_missing")
-
-    def _representable(self, ctx: CallContext) -> ToolResult:
-        try:
-            return self._result(ctx)
-        except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
-            ctx.drop_result()
-            ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
-            return self._result(ctx)
 
     def _result(self, ctx: CallContext) -> ToolResult:
         text, redactions = _scrubbed(ctx.text)
@@ -86,8 +81,9 @@ class Closer:
             data = structured(text)
         if data is not None:
             raw = orjson.dumps(data)  # raises for what is no JSON
-            clean, found = scrub_json(raw)
-            data, redactions = orjson.loads(clean) if found else data, redactions + found
+            if find(raw):
+                clean, found = scrub_json(raw)
+                data, redactions = orjson.loads(clean), redactions + found
         if message is not None:
             message = text if message == ctx.text else _scrubbed(message)[0]
         if user_text is not None:
@@ -144,13 +140,23 @@ def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
     return fields
 
 
+def _close_children(children: list[CallContext]) -> None:
+    for child in children:
+        if not child.closed and child.close_child is not None:
+            child.fault("not_ended")
+            child.drop_result()
+            child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
+            child.close_child(child)
+
+
 def _scrubbed(text: str) -> tuple[str, int]:
-    if not isinstance(text, str):
+    if type(text) is not str:
         text = str(text)
-    if not text.isascii():
-        # A lone surrogate is what no event line and no host can carry.
-        text = text.encode("utf-8", "backslashreplace").decode()
-    return scrub_text(text)
+    # A lone surrogate is what no event line and no host can carry.
+    data = text.encode("utf-8", "backslashreplace")
+    if find(data):
+        return scrub_text(data.decode())
+    return (text if len(text) == len(data) else data.decode()), 0
 
 
 def _extra(fields: Mapping[str, Any]) -> Any:

@@ -1,9 +1,9 @@
 """What a constructor returned, taken apart: the function, its parameters, its documentation."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_type_hints
 
 from toolcharter.errors import SpecError
@@ -30,14 +30,21 @@ class ToolFunction:
 
     @property
     def description(self) -> str:
-        """The docstring up to its first section."""
+        """What Strands' `@tool` was told, else the docstring up to its first section."""
+        told = getattr(self.call, "tool_spec", None)
+        if isinstance(told, Mapping) and isinstance(told.get("description"), str):
+            return str(told["description"])
         parts = (self._docstring.short_description, self._docstring.long_description)
         return "\n\n".join(part for part in parts if part)
 
     @property
     def argument_descriptions(self) -> dict[str, str]:
-        """The docstring's `Args:` section."""
-        return {item.arg_name: item.description or "" for item in self._docstring.params}
+        """Texts in `Annotated` types, then the docstring's `Args:` section."""
+        texts = {item.arg_name: item.description or "" for item in self._docstring.params}
+        for name, parameter in self.parameters.items():
+            notes = (note for note in getattr(parameter.annotation, "__metadata__", ()) if isinstance(note, str))
+            texts[name] = next(notes, texts.get(name, ""))
+        return texts
 
 
 def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
@@ -48,9 +55,11 @@ def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
     """
     if not callable(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its constructor returned {built!r}, not a function")
-    inner = _innermost(built)
-    parameters = inspect.signature(inner).parameters
-    is_async = inspect.iscoroutinefunction(inner)
+    *_, inner = layers = list(_layers(built))
+    if inspect.isgeneratorfunction(built) or inspect.isasyncgenfunction(built):
+        raise SpecError(f"ToolSpec {spec.name!r}: its function is a generator; a tool returns its result in one piece")
+    is_async = any(map(inspect.iscoroutinefunction, layers))
+    parameters = inspect.signature(built).parameters
     if spec.parameters is not None:
         return ToolFunction(built, {}, None, is_async)
     unnamed = [name for name, parameter in parameters.items() if parameter.kind not in _NAMED]
@@ -68,6 +77,19 @@ def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
 
 
 def _innermost(built: Any) -> Any:
-    """The plain function below decorators; Strands' `@tool` sets `__wrapped__` as others do."""
-    inner = inspect.unwrap(built)
-    return inner if inspect.isroutine(inner) else inner.__call__
+    *_, inner = _layers(built)
+    return inner
+
+
+def _layers(built: Any) -> Iterator[Any]:
+    """*built* and what lies below: decorators (Strands' `@tool` sets `__wrapped__` too), partials, `__call__`."""
+    seen: list[Any] = []
+    while not any(built is layer for layer in seen):
+        seen.append(built)
+        yield built
+        if isinstance(built, partial):
+            built = built.func
+        elif hasattr(built, "__wrapped__"):
+            built = built.__wrapped__
+        elif not inspect.isroutine(built):
+            built = built.__call__

@@ -21,7 +21,7 @@ from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
 from toolcharter.gate.loop import refuse_inside_loop
 from toolcharter.gate.shared import MAX_NESTING, Shared, new_call_id
-from toolcharter.gate.shown import shown
+from toolcharter.gate.shown import SHOWN
 from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.tool import ToolSpec
@@ -57,6 +57,8 @@ class Passage:
         self._name = spec.name
         self._lines = shared.lines.for_tool(spec.name, tool.plugin, caller)
         self._reader = tool.reader
+        self._shown = SHOWN[shared.args_detail]
+        self._denied = None if tool.decision.outcome == "allow" else tool.decision
         self.examine = examiner(shared.profile, spec, tool.function, tool.reasons, strict=shared.strict)
         self.closer = Closer(
             shared,
@@ -99,43 +101,45 @@ class Passage:
     ) -> CallContext:
         """Stages 1 to 3, and the first half of the events; `outcome` is set if one of them ends it."""
         shared = self.shared
-        shared.require_open()
-        detail = shared.args_detail
+        if shared.closed:
+            shared.require_open()
         started = monotonic()
         ctx = CallContext(self._name, self.caller, call_id or new_call_id(), started, started + self.tool.timeout_s)
-        if dry:
-            ctx.dry = True
         parent = CURRENT.get()
         if parent is not None and parent_id is None:
             parent_id, ctx.nesting = parent.call_id, parent.nesting + 1
+        action, raw = None, b"null"
         try:
-            canonical = self._reader.canonical(args)
-            ctx.action = canonical.action
-            ctx.tail = self._lines.tail(ctx.call_id, parent_id, canonical.action, shown(canonical.raw, detail))
-            ctx.values = self._reader.validate(canonical)
+            action, raw = self._reader.canonical(args)
+            ctx.values = self._reader.validate(raw)
         except InvalidArguments as error:
-            ctx.tail = self._lines.tail(ctx.call_id, parent_id, error.action, shown(error.raw, detail))
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
-            return ctx
-        ctx.parent_id = parent_id
-        self._decide(ctx)
+        ctx.action, ctx.parent_id, ctx.dry = action, parent_id, dry
+        ctx.tail = self._lines.tail(ctx.call_id, parent_id, action, self._shown(raw))
+        if ctx.outcome is None and (self._denied is not None or ctx.nesting > MAX_NESTING):
+            self._refuse(ctx)
         if ctx.outcome is None and not dry:
             self._write_first_half(ctx)
         return ctx
 
-    def _decide(self, ctx: CallContext) -> None:
-        decision = self.tool.decision
-        if decision.outcome == "deny":
+    def _refuse(self, ctx: CallContext) -> None:
+        decision = self._denied
+        if decision is None:
+            ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
+        else:
             ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
             ctx.rule = decision.rule
-        elif ctx.nesting > MAX_NESTING:
-            ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
 
     def _write_first_half(self, ctx: CallContext) -> None:
         shared = self.shared
         shared.live[ctx.live_key] = ctx
         ctx.first_half_written = True
-        if not shared.emitter.emit(self._lines.first_half(ctx.tail)) and shared.required:
+        try:
+            taken = shared.emitter.emit(self._lines.first_half(ctx.tail))
+        except BaseException:
+            self.interrupt(ctx)
+            raise
+        if not taken and shared.required:
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
 
     def objections(self, ctx: CallContext) -> Generator[Awaitable[Answer], Answer, Answer]:
@@ -211,6 +215,7 @@ class Passage:
             ctx.deny(error.reason, error.message, hint=error.hint)
         elif isinstance(error, ToolError):
             ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
+            ctx.message = error.message
         else:
             ctx.error(
                 f"ERROR: {Reason.UNEXPECTED_FAILURE}: {type(error).__name__}: {error}",

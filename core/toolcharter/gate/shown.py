@@ -1,11 +1,12 @@
 """Arguments as events show them: scrubbed, then cut, in the detail the profile asks for."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import orjson
 
 from toolcharter.events.lines import cut, shape
-from toolcharter.guards.secrets import scrub_json
+from toolcharter.guards.secrets import find, scrub_json
 
 ArgsDetail = Literal["full", "shape", "none"]
 
@@ -13,19 +14,27 @@ _SMALL = 400
 """JSON of at most so many bytes holds no string that an event would have to cut."""
 
 
-def shown(raw: bytes, detail: ArgsDetail) -> bytes:
-    """Arguments that are JSON text already."""
-    if detail == "none":
-        return b"null"
-    if detail == "shape":
-        return orjson.dumps(shape(orjson.loads(raw)))
-    raw, _ = scrub_json(raw)
+def _in_full(raw: bytes) -> bytes:
+    if find(raw):
+        raw, _ = scrub_json(raw)
     return raw if len(raw) <= _SMALL else orjson.dumps(cut(orjson.loads(raw)))
+
+
+def _as_shape(raw: bytes) -> bytes:
+    return orjson.dumps(shape(orjson.loads(raw)))
+
+
+def _not_at_all(raw: bytes) -> bytes:  # noqa: ARG001 - takes what the others take
+    return b"null"
+
+
+SHOWN: Mapping[ArgsDetail, Callable[[bytes], bytes]] = {"full": _in_full, "shape": _as_shape, "none": _not_at_all}
+"""How arguments that are JSON text already are shown, by detail."""
 
 
 def shown_value(args: Any, detail: ArgsDetail) -> bytes:
     """Arguments that nothing has read yet; what is no JSON is shown as text, or not at all."""
     try:
-        return shown(orjson.dumps(dict(args), default=repr), detail)
+        return SHOWN[detail](orjson.dumps(dict(args), default=repr))
     except (TypeError, ValueError, RecursionError):
         return b"null"

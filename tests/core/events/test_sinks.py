@@ -16,7 +16,7 @@ import structlog
 from toolcharter.errors import ConfigurationError
 from toolcharter.events import sinks as sinks_module
 from toolcharter.events.emitter import Emitter
-from toolcharter.events.sinks import DescriptorSink, FileSink, FunctionSink, open_sink
+from toolcharter.events.sinks import DescriptorSink, FileSink, FunctionSink, GroupSyncedFileSink, open_sink
 
 LINE = b'{"event":"hook.tool.before","level":"info","args":{"a":1}}\n'
 WARNING = b'{"event":"hook.policy.deny","level":"warning","reason":"r"}\n'
@@ -229,7 +229,7 @@ def test_a_failing_flush_is_told_by_the_next_line(tmp_path: Path, monkeypatch) -
         told.set()
         raise OSError(5, "Input/output error")
 
-    sink = FileSink(tmp_path / "events.jsonl", "group")
+    sink = GroupSyncedFileSink(tmp_path / "events.jsonl")
     monkeypatch.setattr(os, "fdatasync", fail)
     emitter = Emitter([sink])
 

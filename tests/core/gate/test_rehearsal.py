@@ -67,7 +67,7 @@ ROWS = [
         Decision("deny", "tool", "not_listed", "Only Ann.", "Ask for Ann.", tool_checks="denied"),
     ),
     ({"how": "deny"}, Decision("deny", "tool", "too_late", tool_checks="denied")),
-    ({"how": "error"}, Decision("error", "tool", "path_not_found", "ERROR: no", tool_checks="error")),
+    ({"how": "error"}, Decision("error", "tool", "path_not_found", "no", tool_checks="error")),
     ({"how": "ok"}, PASSED),
     (
         {"how": "early"},
@@ -75,7 +75,7 @@ ROWS = [
             "error",
             "tool",
             "unexpected_failure",
-            "ERROR: the tool tried to act on the world before ctx.policy_passed()",
+            "the tool tried to act on the world before ctx.policy_passed()",
             tool_checks="error",
         ),
     ),
@@ -85,7 +85,7 @@ ROWS = [
             "error",
             "tool",
             "unexpected_failure",
-            "ERROR: the tool tried to act on the world before ctx.policy_passed()",
+            "the tool tried to act on the world before ctx.policy_passed()",
             tool_checks="error",
         ),
     ),
@@ -184,7 +184,7 @@ def test_before_the_mark_a_real_call_may_not_act_either(make_toolbox, events) ->
     result = toolbox.call("staged", {"how": "early"})
 
     assert (result.outcome, result.reason) == ("error", "unexpected_failure")
-    assert result.message == "ERROR: the tool tried to act on the world before ctx.policy_passed()"
+    assert result.message == "the tool tried to act on the world before ctx.policy_passed()"
 
 
 # Checks

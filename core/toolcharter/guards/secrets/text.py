@@ -1,6 +1,6 @@
 """Scrub bytes and text: a boolean search first, spans only on a hit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -21,7 +21,7 @@ def find(data: bytes) -> bool:
     Args:
         data: Any bytes: text in UTF-8, also broken, or a JSON document.
     """
-    return bool(_hint().Match(data))
+    return bool((_hint.match or _hint.compile())(data))
 
 
 def scrub_text(text: str) -> tuple[str, int]:
@@ -72,13 +72,22 @@ def _spans(data: bytes, begin: int, stop: int, *, nested: bool) -> Iterator[tupl
 # Imported and compiled on first use: both cost milliseconds that a start without secrets saves.
 
 
-@cache
-def _hint() -> Any:
-    # A set of one: its match is the cheapest call that google-re2 offers for yes or no.
-    hint = import_module("re2").Set.SearchSet(_options())
-    hint.Add(HINT)
-    hint.Compile()
-    return hint
+class _Hint:
+    """A set of one pattern: its match is the cheapest call that google-re2 offers for yes or no."""
+
+    match: Callable[[bytes], Sequence[int]] | None = None
+
+    def compile(self) -> Callable[[bytes], Sequence[int]]:
+        hint = import_module("re2").Set.SearchSet(_options())
+        hint.Add(HINT)
+        hint.Compile()
+        # The set below the wrapper, which would ask each time whether it is given text.
+        match: Callable[[bytes], Sequence[int]] = getattr(hint, "_set", hint).Match
+        self.match = match
+        return match
+
+
+_hint = _Hint()
 
 
 @cache
