@@ -4,7 +4,7 @@ from typing import TypedDict
 
 from toolcharter import Denied
 from toolcharter_git.reasons import GitReason
-from toolcharter_git.repository import Repository, text_of
+from toolcharter_git.repository import Repository, content_of, text_of
 
 # Everything that configuration or attributes could change about the output or start for it.
 OPTIONS = (
@@ -12,7 +12,6 @@ OPTIONS = (
     *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"),
 )
 MAX_LIST_BYTES = 4_000_000
-BYTES_PER_CHAR = 4  # at most, in UTF-8
 
 
 class FileChange(TypedDict):
@@ -71,7 +70,5 @@ def _count(text: str) -> int | None:
 def _patch(repository: Repository, revisions: list[str], paths: list[str], reason: GitReason) -> str:
     if not paths:
         return ""
-    policy = repository.policy
-    args = ["diff", *OPTIONS, f"--unified={policy.context_lines}", *revisions, "--", *paths]
-    answer = repository.look(args, reason, max_bytes=policy.max_output_chars * BYTES_PER_CHAR, whole=False)
-    return text_of(answer.stdout)
+    context = f"--unified={repository.policy.context_lines}"
+    return content_of(repository.read(["diff", *OPTIONS, context, *revisions, "--", *paths], reason))

@@ -13,6 +13,8 @@ from toolcharter_git.reasons import GitReason, failed
 
 OLDEST = (2, 32)  # the first to know GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came one before
 MAX_ERROR_CHARS = 2000
+BYTES_PER_CHAR = 4  # at most, in UTF-8
+MARGIN_BYTES = 4096  # so that the gate sees the secret that its own cut would halve
 
 # Source: git(1), "Environment Variables".
 ENVIRONMENT: Mapping[str, str] = {
@@ -45,7 +47,7 @@ class Git:
         self.workspace = workspace
         self.policy = policy
         self.rt = rt
-        self.paths = rt.paths.narrowed(protected=policy.protected)
+        self.paths = rt.paths.narrowed(protected=(".git", *policy.protected))
         self._is_recent = False
         self._lock = Lock()
         self._parsed: tuple[tuple[bytes, ...], Settings] = ((), ())
@@ -176,6 +178,11 @@ class Repository:
         if hidden:
             raise Denied(Reason.PROTECTED_PATH, f"{min(hidden)!r} is protected.")
 
+    def read(self, args: Sequence[str], reason: GitReason) -> Completed:
+        """Read content, of which little more than the policy's `max_output_chars` is kept."""
+        limit = self.policy.max_output_chars * BYTES_PER_CHAR + MARGIN_BYTES
+        return self.look(args, reason, max_bytes=limit, whole=False)
+
     def _overrides(self) -> dict[str, str]:
         overrides = config.replacements(key for key, _ in self._settings)
         if not (self.setting("user.name") and self.setting("user.email")):
@@ -186,6 +193,12 @@ class Repository:
 def text_of(data: bytes) -> str:
     """Bytes of git as text; what is no UTF-8 becomes U+FFFD."""
     return data.decode(errors="replace")
+
+
+def content_of(answer: Completed) -> str:
+    """Content for the gate to scrub and cut: a limited answer ends with a whole line, not in a secret."""
+    text = text_of(answer.stdout)
+    return text[: text.rfind("\n") + 1] or text if answer.truncated else text
 
 
 def _require_success(answer: Completed, reason: GitReason) -> None:

@@ -58,7 +58,7 @@ def build(workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> Callable[..., 
         work = TABLE[request.action](opener, request)
         ctx.policy_passed()  # above this line git only looks
         answer = work()
-        return ctx.ok(_cut(answer.text, policy.max_output_chars), data=_cut_content(answer.data, policy))
+        return ctx.ok(answer.text, data=answer.data)
 
     return git
 
@@ -70,15 +70,6 @@ def advertise(policy: GitPolicy, schema: dict[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties", {})
     narrowed = {**properties, "action": {**properties.get("action", {}), "enum": usable}}
     return {**schema, "properties": narrowed}
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}\n(cut after {limit} characters)"
-
-
-def _cut_content(data: dict[str, object], policy: GitPolicy) -> dict[str, object]:
-    content = data.get("content")
-    return {**data, "content": content[: policy.max_output_chars]} if isinstance(content, str) else data
 
 
 SPEC = ToolSpec(

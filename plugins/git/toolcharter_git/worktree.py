@@ -32,11 +32,6 @@ class Entry:
     is_submodule: bool = False
 
     @property
-    def is_untracked(self) -> bool:
-        """Whether git does not know the path."""
-        return self.worktree == "?"
-
-    @property
     def is_repository(self) -> bool:
         """A repository in the repository, tracked or not."""
         return self.is_submodule or self.path.endswith("/")

@@ -216,10 +216,13 @@ def test_a_configuration_that_git_cannot_read_is_refused(repo, call) -> None:
 def test_a_changed_configuration_is_judged_again(repo, build_git) -> None:
     """What was learned of the configuration holds as long as its content."""
     git = build_git(repo.path)
-    before = git(action="status")
+    before = [git(action="status"), git(action="status")]
     repo.git("config", "include.path", "more")
 
-    assert [verdict(before), verdict(git(action="status"))] == [("ok", None), ("denied", "unsafe_repository_config")]
+    assert [*map(verdict, before), verdict(git(action="status"))] == [
+        *[("ok", None)] * 2,
+        ("denied", "unsafe_repository_config"),
+    ]
 
 
 def _as_file(repo: Any, outside: Path) -> None:
@@ -276,7 +279,7 @@ def test_a_repository_that_lies_elsewhere_is_refused(repo, call, tmp_path: Path,
 
 
 def test_a_repository_above_the_workspace_is_not_found(repo, build_git) -> None:
-    """git does not search upwards, where the workspace ends."""
+    """No search goes upwards from where the workspace ends."""
     (repo.path / "sub").mkdir()
 
     assert verdict(build_git(repo.path / "sub")(action="status")) == ("error", "git_status_failed")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from toolcharter import Denied
+from toolcharter_git.names import printable
 from toolcharter_git.reasons import GitReason, failed
 from toolcharter_git.repository import Git
 from toolcharter_git.request import (
@@ -33,7 +34,7 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
     def work() -> Answer:
         stdin = b"\0".join(path.encode(errors="surrogateescape") for path in staged)
         repository.act(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"], reason, stdin=stdin)
-        return Answer(f"Added {len(staged)} file(s):\n" + "\n".join(staged), {"items": staged})
+        return Answer(f"Added {len(staged)} file(s):\n" + "\n".join(map(printable, staged)), {"items": staged})
 
     return work
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from toolcharter_git import names
-from toolcharter_git.changes import BYTES_PER_CHAR, changes, described
+from toolcharter_git.changes import changes, described
 from toolcharter_git.reasons import GitReason, failed
-from toolcharter_git.repository import Git, Repository, text_of
+from toolcharter_git.repository import Git, Repository, content_of, text_of
 from toolcharter_git.request import Answer, Request, checked_max_count, checked_paths, checked_ref
 from toolcharter_git.worktree import State, inspect_state
 
@@ -85,8 +85,7 @@ def _status_text(state: State, shown: int) -> str:
 
 
 def _commits(repository: Repository, args: list[str], reason: GitReason, body: str = "") -> list[dict[str, str]]:
-    limit = repository.policy.max_output_chars * BYTES_PER_CHAR
-    answer = repository.look([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason, max_bytes=limit, whole=False)
+    answer = repository.read([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
     # The last record is empty, or cut at the limit.
     records = [record.split("\x1f", len(FIELDS)) for record in text_of(answer.stdout).split("\0")[:-1]]
     return [dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False)) for record in records]
@@ -134,9 +133,7 @@ def _show_place(repository: Repository, commit: str, place: str, reason: GitReas
         return _show_tree(repository, commit, place, reason)
     if kind != "blob":
         raise failed(reason, f"{place!r} is a {kind}.")
-    limit = repository.policy.max_output_chars * BYTES_PER_CHAR
-    answer = repository.look(["cat-file", "blob", f"{commit}:{place}"], reason, max_bytes=limit, whole=False)
-    content = text_of(answer.stdout)
+    content = content_of(repository.read(["cat-file", "blob", f"{commit}:{place}"], reason))
     return Answer(content, {"kind": "file", "commit": commit, "path": place, "content": content})
 
 
