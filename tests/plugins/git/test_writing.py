@@ -406,7 +406,7 @@ def test_a_remote_has_one_url(repo, call, urls, count) -> None:
 
     assert (verdict(result), result.message) == (
         ("error", "git_push_failed"),
-        f"ERROR: the remote 'origin' has {count} URLs, not one.",
+        f"the remote 'origin' has {count} URLs, not one.",
     )
 
 
