@@ -1,0 +1,96 @@
+"""Which declared reasons a run has shown."""
+
+import orjson
+import pytest
+
+from toolcharter.gate.watching import WATCHERS
+from toolcharter.profile.model import Limits
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, key_of
+from toolcharter.testing.toolboxes import plan_of, toolbox_of
+
+
+def build(workspace, policy, rt):
+    def tell(word: str = ""):
+        ctx = rt.start("tell")
+        if word:
+            return ctx.deny(word)
+        ctx.policy_passed()
+        return ctx.ok("")
+
+    return tell
+
+
+TELL = ToolSpec("tell", ToolPolicy, build, reasons={"odd", "even"}, staged=True)
+OPEN = ToolSpec("open", ToolPolicy, build)
+
+
+def test_calls_and_dry_runs_show_reasons(tmp_path) -> None:
+    """What the body gave counts, wherever it was asked; what the gate said does not."""
+    coverage = ReasonCoverage()
+    coverage.expect_plan(plan_of([TELL, OPEN], {}, Limits(), "p"))
+
+    with coverage.watching(), toolbox_of(TELL, workspace=tmp_path, profile="p") as toolbox:
+        toolbox["tell"](word="odd")
+        toolbox["tell"](wrong=1)
+        toolbox["tell"]()
+        first = coverage.rows()
+        toolbox.decide("tell", {"word": "even"})
+
+    assert first == [ReasonRow("p", "tell", ("odd",), ("even",)), ReasonRow("p", "open", (), (), open=True)]
+    assert coverage.rows()[0] == ReasonRow("p", "tell", ("even", "odd"), ())
+    assert coverage.totals() == (2, 2)
+    assert WATCHERS == []
+
+
+def test_profiles_are_counted_apart() -> None:
+    """What one profile shows says nothing about another that lists the same tool."""
+    coverage = ReasonCoverage()
+    coverage.expect("p", TELL)
+    coverage.expect("q", TELL)
+
+    coverage.record("p", TELL, "odd")
+
+    assert coverage.rows() == [ReasonRow("p", "tell", ("odd",), ("even",)), ReasonRow("q", "tell", (), ("even", "odd"))]
+    assert coverage.totals() == (1, 4)
+
+
+def test_the_contract_counts_every_profile() -> None:
+    """A reason is reached if any test reached it, but not by another tool of that name."""
+    coverage = ReasonCoverage()
+    coverage.demand(TELL)
+    coverage.demand(OPEN)
+    coverage.record("p", TELL, "odd")
+    coverage.record("p", ToolSpec("tell", ToolPolicy, dict), "even")
+
+    before = coverage.unreached()
+    coverage.record("q", TELL, "even")
+
+    assert (before, coverage.unreached()) == ({"tell": ("even",)}, {})
+
+
+def test_workers_come_together() -> None:
+    """What another process has seen is added, after a journey as JSON."""
+    worker, other = ReasonCoverage(), ReasonCoverage()
+    worker.expect("p", TELL)
+    worker.demand(TELL)
+    worker.record("p", TELL, "odd")
+    other.record("p", TELL, "even")
+
+    other.merge(orjson.loads(orjson.dumps(worker.dump())))
+
+    assert other.rows() == [ReasonRow("p", "tell", ("even", "odd"), ())]
+    assert other.unreached() == {}
+
+
+@pytest.mark.parametrize(
+    ("constructor", "module"),
+    [
+        pytest.param(build, build.__module__, id="function"),
+        pytest.param(type("Maker", (), {"__call__": build, "__module__": "acme"})(), "acme", id="object"),
+    ],
+)
+def test_a_tool_is_known_by_where_its_constructor_is_from(constructor, module) -> None:
+    """Names alone are not unique between a test's toys and what is installed."""
+    assert key_of(ToolSpec("tell", ToolPolicy, constructor)) == ("tell", module)
