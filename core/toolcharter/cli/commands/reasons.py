@@ -1,9 +1,7 @@
 """`toolcharter reasons`: why calls are denied or fail, and whether to try again."""
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -11,10 +9,7 @@ from toolcharter.cli import options
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import did_you_mean
 
-if TYPE_CHECKING:
-    from toolcharter.loader.listing import PluginInfo
-
-_TABLE_ROW = re.compile(r"^\| *`([a-z][a-z0-9_]*)` *\|(.*)\|[ \t]*$", re.MULTILINE)
+_RETRY = {"yes": True, "no": False}
 
 
 class _Row(NamedTuple):
@@ -58,32 +53,29 @@ def _of_core() -> Iterator[_Row]:
 
 
 def _of_tools() -> Iterator[_Row]:
+    """What tools declare, explained by their READMEs: no second list that could differ from what the author says."""
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
+    from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
 
-    for plugin in list_plugins(check=True):
-        documented = _documented(plugin)
+    index = installed()
+    for plugin in list_plugins(check=True, index=index):
         for name, spec in sorted(plugin.specs.items()):
+            documented = _documented(readme_of(index.tools[name]))
             for reason in map(str, spec.reasons or ()):
                 yield _Row(name, reason, *documented.get(reason, ("", None, "")))
 
 
-def _documented(plugin: "PluginInfo") -> dict[str, tuple[str, bool | None, str]]:
-    """What the tables of a plugin's README say of its reasons: outcome, retry, meaning.
+def _documented(readme: str) -> dict[str, tuple[str, bool | None, str]]:
+    """Outcome, retry and meaning by reason, from the tables headed `reason`; the last column is the meaning."""
+    from toolcharter.testing.readme import tables  # noqa: PLC0415 - as above
 
-    The README travels in the distribution's metadata, so this is what the author documents, not a
-    second list that could differ. Source: PyPA specification "Core metadata", `Description`.
-    """
-    try:
-        text = Path(plugin.metadata_dir, "METADATA").read_text("utf-8", "replace")
-    except OSError:
-        return {}
-    return {match[1]: _meaning([cell.strip() for cell in match[2].split("|")]) for match in _TABLE_ROW.finditer(text)}
-
-
-def _meaning(cells: list[str]) -> tuple[str, bool | None, str]:
-    outcome = next((cell for cell in cells if cell in {"denied", "error"}), "")
-    retry: Any = next((cell == "yes" for cell in cells if cell in {"yes", "no"}), None)
-    return outcome, retry, cells[-1]
+    return {
+        reason: (row.cells.get("outcome", ""), _RETRY.get(row.cells.get("retry", "")), list(row.cells.values())[-1])
+        for row in tables(readme)
+        if "reason" in row.cells
+        for reason in row.names
+    }
 
 
 def _yes(retry: bool | None) -> str:  # noqa: FBT001 - a cell of the table
