@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from toolcharter.gate.checks import Answer
 from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.isolation import Body
 from toolcharter.gate.passage import Passage
 from toolcharter.spec.call import ToolResult
 
@@ -44,7 +45,7 @@ async def object_to(passage: Passage, ctx: CallContext) -> Answer:
 
 async def _run(passage: Passage, ctx: CallContext) -> CallContext:
     if passage.tool.spec.isolate:
-        return await _isolated(passage, ctx)
+        return await isolated(passage, ctx, passage.body)
     if passage.tool.function.is_async:
         await abody(passage, ctx)
     else:
@@ -72,20 +73,21 @@ async def abody(passage: Passage, ctx: CallContext) -> None:
         CURRENT.reset(token)
 
 
-async def _isolated(passage: Passage, ctx: CallContext) -> CallContext:
+async def isolated(passage: Passage, ctx: CallContext, body: Body) -> CallContext:
+    """Run *body* in a thread of its own and wait for it as long as the call may take."""
     loop = asyncio.get_running_loop()
     done = asyncio.Event()
-    isolated = passage.tool.isolated
-    thread = isolated.start(passage, ctx, lambda: _tell(loop, done))
+    threads = passage.tool.isolated
+    thread = threads.start(ctx, body, lambda: _tell(loop, done))
     if thread is None:
         return ctx
     try:
         async with asyncio.timeout(_remaining(ctx.deadline)):
             await done.wait()
     except TimeoutError:
-        return isolated.abandon(passage, ctx, thread)
+        return threads.abandon(ctx, thread, passage.time_out)
     except asyncio.CancelledError:
-        passage.interrupt(isolated.abandon(passage, ctx, thread))
+        passage.interrupt(threads.abandon(ctx, thread, passage.time_out))
         raise
     return ctx
 

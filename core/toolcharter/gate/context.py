@@ -143,6 +143,7 @@ class CallContext:
         other = CallContext(self.tool, self.caller, self.call_id, self.started, self.deadline)
         other.action, other.parent_id, other.tail = self.action, self.parent_id, self.tail
         other.first_half_written, other.live_key, other.children = self.first_half_written, self.live_key, self.children
+        other.dry = self.dry
         return other
 
     def drop_result(self) -> None:

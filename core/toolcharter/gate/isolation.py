@@ -4,7 +4,6 @@ import contextvars
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Protocol
 
 from toolcharter.gate.context import CallContext
 from toolcharter.spec.reasons import Reason
@@ -13,14 +12,8 @@ MAX_ABANDONED = 8
 """How many threads of one tool may hang before it denies `tool_stuck`."""
 
 
-class Bodied(Protocol):
-    """What isolation needs of a passage."""
-
-    def body(self, ctx: CallContext) -> None:
-        """Run the body; never raises an `Exception`."""
-
-    def time_out(self, ctx: CallContext) -> None:
-        """Replace the outcome by `timed_out`."""
+Body = Callable[[CallContext], object]
+"""Runs a body, or rehearses it; never raises an `Exception`."""
 
 
 class IsolatedBody:
@@ -30,24 +23,29 @@ class IsolatedBody:
         self._abandoned: set[threading.Thread] = set()
         self._lock = threading.Lock()
 
-    def run(self, passage: Bodied, ctx: CallContext) -> CallContext:
-        """Run the body apart and wait until it ends or its time is up.
+    def run(self, ctx: CallContext, body: Body, time_out: Body) -> CallContext:
+        """Run *body* apart and wait until it ends or its time is up.
+
+        Args:
+            ctx: The call.
+            body: What the thread does.
+            time_out: Replaces the outcome of a call by `timed_out`.
 
         Returns:
             *ctx*, or its stand-in if the thread was abandoned: what the thread still does to
             *ctx* from then on reaches nobody.
         """
         done = threading.Event()
-        thread = self.start(passage, ctx, done.set)
+        thread = self.start(ctx, body, done.set)
         if thread is None:
             return ctx
         remaining = ctx.deadline - monotonic()
         # Event.wait refuses a timeout of infinity.
         if done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining)):
             return ctx
-        return self.abandon(passage, ctx, thread)
+        return self.abandon(ctx, thread, time_out)
 
-    def start(self, passage: Bodied, ctx: CallContext, done: Callable[[], None]) -> threading.Thread | None:
+    def start(self, ctx: CallContext, body: Body, done: Callable[[], object]) -> threading.Thread | None:
         """Start the thread, or deny if too many hang."""
         with self._lock:
             self._abandoned = {thread for thread in self._abandoned if thread.is_alive()}
@@ -58,7 +56,7 @@ class IsolatedBody:
 
         def work() -> None:
             try:
-                context.run(passage.body, ctx)
+                context.run(body, ctx)
             except BaseException as error:  # noqa: BLE001 - SystemExit in a thread must not pass for success
                 ctx.drop_result()
                 ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The tool raised {type(error).__name__}.")
@@ -69,12 +67,12 @@ class IsolatedBody:
         thread.start()
         return thread
 
-    def abandon(self, passage: Bodied, ctx: CallContext, thread: threading.Thread) -> CallContext:
+    def abandon(self, ctx: CallContext, thread: threading.Thread, time_out: Body) -> CallContext:
         """Give up on *thread* and answer for it."""
         with self._lock:
             self._abandoned.add(thread)
         stand_in = ctx.stand_in()
         ctx.closed = True
         stand_in.abandoned = True
-        passage.time_out(stand_in)
+        time_out(stand_in)
         return stand_in

@@ -88,7 +88,7 @@ class Passage:
                 self.heed(ctx, self.object_to(ctx))
             if ctx.outcome is None:
                 if self.tool.spec.isolate:
-                    ctx = self.tool.isolated.run(self, ctx)
+                    ctx = self.tool.isolated.run(ctx, self.body, self.time_out)
                 else:
                     self.body(ctx)
         except BaseException:

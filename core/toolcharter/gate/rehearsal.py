@@ -1,6 +1,7 @@
 """Dry runs: what a call would meet, without running it. Nothing is emitted, counted or asked."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from toolcharter.gate.checks import Answer
@@ -23,7 +24,11 @@ def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     if isinstance(objection, Deny):
         passage.heed(ctx, objection)
     elif ctx.outcome is None and passage.tool.spec.staged:
-        _rehearse(passage, ctx)
+        rehearsal = partial(_rehearse, passage)
+        if passage.tool.spec.isolate:
+            ctx = passage.tool.isolated.run(ctx, rehearsal, passage.time_out)
+        else:
+            rehearsal(ctx)
     return _decision(passage, ctx, objection)
 
 
@@ -38,7 +43,7 @@ async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     if isinstance(objection, Deny):
         passage.heed(ctx, objection)
     elif ctx.outcome is None and passage.tool.spec.staged:
-        await _arehearse(passage, ctx)
+        ctx = await _arehearse(passage, ctx)
     return _decision(passage, ctx, objection)
 
 
@@ -55,12 +60,14 @@ def _rehearse(passage: Passage, ctx: CallContext) -> None:
         CURRENT.reset(token)
 
 
-async def _arehearse(passage: Passage, ctx: CallContext) -> None:
+async def _arehearse(passage: Passage, ctx: CallContext) -> CallContext:
+    from toolcharter.gate.awaiting import isolated, until  # noqa: PLC0415 - imports asyncio
+
+    if passage.tool.spec.isolate:
+        return await isolated(passage, ctx, partial(_rehearse, passage))
     if not passage.tool.function.is_async:
         _rehearse(passage, ctx)
-        return
-    from toolcharter.gate.awaiting import until  # noqa: PLC0415 - imports asyncio
-
+        return ctx
     token = CURRENT.set(ctx)
     try:
         await until(ctx.deadline, passage.tool.function.call(**ctx.values))
@@ -70,6 +77,7 @@ async def _arehearse(passage: Passage, ctx: CallContext) -> None:
         passage.failed(ctx, error)
     finally:
         CURRENT.reset(token)
+    return ctx
 
 
 def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision:

@@ -121,15 +121,31 @@ class Toolbox(Mapping[str, Tool]):
     ) -> None:
         self.close()
 
+    async def aclose(self) -> None:
+        """`close` from asynchronous code, whose calls under way go on meanwhile."""
+        import asyncio  # noqa: PLC0415 - its users have it already
+
+        await asyncio.to_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
     def __repr__(self) -> str:
         return f"<Toolbox {self.profile!r}: {', '.join(self._tools)}>"
 
     def _passage(self, name: str) -> Passage | None:
         passage = self._passages.get(name)
         if passage is None and isinstance(name, str):
-            tool = self._tools.get(self._names.get(name.lower(), name))
-            if tool is not None:
-                passage = self._passages[name] = Passage(self._shared, tool, self._caller)
+            # Kept under the canonical name only: the spellings of a name without case are many.
+            canonical = self._names.get(name.lower(), name)
+            passage = self._passages.get(canonical)
+            if passage is None and canonical in self._tools:
+                passage = self._passages[canonical] = Passage(self._shared, self._tools[canonical], self._caller)
         return passage
 
     def _unknown(self, name: str) -> Decision:

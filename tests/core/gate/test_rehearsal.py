@@ -1,12 +1,14 @@
 """Dry runs: what a call would meet, with nothing executed, counted, logged or asked."""
 
 import asyncio
+import time
 from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from toolcharter.errors import Denied, SyncCallInLoop, ToolError
+from toolcharter.profile.model import Limits
 from toolcharter.spec.call import Ask, Call, Decision, Deny
 
 from .conftest import spec_of, spec_with_runtime
@@ -294,7 +296,6 @@ def test_a_question_without_anybody_to_ask_denies(make_toolbox, events) -> None:
 
 def test_a_check_that_hangs_denies_at_the_deadline(make_toolbox) -> None:
     """An asynchronous check has as long as the call has."""
-    from toolcharter.profile.model import Limits  # noqa: PLC0415 - only this test
 
     async def hangs(call: Call) -> None:
         await asyncio.sleep(60)
@@ -318,3 +319,34 @@ async def test_a_synchronous_call_with_an_asynchronous_check_inside_a_loop_is_re
         toolbox.call("staged", {})
 
     assert events[-1]["reason"] == "cancelled"
+
+
+def hangs(rt):
+    def tool():
+        ctx = rt.start("hangs")
+        time.sleep(1)
+        ctx.policy_passed()
+        return ctx.ok("done")
+
+    return tool
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_rehearsal_of_a_body_that_may_hang_ends_on_time(way, make_toolbox, events) -> None:
+    """An isolated body is rehearsed apart as well."""
+    toolbox = make_toolbox(spec_with_runtime(hangs, staged=True, isolate=True), limits=Limits(timeout_s=0.05))
+
+    decision = await toolbox.adecide("hangs", {}) if way == "async" else toolbox.decide("hangs", {})
+
+    assert (decision.outcome, decision.stage, decision.reason) == ("error", "limit", "timed_out")
+    assert events == []
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_an_isolated_body_is_rehearsed(way, make_toolbox) -> None:
+    """Its checks decide as any other's."""
+    toolbox = make_toolbox(spec_with_runtime(staged, staged=True, isolate=True))
+
+    decision = await toolbox.adecide("staged", {}) if way == "async" else toolbox.decide("staged", {})
+
+    assert decision == PASSED

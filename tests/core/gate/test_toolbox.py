@@ -260,6 +260,21 @@ def test_closing_waits_for_calls_under_way(make_toolbox, events) -> None:
     thread.join()
 
 
+async def test_an_asynchronous_toolbox_closes_after_its_calls(make_toolbox, events) -> None:
+    """Leaving `async with` lets the loop finish what it has begun."""
+
+    async def nap() -> str:
+        await asyncio.sleep(0.05)
+        return "done"
+
+    async with make_toolbox(spec_of(nap)) as toolbox:
+        task = asyncio.ensure_future(toolbox.acall("nap", {}))
+        await asyncio.sleep(0.01)
+
+    assert (await task).text == "done"
+    assert events[-1]["event"] == "hook.tool.after"
+
+
 def test_closing_does_not_wait_for_ever(make_toolbox, monkeypatch) -> None:
     """A call that never ends keeps nobody from closing."""
     monkeypatch.setattr(shared_module, "CLOSE_WAIT_S", 0.05)
