@@ -294,6 +294,7 @@ def test_long_content_ends_with_a_whole_line(repo, call) -> None:
         pytest.param("show", {"ref": "x" * 256}, GitReason.INVALID_REF, id="too long"),
         pytest.param("rev_parse", {"ref": "--git-dir"}, GitReason.INVALID_REF, id="option"),
         pytest.param("rev_parse", {"ref": "nothing"}, GitReason.GIT_REV_PARSE_FAILED, id="unknown name"),
+        pytest.param("diff", {"ref": "nothing"}, GitReason.GIT_DIFF_FAILED, id="unknown end of a diff"),
         pytest.param("log", {"max_count": 0}, GitReason.INVALID_MAX_COUNT, id="no commits"),
         pytest.param("log", {"max_count": -1}, GitReason.INVALID_MAX_COUNT, id="negative"),
         pytest.param("log", {"max_count": "²"}, GitReason.INVALID_MAX_COUNT, id="another digit"),

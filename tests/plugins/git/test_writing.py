@@ -425,3 +425,13 @@ def test_writing_without_a_repository_is_an_error(tmp_path, build_git, action) -
     result = build_git(tmp_path, **FREE)(action=action)
 
     assert verdict(result) == ("error", "branch_resolution_failed")
+
+
+@pytest.mark.parametrize("action", ["create_branch", "checkout", "commit", "tag", "push"])
+def test_a_worktree_that_cannot_be_inspected_is_not_taken_for_clean(repo, call, action) -> None:
+    """A broken index says nothing about what would be lost."""
+    (repo.path / ".git" / "index").write_bytes(b"broken")
+
+    result = call(action, policy=FREE, branch="x", tag="v1", message="x", remote="origin")
+
+    assert verdict(result) == ("error", "worktree_inspection_failed")
