@@ -83,13 +83,14 @@ def _innermost(built: Any) -> Any:
 
 def _layers(built: Any) -> Iterator[Any]:
     """*built* and what lies below: decorators (Strands' `@tool` sets `__wrapped__` too), partials, `__call__`."""
-    seen: list[Any] = []
-    while not any(built is layer for layer in seen):
-        seen.append(built)
-        yield built
-        if isinstance(built, partial):
-            built = built.func
-        elif hasattr(built, "__wrapped__"):
-            built = built.__wrapped__
-        elif not inspect.isroutine(built):
-            built = built.__call__
+    layer, seen = built, set[int]()
+    while id(layer) not in seen:
+        seen.add(id(layer))
+        yield layer
+        layer = _below(layer)
+
+
+def _below(layer: Any) -> Any:
+    if isinstance(layer, partial):
+        return layer.func
+    return getattr(layer, "__wrapped__", layer if inspect.isroutine(layer) else layer.__call__)

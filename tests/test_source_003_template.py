@@ -1,0 +1,298 @@
+"""The template of source 003 works as it stands but for its import lines, with Strands' `@tool` and without.
+
+The text is read from `../shared/sources` where that lies beside the project; `SHAPE` keeps its form for a clone alone.
+Strands itself is met in an environment of its own, `.venvs/strands`, made once for all Pythons and kept.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uv
+
+from environment import LOCK, ROOT, _uv_settings
+from toolcharter.testing import toolbox_of
+
+SOURCE = ROOT.parent / "shared/sources/003_719e5db4ff878236.txt"
+STRANDS = "strands-agents>=1.62"
+
+SHAPE = """
+from pathlib import Path
+from strands.tools import tool
+
+from .core import ToolPolicy, ToolRuntime, ToolSpec
+
+
+class ExamplePolicy(ToolPolicy):
+    allowed_actions: list[str] = ["read"]
+    max_output_chars: int = 5000
+
+
+def tool_constructor(repo_root: Path, policy: ToolPolicy, rt: ToolRuntime):
+    assert isinstance(policy, ExamplePolicy)
+    allowed = {a.strip().lower() for a in policy.allowed_actions if a.strip()}
+
+    @tool
+    def example(action: str, arg1: str = "") -> str:
+        action = (action or "").strip().lower()
+        ctx = rt.start("example", action=action, arg1=arg1)
+        ctx.policy_before()
+        if action not in allowed:
+            return ctx.deny("action_not_allowed")
+        try:
+            out = f"example output for {arg1}"
+        except Exception as e:
+            return ctx.error(f"ERROR: {e}", reason="unexpected_failure")
+        if len(out) > policy.max_output_chars:
+            out = out[: policy.max_output_chars]
+        return ctx.ok(out)
+
+    return example
+
+
+SPEC = ToolSpec("example", ExamplePolicy, tool_constructor)
+"""
+
+FAILING = SHAPE.replace('f"example output for {arg1}"', "1 / 0")
+
+CORE = "from toolcharter import ToolPolicy, ToolRuntime, ToolSpec"
+IMPORTS = {
+    "plain": {"from strands.tools import tool": "from builtins import staticmethod as tool", "from .core import": CORE},
+    "strands": {"from strands.tools import tool": "from strands import tool", "from .core import": CORE},
+    "strands.tools": {"from .core import": CORE},
+}
+"""What stands instead of an import line that begins so. `staticmethod` wraps a function and sets `__wrapped__` too."""
+
+
+def source_text() -> str:
+    if not SOURCE.exists():
+        pytest.skip("the source lies beside the project, not in it")
+    (template,) = re.findall(r"## Minimal Tool Template\n+```python\n(.*?)```", SOURCE.read_text(), re.DOTALL)
+    return str(template)
+
+
+@pytest.fixture(params=["source", "shape"])
+def template(request: pytest.FixtureRequest) -> str:
+    return source_text() if request.param == "source" else SHAPE
+
+
+def with_imports(template: str, kind: str) -> str:
+    """*template* with nothing but its import lines changed."""
+    lines = template.splitlines()
+    for start, new in IMPORTS[kind].items():
+        (place,) = (number for number, line in enumerate(lines) if line.startswith(start))
+        lines[place] = new
+    return "\n".join(lines) + "\n"
+
+
+def spec_in(template: str) -> Any:
+    names: dict[str, Any] = {"__name__": "example_tool"}
+    exec(compile(with_imports(template, "plain"), "example_tool.py", "exec"), names)
+    return names["SPEC"]
+
+
+BEFORE = ["hook.tool.before", "hook.policy.before"]
+CALLS: list[tuple[str, dict[str, Any], dict[str, str], tuple[Any, ...], list[str]]] = [
+    (
+        "allowed",
+        {},
+        {"action": " READ ", "arg1": "x"},
+        ("ok", None, "example output for x"),
+        [*BEFORE, "hook.tool.after"],
+    ),
+    (
+        "denied",
+        {},
+        {"action": "write"},
+        ("denied", "action_not_allowed", "ERROR: denied_by_policy reason=action_not_allowed"),
+        [*BEFORE, "hook.policy.deny", "hook.tool.after"],
+    ),
+    (
+        "by-policy",
+        {"allowed_actions": [" Write "], "max_output_chars": 7},
+        {"action": "write"},
+        ("ok", None, "example"),
+        [*BEFORE, "hook.tool.after"],
+    ),
+    (
+        "malformed",
+        {},
+        {},
+        ("error", "invalid_arguments", "ERROR: invalid_arguments\naction: required"),
+        ["hook.tool.before", "hook.tool.after"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "args", "outcome", "names"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS]
+)
+def test_template_through_the_gate(template: str, tmp_path: Path, policy, args, outcome, names) -> None:
+    """Each way out of the template gives its result and its events, with nothing in it rewritten."""
+    events: list[dict[str, Any]] = []
+    toolbox = toolbox_of(spec_in(template), workspace=tmp_path, policies={"example": policy}, events=events.append)
+
+    with toolbox:
+        result = toolbox.call("example", args)
+
+    assert (result.outcome, result.reason, result.text) == outcome
+    assert [event["event"] for event in events] == names
+    assert events[-1]["status"] == ("ok" if result.outcome == "ok" else "error")
+
+
+def test_template_reports_a_failure(tmp_path: Path) -> None:
+    """The template's `except` reaches the caller as an error with its reason."""
+    events: list[dict[str, Any]] = []
+
+    with toolbox_of(spec_in(FAILING), workspace=tmp_path, events=events.append) as toolbox:
+        result = toolbox.call("example", {"action": "read"})
+
+    assert (result.outcome, result.reason, result.text) == ("error", "unexpected_failure", "ERROR: division by zero")
+    assert [event["event"] for event in events] == [*BEFORE, "hook.tool.after"]
+
+
+# With Strands
+
+
+@pytest.fixture(scope="session")
+def strands_python() -> Path:
+    """The Python of an environment with Strands and what the core needs, made if there is none that fits."""
+    venv = ROOT / ".venvs" / "strands"
+    venv.parent.mkdir(exist_ok=True)
+    with (venv.parent / "strands.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # The workers of pytest-xdist share one environment.
+        problem = None if is_made(venv) else make(venv)
+    if problem and os.environ.get("CI"):
+        pytest.fail(f"no environment with Strands, and CI is set: {problem}", pytrace=False)
+    if problem:
+        pytest.skip(f"no environment with {STRANDS} can be made: {problem}")
+    return venv / "bin" / "python"
+
+
+def wanted() -> str:
+    """What the environment is made from: a new requirement or a new lock file makes a new one."""
+    return f"{STRANDS}\n{LOCK.read_text()}"
+
+
+def is_made(venv: Path) -> bool:
+    stamp = venv / "toolcharter-made-from.txt"
+    return stamp.exists() and stamp.read_text() == wanted() and (venv / "bin" / "python").exists()
+
+
+def make(venv: Path) -> str | None:
+    """Make *venv* from wheels alone; returns what went wrong."""
+    shutil.rmtree(venv, ignore_errors=True)
+    program = uv.find_uv_bin()
+    install = [program, "pip", "install", "--quiet", "--only-binary=:all:", "--python", str(venv / "bin" / "python")]
+    for command in (
+        [program, "venv", "--quiet", "--python", sys.executable, str(venv)],
+        [*install, "--constraint", str(LOCK), "--requirement", str(ROOT / "pyproject.toml"), STRANDS],
+    ):
+        environment = os.environ | _uv_settings(Path(sys.executable))
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            return (done.stderr.strip().splitlines() or ["uv failed"])[-1]
+    (venv / "toolcharter-made-from.txt").write_text(wanted())
+    return None
+
+
+DRIVER = """
+import importlib, json, sys, tempfile
+from toolcharter.testing import toolbox_of
+
+spec, calls, events = importlib.import_module(sys.argv[1]).SPEC, json.loads(sys.argv[2]), []
+for policy, args in calls:
+    with toolbox_of(spec, workspace=".", policies={spec.name: policy}, events=events.append) as toolbox:
+        tool = toolbox[spec.name]
+        result = tool(**args)
+        print(json.dumps({
+            "outcome": result.outcome, "reason": result.reason, "text": result.text,
+            "events": [event["event"] for event in events],
+            "description": tool.description, "parameters": tool.parameters,
+        }))
+    events.clear()
+"""
+
+
+def drive(python: Path, folder: Path, code: str, calls: list[tuple[Any, Any]]) -> list[SimpleNamespace]:
+    """Call the tool that *code* specifies through the gate, beside Strands."""
+    (folder / "example_tool.py").write_text(code)
+    done = subprocess.run(
+        [python, "-c", DRIVER, "example_tool", json.dumps(calls)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'core'}{os.pathsep}{folder}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [SimpleNamespace(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["strands", "strands.tools"])
+def test_template_with_strands(kind: str, template: str, strands_python: Path, tmp_path: Path) -> None:
+    """What Strands' `@tool` has wrapped goes through the gate as the bare function does."""
+    answers = drive(strands_python, tmp_path, with_imports(template, kind), [row[1:3] for row in CALLS])
+
+    found = [((answer.outcome, answer.reason, answer.text), answer.events) for answer in answers]
+    assert found == [row[3:] for row in CALLS]
+
+
+DECORATED = '''
+from typing import Annotated
+
+from strands import tool
+from toolcharter import ToolPolicy, ToolSpec
+
+
+def build(workspace, policy, rt):
+    {decorator}
+    {kind} ship(order: str, count: int = 1) -> str:
+        """Ship an order.
+
+        Nothing else.
+
+        Args:
+            order: Its number.
+            count: How many parcels.
+        """
+        return rt.start("ship", order=order).ok(f"{{order}} x {{count}}")
+
+    return ship
+
+
+SPEC = ToolSpec("ship", ToolPolicy, build)
+'''
+PARAMETERS = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["order"],
+    "properties": {
+        "order": {"type": "string", "description": "Its number."},
+        "count": {"type": "integer", "default": 1, "description": "How many parcels."},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+@pytest.mark.parametrize(
+    ("decorator", "description"),
+    [("@tool", "Ship an order.\n\nNothing else."), ('@tool(description="Send it.")', "Send it.")],
+    ids=["bare", "described"],
+)
+def test_names_and_descriptions_of_a_strands_tool(decorator, description, kind, strands_python, tmp_path) -> None:
+    """The schema that the model is shown comes from below the decorator, or from what the decorator was told."""
+    code = DECORATED.format(decorator=decorator, kind=kind)
+
+    (answer,) = drive(strands_python, tmp_path, code, [({}, {"order": "7", "count": 2})])
+
+    assert (answer.outcome, answer.text, answer.events) == ("ok", "7 x 2", [*BEFORE, "hook.tool.after"])
+    assert (answer.description, answer.parameters) == (description, PARAMETERS)
