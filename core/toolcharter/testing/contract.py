@@ -34,6 +34,7 @@ from toolcharter.testing.samples import OPENING, SAMPLE_FILE, missing_fields, sa
 from toolcharter.testing.toolboxes import toolbox_of
 
 _TIME = Limits(timeout_s=10.0)
+_PROBE = "import sys; from toolcharter.testing.probe import main; main(*sys.argv[1:])"
 _PROBE_TIMEOUT_S = 120
 
 Policies = Mapping[str, list[dict[str, Any]]]
@@ -282,7 +283,7 @@ def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[s
     request = {"workspace": str(workspace), "tools": [subject.spec.name], **guesses._asdict()}
     (folder / "request").write_bytes(orjson.dumps(request))
     # -P: the current folder is no place for imports, as in the `toolcharter` command.
-    command = [sys.executable, "-P", "-m", "toolcharter.testing.probe", str(folder / "request"), str(folder / "report")]
+    command = [sys.executable, "-P", "-c", _PROBE, str(folder / "request"), str(folder / "report")]
     ran = subprocess.run(  # noqa: S603 - our own interpreter and module
         command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
     )

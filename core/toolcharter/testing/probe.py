@@ -1,6 +1,6 @@
-"""A process that loads one plugin under watch: `python -m toolcharter.testing.probe REQUEST REPORT`.
+"""A process of its own that loads one plugin under watch, for the contract test.
 
-Both are JSON files. The contract test asks for it; a plugin cannot tell it from use.
+It is given two names of files, of the request and of the report, both JSON.
 """
 
 import sys
@@ -135,15 +135,10 @@ def _warm_up(workspace: Path) -> None:
     """Use all of the gate that a probe uses, so that what it imports and starts is not the plugin's doing."""
 
     def build(_workspace: Path, _policy: ToolPolicy, rt: Any) -> Callable[[], Any]:
-        async def warm() -> str:
+        async def warm() -> None:
             rt.start("warm").policy_passed()
-            return ""
 
         return warm
 
     with toolbox_of(ToolSpec("warm", ToolPolicy, build, staged=True), workspace=workspace) as toolbox:
         toolbox.decide("warm", {})
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -106,3 +106,10 @@ def test_explanation_says_that_a_body_was_not_entered() -> None:
         "  got         allow, stage mode",
         "  tool checks not evaluated: the tool is not staged, so no dry run enters its body",
     ]
+
+
+def test_explanation_of_an_early_end_leaves_the_tool_out() -> None:
+    """A call that never came to the tool says nothing of its checks."""
+    explained = CaseResult(Case("t", {}, "allow"), Decision("deny", "name", "unknown_tool")).explain()
+
+    assert explained.splitlines()[-1] == "  got         deny, reason unknown_tool, stage name"

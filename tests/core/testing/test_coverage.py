@@ -1,8 +1,11 @@
 """Which declared reasons a run has shown."""
 
+from typing import Any
+
 import orjson
 import pytest
 
+from toolcharter.gate.build import open_toolbox
 from toolcharter.gate.watching import WATCHERS
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
@@ -44,6 +47,19 @@ def test_calls_and_dry_runs_show_reasons(tmp_path) -> None:
     assert WATCHERS == []
 
 
+def test_toolboxes_in_use_are_watched_but_not_held_to_their_specs(tmp_path) -> None:
+    """A test may use `build_tools` itself: what it shows counts, and an undeclared reason stays a fault."""
+    coverage = ReasonCoverage()
+    plan = plan_of([TELL], {}, Limits(), "p")
+    coverage.expect_plan(plan)
+
+    with coverage.watching(), open_toolbox(plan, workspace=tmp_path, caller=None, sinks=()) as toolbox:
+        reasons = [toolbox["tell"](word=word).reason for word in ("odd", "made_up")]
+
+    assert reasons == ["odd", "made_up"]
+    assert coverage.rows() == [ReasonRow("p", "tell", ("odd",), ("even",))]
+
+
 def test_profiles_are_counted_apart() -> None:
     """What one profile shows says nothing about another that lists the same tool."""
     coverage = ReasonCoverage()
@@ -59,10 +75,11 @@ def test_profiles_are_counted_apart() -> None:
 def test_the_contract_counts_every_profile() -> None:
     """A reason is reached if any test reached it, but not by another tool of that name."""
     coverage = ReasonCoverage()
+    from_elsewhere: Any = dict
     coverage.demand(TELL)
     coverage.demand(OPEN)
     coverage.record("p", TELL, "odd")
-    coverage.record("p", ToolSpec("tell", ToolPolicy, dict), "even")
+    coverage.record("p", ToolSpec("tell", ToolPolicy, from_elsewhere), "even")
 
     before = coverage.unreached()
     coverage.record("q", TELL, "even")

@@ -3,9 +3,13 @@
 import importlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from toolcharter.testing import plugin
+from toolcharter.testing.coverage import ReasonCoverage
 
 PROFILE = """\
 profile: greeter
@@ -248,6 +252,32 @@ def test_a_tool_without_a_list_of_reasons_is_named(project: pytest.Pytester, sit
     (site / "acme_greet.py").write_text(source.replace("reasons=GreetReason, ", ""))
 
     run(project).stdout.fnmatch_lines(["greeter  greet  declares no list of reasons"])
+
+
+def test_a_demand_that_nothing_meets_fails_a_whole_run(project: pytest.Pytester) -> None:
+    """The contract asks for every reason; a part of the suite is not judged by it."""
+    demand = "def test_demand(pytestconfig): pytestconfig.stash[COVERAGE].demand(SPEC)"
+    imports = "from acme_greet import SPEC\nfrom toolcharter.testing.plugin import COVERAGE\n"
+    project.makepyfile(**{"tests/test_demand": imports + demand})
+
+    whole, part = run(project), run(project, "tests/test_demand.py")
+
+    assert (whole.ret, part.ret) == (1, 0)
+    whole.stdout.fnmatch_lines(["FAILED: contract of 'greet': no test reaches name_empty"])
+
+
+def test_workers_send_and_the_controller_receives() -> None:
+    """What pytest-xdist does with the two hooks; a worker that crashed has nothing to send."""
+    config, stash = SimpleNamespace(workeroutput={}, stash={}), {plugin.COVERAGE: ReasonCoverage()}
+    config.stash[plugin.COVERAGE] = ReasonCoverage()
+    config.stash[plugin.COVERAGE].merge({"listed": [("p", "t", ["odd"])], "shown": [], "demanded": []})
+
+    plugin.pytest_sessionfinish(SimpleNamespace(config=config))  # type: ignore[arg-type]
+    controller = SimpleNamespace(stash=stash)
+    plugin.pytest_testnodedown(SimpleNamespace(config=controller, workeroutput=config.workeroutput))
+    plugin.pytest_testnodedown(SimpleNamespace(config=controller))
+
+    assert stash[plugin.COVERAGE].rows() == [("p", "t", (), ("odd",), False)]
 
 
 def test_a_run_without_profiles_says_nothing(pytester: pytest.Pytester) -> None:

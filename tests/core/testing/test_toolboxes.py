@@ -66,7 +66,8 @@ def test_policies_aliases_limits_events_and_caller_hold(greet, tmp_path) -> None
 
 def test_events_may_go_nowhere_or_to_many_sinks(tmp_path) -> None:
     """Unlike in use, standard error is not the default."""
-    one, other = [], []
+    one: list[object] = []
+    other: list[object] = []
 
     with toolbox_of(spec_of(done), workspace=tmp_path, events=[one.append, other.append]) as toolbox:
         toolbox["tell"]()

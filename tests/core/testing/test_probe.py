@@ -1,0 +1,118 @@
+"""A probe in this process, without its audit hook; `test_outside.py` has the whole of it."""
+
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from toolcharter.loader.scan import Installed, installed
+from toolcharter.testing.effects import Effects
+from toolcharter.testing.probe import Guesses, main, probe
+
+NOTHING = Guesses({}, {})
+
+
+@pytest.fixture
+def index(site: Path) -> Installed:
+    return installed(path=[str(site)], sites=[str(site)])
+
+
+@pytest.fixture
+def effects(tmp_path: Path) -> Effects:
+    folder = tmp_path / "probed"
+    folder.mkdir()
+    return Effects(folder)
+
+
+def change(site: Path, old: str, new: str) -> None:
+    file = site / "acme_greet.py"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_a_good_tool_leaves_nothing(effects: Effects, index: Installed) -> None:
+    """Guesses of the author are tried as well."""
+    guesses = Guesses({"greet": [{"allowed_names": ["Ann"]}]}, {"greet": [{"name": "Ann"}]})
+
+    assert probe(["greet"], guesses, effects, index) == {
+        "import": {"greet": []},
+        "construction": {"greet": []},
+        "dry run": {"greet": []},
+    }
+
+
+def test_an_import_that_fails_ends_the_probe(effects: Effects, index: Installed, site: Path) -> None:
+    """What it printed until then, and why it failed."""
+    (site / "acme_greet.py").write_text("print('hello')\n1 / 0")
+
+    report = probe(["greet"], NOTHING, effects, index)
+
+    assert list(report) == ["import"]
+    assert report["import"]["greet"][0] == "prints 'hello\\n'"
+    assert "importing 'acme_greet' failed: ZeroDivisionError" in report["import"]["greet"][1]
+
+
+def test_a_constructor_that_acts_or_fails_is_told_once(effects: Effects, index: Installed, site: Path) -> None:
+    """Each policy builds the tool anew; the same fault is one."""
+    change(site, "    def greet(name", "    (workspace / 'made').touch()\n    1 / 0\n    def greet(name")
+
+    report = probe(["greet"], NOTHING, effects, index)
+
+    assert report["construction"]["greet"][0] == "makes 'made' in the workspace"
+    assert "building the tool 'greet' failed: ZeroDivisionError" in report["construction"]["greet"][1]
+    assert "changes 'made' in the workspace" in report["construction"]["greet"][2:][0]
+    assert report["dry run"]["greet"] == []
+
+
+@pytest.mark.parametrize(
+    ("early", "told"),
+    [
+        pytest.param("(workspace / 'made').touch()", "makes 'made' in the workspace", id="writes"),
+        pytest.param("rt.run(['true'])", "fails: the tool tried to act on the world before", id="runs"),
+        pytest.param("return ctx.ok('')", "fails: 'greet' is staged, and its body ended well", id="no-mark"),
+    ],
+)
+def test_a_body_that_acts_before_its_mark_is_told_with_the_call(
+    effects: Effects, index: Installed, site: Path, early: str, told: str
+) -> None:
+    """The arguments that showed it stand beside it."""
+    change(site, "        if not name:", f"        {early}\n        if not name:")
+
+    first = probe(["greet"], NOTHING, effects, index)["dry run"]["greet"][0]
+
+    assert first.startswith(told)
+    assert first.endswith('(called with {"name":"sample.txt"})')
+
+
+def test_programs_that_only_look_may_run(effects: Effects, index: Installed, site: Path) -> None:
+    """`rt.inspect` is what a staged body has before its mark."""
+    change(site, "        if not name:", "        rt.inspect(['true'])\n        rt.deadline\n        if not name:")
+
+    assert probe(["greet"], NOTHING, effects, index)["dry run"]["greet"] == []
+
+
+def test_a_tool_that_is_not_staged_is_not_rehearsed(effects: Effects, index: Installed, site: Path) -> None:
+    """No dry run ever enters its body."""
+    change(site, ", staged=True", "")
+    change(site, "        if not name:", "        (workspace / 'made').touch()\n        if not name:")
+
+    assert probe(["greet"], NOTHING, effects, index)["dry run"]["greet"] == []
+
+
+def test_main_reads_a_request_and_writes_a_report(
+    effects: Effects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook is set before the plugin is imported; a hook can never be removed, so here it is not set."""
+    hooks: list[object] = []
+    monkeypatch.setattr(sys, "addaudithook", hooks.append)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    request = {"workspace": str(effects.workspace), "tools": ["nope"], "policies": {}, "samples": {}}
+    (tmp_path / "request").write_bytes(orjson.dumps(request))
+
+    main(str(tmp_path / "request"), str(tmp_path / "report"))
+
+    report = orjson.loads((tmp_path / "report").read_bytes())
+    assert [type(hook) for hook in hooks] == [Effects]
+    assert list(report) == ["import"]
+    assert "no installed plugin provides a tool named 'nope'" in report["import"]["nope"][0]
