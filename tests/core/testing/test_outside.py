@@ -1,6 +1,13 @@
 """Strangers' projects, in environments of their own: nothing is taken from this checkout but the core."""
 
+import re
+from pathlib import Path
+
 import pytest
+
+from toolcharter import testing
+from toolcharter.testing import plugin
+from toolcharter.testing.contract import Contract
 
 PROFILE = """\
 profile: greeter
@@ -134,3 +141,45 @@ def test_a_bad_plugin_breaks_every_clause(stranger, install) -> None:
     assert [line for line in expected if line not in ran.stdout.splitlines()] == []
     assert "constructing it: opens '" in ran.stdout
     assert "made' for writing" in ran.stdout
+
+
+def test_the_documented_project_works_as_documented(stranger, project_root) -> None:
+    """Every file that docs/testing.md shows, in one project: nothing fails but the reason it leaves out."""
+    text = (project_root / "docs/testing.md").read_text()
+    files = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    for name, content in files:
+        (stranger.project / name).parent.mkdir(exist_ok=True)
+        (stranger.project / name).write_text(content)
+
+    ran = stranger.pytest()
+
+    assert [name for name, _ in files] == [
+        "profiles/greeter.yaml",
+        "pytest.ini",
+        "tests/test_greeter.py",
+        "tests/test_contract.py",
+    ]
+    assert "12 passed" in ran.stdout, ran.stdout
+    assert "greeter    greet  1 of 2, never: name_empty" in ran.stdout
+    assert "FAILED: contract of 'greet': no test reaches name_empty" in ran.stdout
+
+
+def test_every_name_of_the_plugin_is_documented(project_root) -> None:
+    """Options, fixtures, public functions and clauses: what there is stands in docs/testing.md."""
+    text = (project_root / "docs/testing.md").read_text()
+    source = Path(plugin.__file__).read_text()
+    names = {*re.findall(r'"(-*toolcharter[_-]\w[\w-]*)"', source), *re.findall(r"def (toolcharter_\w+)", source)}
+    clauses = [name for name in vars(Contract) if name.startswith("test_")]
+    functions = {name for name in testing.__all__ if name[0].islower()} - {"run_case"}
+
+    assert names - {"toolcharter-cases"} == {
+        "--toolcharter-reasons-min",
+        "toolcharter_events",
+        "toolcharter_profiles",
+        "toolcharter_reasons_min",
+        "toolcharter_tool",
+        "toolcharter_toolbox",
+        "toolcharter_workspace",
+    }
+    assert [name for name in {*names, *functions} - {"toolcharter-cases"} if name not in text] == []
+    assert len(clauses) == text.partition("| clause |")[2].partition("\n\n")[0].count("\n| ")
