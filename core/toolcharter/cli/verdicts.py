@@ -78,6 +78,8 @@ def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
     """Profiles as `plan_profile` takes them: bare names stay names, a folder stands for all in it."""
     from toolcharter.profile.find import SUFFIXES, is_name  # noqa: PLC0415 - as above
 
+    if not named and not Path("profiles").is_dir():
+        raise ConfigurationError([Fault("./profiles", "", "there is no such folder.", "Name the profiles to test.")])
     for name in named or ("profiles/",):
         folder = Path(name)
         if is_name(name) or not folder.is_dir():

@@ -64,12 +64,13 @@ def _row(found: "FoundProfile") -> _Row:
 
 
 def _given(names: Sequence[str]) -> Iterator[_Row]:
-    from toolcharter.profile.read import read_profile  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.profile.find import is_name  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.profile.read import read_profile  # noqa: PLC0415 - as above
 
     search = _search()
     for name in names:
         source = read_profile(name, search=search)
-        profile, place = source.profile, str(source.files[0]) if source.files else name
+        profile, place = source.profile, str(source.files[0]) if is_name(name) and source.files else name
         shown, description = (profile.name, profile.description) if profile else (name, None)
         yield _Row(shown, _first_line(description), place, tuple(source.faults))
 
@@ -81,7 +82,7 @@ def _faults(row: _Row, workspace: str) -> Iterator[Fault]:
     seen = set(row.faults)
     yield from row.faults
     try:
-        build_tools(Path(row.place), workspace=workspace, events=lambda _: None).close()
+        build_tools(row.place, workspace=workspace, events=lambda _: None).close()
     except ConfigurationError as error:
         yield from (fault for fault in error.faults if fault not in seen)
 

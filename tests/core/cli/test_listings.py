@@ -1,0 +1,184 @@
+"""`toolcharter tools`, `plugins`, `profiles` and `reasons`: what there is."""
+
+import json
+
+import pytest
+
+from .conftest import MODULE, QUIET, install
+
+ECHO = {"kind": "builtin", "safety": "low", "capabilities": ["text"]}
+
+
+def test_tools_of_a_profile_are_listed(run) -> None:
+    """A profile's tools, each with its safety, capabilities and first line."""
+    result = run("tools", *QUIET)
+
+    text = "name  safety  capabilities  description\necho  low     text          Say a word.\n"
+    assert (result.stdout, result.stderr, result.exit_code) == (text, "", 0)
+
+
+def test_tools_of_a_profile_as_json_have_their_schemas(run) -> None:
+    """A driver in another language learns from it what to tell its model."""
+    result = run("tools", "--json", *QUIET)
+
+    (tool,) = json.loads(result.stdout)
+    parameters = tool.pop("parameters")
+    assert tool == {"name": "echo", "description": "Say a word.", "output_schema": None, **ECHO}
+    assert parameters["properties"]["word"] == {"type": "string", "description": "Which."}
+
+
+def test_installed_tools_are_listed(run) -> None:
+    """Without a profile, all that could be listed in one, and by what they are provided."""
+    result = run("tools")
+
+    text = (
+        "name  distribution      version  safety  capabilities  description\n"
+        "echo  toolcharter-demo  1.0      low     text          Says words.\n"
+    )
+    assert (result.stdout, result.exit_code) == (text, 0)
+
+
+def test_undeclared_capabilities_are_named(run, site) -> None:
+    """A tool that declares nothing is told apart from one that touches nothing."""
+    module = MODULE.replace('capabilities={"text"}, ', "").replace("reasons=EchoReason, ", "")
+    (site / "toolcharter_demo/__init__.py").write_text(module)
+
+    tools, plugins = run("tools", "--json"), run("plugins")
+
+    assert json.loads(tools.stdout)[0]["capabilities"] is None
+    assert plugins.stdout.splitlines()[1].split() == ["toolcharter-demo", "1.0", "echo", "undeclared", "undeclared"]
+    assert "undeclared" in run("tools").stdout
+
+
+def test_plugins_show_what_they_would_bring(run) -> None:
+    """Capabilities and reasons are known before a profile grants them."""
+    result = run("plugins", "--check")
+
+    text = (
+        "distribution      version  provides  capabilities  reasons\n"
+        "toolcharter-demo  1.0      echo      text          word_not_allowed\n"
+    )
+    assert (result.stdout, result.stderr, result.exit_code) == (text, "", 0)
+
+
+def test_plugins_as_json(run, site) -> None:
+    """The same for programs."""
+    result = run("plugins", "--json")
+
+    assert json.loads(result.stdout) == [
+        {
+            "distribution": "toolcharter-demo",
+            "version": "1.0",
+            "place": str(site / "toolcharter_demo-1.0.dist-info"),
+            "trusted": True,
+            "permitted": True,
+            "tools": {"echo": {**ECHO, "reasons": ["word_not_allowed"]}},
+            "extensions": [],
+            "problems": [],
+        }
+    ]
+
+
+def test_broken_plugins_are_listed_and_reported_on_demand(run, site) -> None:
+    """A list stays a list; `--check` says what is wrong and ends with status 2."""
+    install(site, "broken", module="import nowhere")
+    install(site, "mirror", module="", group="toolcharter.extensions")
+
+    listed, checked = run("plugins"), run("plugins", "--check")
+
+    rows = [line.split() for line in listed.stdout.splitlines()[1:]]
+    assert rows[0] == ["broken", "1.0", "echo", "not", "loaded;", "see", "--check"]
+    assert rows[1] == ["mirror", "1.0", "echo", "(extension)"]
+    assert (listed.stderr, listed.exit_code, checked.stdout, checked.exit_code) == ("", 0, listed.stdout, 2)
+    problems = checked.stderr.split("\n\n")
+    assert "broken 1.0: importing 'broken' failed: ModuleNotFoundError: No module named 'nowhere'" in checked.stderr
+    assert [problem.split(":")[0] for problem in problems] == [
+        "broken 1.0",
+        "broken 1.0",
+        "mirror 1.0",
+        "toolcharter-demo 1.0",
+    ]
+    assert json.loads(run("plugins", "--json").stdout)[0]["tools"] == {"echo": None}
+
+
+def test_findable_profiles_are_listed(run, desk) -> None:
+    """Every profile that a bare name finds, with its place."""
+    (desk / "profiles").mkdir()
+    (desk / "profiles/good.yaml").write_text("profile: good\ndescription: |\n  Does good.\n  Always.\ntools: {}\n")
+    (desk / "profiles/bad.yaml").write_text("profile: bad\ntools: {eco: {}}\n")
+
+    result = run("profiles")
+
+    text = "name  place               description\nbad   profiles/bad.yaml\ngood  profiles/good.yaml  Does good.\n"
+    assert (result.stdout, result.stderr, result.exit_code) == (text, "", 0)
+
+
+def test_profiles_are_checked_to_the_end(run, desk) -> None:
+    """`--check` loads and builds them, reports every fault once, and ends with status 2."""
+    (desk / "other.yaml").write_text("profile: other\ntools: {eco: {}}\nlimit: 1\n")
+
+    result = run("profiles", "--check", "./demo.yaml", "./other.yaml")
+
+    listed = "name   place         description\ndemo   ./demo.yaml   Says words.\nother  ./other.yaml\n"
+    places = [fault.partition(" ")[0] for fault in result.stderr.split("\n\n")]
+    assert (result.stdout, places, result.exit_code) == (listed, ["./other.yaml:3:1:", "./other.yaml:2:9:"], 2)
+
+
+def test_good_profiles_pass_the_check(run) -> None:
+    """Status 0 and nothing on standard error."""
+    result = run("profiles", "--check", "--json", "./demo.yaml")
+
+    row = {"name": "demo", "description": "Says words.", "place": "./demo.yaml", "faults": []}
+    assert (json.loads(result.stdout), result.stderr, result.exit_code) == ([row], "", 0)
+
+
+def test_profile_that_does_not_exist_is_a_fault(run) -> None:
+    """A named profile is always judged."""
+    result = run("profiles", "./nope.yaml")
+
+    assert (result.stderr.splitlines()[0], result.exit_code) == ("./nope.yaml: there is no such file.", 2)
+
+
+def test_reasons_of_a_tool_are_explained_by_its_readme(run) -> None:
+    """The table in the README is the only one there is."""
+    result = run("reasons", "echo")
+
+    text = (
+        "reason            from  outcome  retry  meaning\n"
+        "word_not_allowed  echo  denied   no     The word is not in the list.\n"
+    )
+    assert (result.stdout, result.exit_code) == (text, 0)
+
+
+def test_all_reasons_are_explained(run) -> None:
+    """Core's, the guards' and the tools', in that order."""
+    result = run("reasons", "--json")
+
+    rows = json.loads(result.stdout)
+    assert rows[0] == {
+        "source": "core",
+        "reason": "unknown_tool",
+        "outcome": "denied",
+        "retry": False,
+        "meaning": "The profile has no tool of this name.",
+    }
+    assert [*dict.fromkeys(row["source"] for row in rows)] == ["core", "guards", "echo"]
+
+
+def test_undocumented_reason_is_listed_bare(run, site) -> None:
+    """A reason without a row in the README still exists; core's table tells what may be retried."""
+    (site / "toolcharter_demo-1.0.dist-info/METADATA").write_text("Name: toolcharter-demo\nVersion: 1.0\n")
+
+    result = run("reasons")
+
+    rows = {line.split()[0]: line.split()[1:4] for line in result.stdout.splitlines()}
+    assert (rows["word_not_allowed"], rows["timed_out"]) == (["echo"], ["core", "error", "yes"])
+
+
+@pytest.mark.parametrize(("name", "guess"), [("eco", " Did you mean 'echo'?"), ("zzz", "")])
+def test_reasons_of_an_unknown_tool_are_usage(run, name, guess) -> None:
+    """A misspelt tool is told so."""
+    result = run("reasons", name)
+
+    error = f"Error: No installed tool named {name!r} declares reasons.{guess}"
+    assert (result.stderr.splitlines()[-1], result.exit_code) == (error, 2)

@@ -1,0 +1,115 @@
+"""`toolcharter new`: a plugin skeleton."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import toolcharter
+
+FILES = [
+    "README.md",
+    "pyproject.toml",
+    "tests/test_contract.py",
+    "tests/test_toolcharter_moon.py",
+    "toolcharter_moon/__init__.py",
+    "toolcharter_moon/py.typed",
+]
+
+
+def test_skeleton_is_written(run, desk) -> None:
+    """Every file is named, and no mark is left in any."""
+    result = run("new", "moon")
+
+    folder = desk / "toolcharter-moon"
+    written = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    told = result.stdout.partition("\n\n")
+    assert (written, result.exit_code) == (FILES, 0)
+    assert sorted(told[0].splitlines()) == [f"toolcharter-moon/{file}" for file in FILES]
+    assert told[2] == "Next: pip install -e toolcharter-moon pytest && pytest toolcharter-moon\n"
+    assert not [file for file in FILES if re.search(r"@\w+@", (folder / file).read_text())]
+
+
+def test_existing_folder_is_refused(run, desk) -> None:
+    """Nothing is ever overwritten."""
+    (desk / "there").mkdir()
+
+    result = run("new", "moon", "--directory", "there")
+
+    error = "Error: Cannot make the folder 'there': File exists."
+    assert (result.stderr.splitlines()[-1], result.exit_code, list((desk / "there").iterdir())) == (error, 2, [])
+
+
+@pytest.mark.parametrize("name", ["3d", "a b", "", "ä", "-x", "a" * 65, "../x"])
+def test_bad_name_is_refused(run, name) -> None:
+    """A name must fit tools, distributions and modules."""
+    result = run("new", "--", name)
+
+    rule = "is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
+    assert (result.stderr.splitlines()[-1], result.exit_code) == (f"Error: {name!r} {rule}", 2)
+
+
+@pytest.mark.parametrize("name", ["bash", "Cap", "group"])
+def test_prefix_of_a_rule_is_refused(run, name) -> None:
+    """A rule could not name such a tool."""
+    result = run("new", name)
+
+    listed = "*, bash, builtin, cap, cli, custom, group, mcp"
+    error = f"Error: {name!r} is a prefix of the rule language ({listed})."
+    assert (result.stderr.splitlines()[-1], result.exit_code) == (error, 2)
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory) -> Path:
+    """A fresh environment that sees the core and the developers' tools, and no plugin."""
+    folder = tmp_path_factory.mktemp("stranger")
+    venv.create(folder / "venv", symlinks=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    core = [str(Path(toolcharter.__file__).parents[1]), sysconfig.get_path("purelib")]
+    (folder / "venv/lib" / version / "site-packages/core.pth").write_text("\n".join(core))
+    return folder
+
+
+@pytest.mark.skipif(find_spec("uv") is None, reason="needs the developers' tools: uv, ruff, mypy, pyright")
+@pytest.mark.parametrize("tool", ["moon", "list", "Fetch-Some-Data"])
+def test_skeleton_passes_at_once(stranger, project_root, tool) -> None:
+    """Installed in a fresh environment it passes its tests, the contract test, and every linter."""
+    python = stranger / "venv/bin/python"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+
+    def run(*words: str | Path, cwd: Path = stranger) -> str:
+        ran = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    folder = stranger / f"toolcharter-{tool.lower()}"
+    run(python, "-m", "toolcharter.cli", "new", tool)
+    install = ("-m", "uv", "pip", "install", "--offline", "--no-deps", "--no-build-isolation", "--python", python)
+    run(sys.executable, *install, "--editable", folder)
+
+    tested = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
+    for settings in (project_root / "pyproject.toml", folder / "pyproject.toml"):
+        run(sys.executable, "-m", "ruff", "check", "--no-cache", "--config", settings, ".", cwd=folder)
+        run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", "--config", settings, ".", cwd=folder)
+    run(
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        os.devnull,
+        "--python-executable",
+        python,
+        ".",
+        cwd=folder,
+    )
+    run(sys.executable, "-m", "pyright", "--pythonpath", python, ".", cwd=folder)
+
+    assert "2 of 2 declared reasons shown (100 %)" in tested
+    assert tool in run(python, "-m", "toolcharter.cli", "plugins", "--json")

@@ -1,0 +1,129 @@
+"""The command as a process: pipes, signals, closed streams, terminals."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from subprocess import DEVNULL, PIPE
+
+from .conftest import QUIET, events_in, lines_of
+
+CALL = b'{"tool": "echo", "args": {"word": "%s"}, "id": %d}\n'
+
+
+def test_driver_gets_each_answer_before_it_asks_again(shell) -> None:
+    """An agent in another language talks through two pipes, one line each way at a time."""
+    process = shell.start("run", *QUIET, stdin=PIPE, stdout=PIPE)
+    answers = []
+    with process:
+        for number in range(3):
+            process.stdin.write(CALL % (b"hi", number))
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline())["id"])
+        process.stdin.close()
+
+    assert (answers, process.returncode) == ([0, 1, 2], 0)
+
+
+def test_events_go_to_standard_error_by_default(shell) -> None:
+    """Events and results keep apart."""
+    process = shell.start("call", "echo", "word=hi", "-p", "./demo.yaml", stdout=PIPE, stderr=PIPE)
+
+    output, errors = process.communicate()
+
+    names = [event["event"] for event in lines_of(errors)]
+    assert names == ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+    assert (output, process.returncode) == (b'["hi", 1, false, [], null]\n', 0)
+
+
+def test_closed_output_ends_quietly(shell) -> None:
+    """Who stops reading is not told about it on standard error; not every line got an answer."""
+    process = shell.start("run", *QUIET, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    process.stdin.write(CALL % (b"hi", 1))
+    process.stdin.flush()
+    process.stdout.readline()
+    process.stdout.close()
+
+    process.stdin.write(CALL % (b"hi", 2))
+    _, errors = process.communicate()
+
+    assert (errors, process.returncode) == (b"", 1)
+    assert events_in(shell.desk)[-1] == "hook.tool.after"
+
+
+def test_interrupt_ends_the_call_under_way(shell) -> None:
+    """Ctrl-C: status 130, no traceback, and the call's `after` is written."""
+    process = shell.start("run", *QUIET, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    process.stdin.write(CALL % (b"hi", 1) + CALL % (b"sleep", 2))
+    process.stdin.flush()
+    process.stdout.readline()
+    events = shell.desk / "events.jsonl"
+    while events.read_bytes().count(b"\n") < 5:  # The first half of the second call is on disk.
+        assert process.poll() is None
+
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+
+    last = json.loads(events.read_bytes().splitlines()[-1])
+    assert (output, errors, process.returncode) == (b"", b"", 130)
+    assert (last["event"], last["reason"]) == ("hook.tool.after", "cancelled")
+
+
+def test_interrupt_while_it_waits_for_a_line(shell) -> None:
+    """Ctrl-C between two calls ends it, too."""
+    process = shell.start("run", *QUIET, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    process.stdin.write(CALL % (b"hi", 1))
+    process.stdin.flush()
+    process.stdout.readline()
+
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+
+    assert (errors, process.returncode) == (b"", 130)
+
+
+def test_closed_streams_do_not_take_in_events(shell) -> None:
+    """With standard error closed the events are lost, and are written into no other file."""
+    command = [*shell.command("call", "echo", "word=hi", "-p", "./demo.yaml"), "2>&-"]
+
+    ran = subprocess.run(" ".join(command), shell=True, cwd=shell.desk, stdout=PIPE, check=False)
+
+    assert (ran.stdout, ran.returncode) == (b'["hi", 1, false, [], null]\n', 0)
+
+
+def test_without_input_there_is_nothing_to_answer(shell) -> None:
+    """A closed standard input is an empty one."""
+    command = " ".join([*shell.command("run", *QUIET), "<&-"])
+
+    ran = subprocess.run(command, shell=True, cwd=shell.desk, capture_output=True, check=False)
+
+    assert (ran.stdout, ran.stderr, ran.returncode) == (b"", b"", 0)
+
+
+def test_without_output_nobody_is_answered(shell) -> None:
+    """A closed standard output ends it before a call is made."""
+    command = " ".join([*shell.command("call", "echo", "word=hi", *QUIET), ">&-"])
+
+    ran = subprocess.run(command, shell=True, cwd=shell.desk, stderr=PIPE, check=False)
+
+    assert (ran.stderr, ran.returncode, (shell.desk / "events.jsonl").exists()) == (b"", 1, False)
+
+
+def test_terminal_gets_a_table(shell) -> None:
+    """On a terminal rich draws; the escape sequences come from it alone."""
+    master, slave = pty.openpty()
+    process = shell.start("tools", *QUIET, stdin=DEVNULL, stdout=slave, stderr=DEVNULL)
+    os.close(slave)
+    drawn = b""
+    try:
+        while chunk := os.read(master, 65536):
+            drawn += chunk
+    except OSError:  # Linux: the other end is closed.
+        pass
+    process.wait()
+    os.close(master)
+
+    assert process.returncode == 0
+    assert b"\x1b[1m" in drawn
+    assert "─" in drawn.decode()
