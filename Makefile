@@ -15,7 +15,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13; do \
 PYTHON := $(PYTHON)
 BIN := .venv/bin
 CODE := core $(wildcard plugins/*/toolcharter_*)
-SCRIPTS := $(wildcard benchmarks/*.py examples/*.py scripts/*.py)
+SCRIPTS := $(wildcard benchmarks/*.py benchmarks/ours/*.py examples/*.py scripts/*.py)
 
 # Imports without bytecode take 2.6 times as long, and another project's folders have no place on our path.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,0 +1,59 @@
+"""Environments of their own for the peers, below `.venvs`, made by the project's uv."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_LIST = "import importlib.metadata as m, sys; print(*(f'{name} {m.version(name)}' for name in sys.argv[1:]), sep=', ')"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A Python and what is installed beside it."""
+
+    name: str
+    packages: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return ROOT / ".venvs" / f"bench-{self.name}"
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python" if self.packages else Path(sys.executable)
+
+    def prepare(self) -> None:
+        """Make it, unless it is there and holds the same packages."""
+        stamp, wanted = self.folder / "bench-packages.txt", " ".join(self.packages)
+        if not self.packages or (stamp.is_file() and stamp.read_text() == wanted):
+            return
+        uv = Path(sys.executable).with_name("uv")
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, self.folder], check=True)
+        install: list[str | Path] = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--only-binary=:all:"]
+        subprocess.run([*install, "--python", self.python, *self.packages], check=True)
+        stamp.write_text(wanted)
+
+    def versions(self) -> str:
+        """What is compared, with versions: `langchain-core 1.0, structlog 25.1`."""
+        if not self.packages:
+            return f"toolcharter {version('toolcharter')}"
+        command: list[str | Path] = [self.python, "-c", _LIST, *self.packages]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+OURS = Environment("ours", ())
+LANGCHAIN = Environment("langchain", ("langchain-core",))
+PYDANTIC_AI = Environment("pydantic-ai", ("pydantic-ai-slim",))
+CAREFUL = Environment("careful", ("langchain-core", "structlog", "orjson", "limits"))
+OPENAI_AGENTS = Environment("openai-agents", ("openai-agents",))
+LLM = Environment("llm", ("llm",))
+MCP = Environment("mcp", ("mcp",))
+STRANDS = Environment("strands", ("strands-agents",))
+STRUCTLOG = Environment("structlog", ("structlog", "orjson"))
+
+PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, STRUCTLOG)

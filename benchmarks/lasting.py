@@ -1,0 +1,50 @@
+"""What stays of the speed: in the slowest calls, on many threads, after a million calls."""
+
+from collections.abc import Callable
+from statistics import median
+
+from calls import GOVERNED
+from measure import Bench, Row
+
+_MB = 1_000_000
+
+
+def _percentile(index: int) -> Callable[[Bench], float]:
+    def measure(bench: Bench) -> float:
+        with bench.workers(GOVERNED) as (worker,):
+            calls = 500 if bench.quick else 20_000
+            return median(float(worker.ask("percentiles", calls)[index]) for _ in range(min(bench.rounds, 5)))
+
+    return measure
+
+
+def _threads(bench: Bench) -> float:
+    with bench.workers(GOVERNED) as (worker,):
+        return median(
+            float(worker.ask("throughput", 320 if bench.quick else 16_000)) for _ in range(min(bench.rounds, 7))
+        )
+
+
+def _slowing(bench: Bench) -> float:
+    with bench.workers(GOVERNED, GOVERNED) as (old, young):
+        old.ask("age", _many(bench))
+        young.ask("age", 1000)
+        return bench.ratio(bench.sample(old, "call"), bench.sample(young, "call"))
+
+
+def _growth(bench: Bench) -> float:
+    with bench.workers(GOVERNED) as (worker,):
+        return float(worker.ask("age", _many(bench))) / _MB
+
+
+def _many(bench: Bench) -> int:
+    return 2000 if bench.quick else 1_000_000
+
+
+ROWS = (
+    Row("99th percentile of 20,000 calls / their median", _percentile(0), 1.8),
+    Row("99.9th percentile of 20,000 calls / their median", _percentile(1), 6),
+    Row("throughput of 16 threads on one toolbox / of one thread", _threads, 0.9, at_least=True),
+    Row("call 1,000,000 / call 1,000", _slowing, 1.05),
+    Row("resident memory that 1,000,000 calls add", _growth, 1, unit=" MB"),
+)

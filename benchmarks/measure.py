@@ -1,0 +1,163 @@
+"""What a row is, and how its number comes about: alternating pairs, so that the machine's drift cancels."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from environments import OURS, Environment
+
+HERE = Path(__file__).resolve().parent
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+Sample = Callable[[], float]
+"""Gives seconds for one operation."""
+
+
+class NotMeasured(Exception):
+    """The row needs a peer that this run goes without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A script below `benchmarks/` and the environment it runs in; see `serve.py`."""
+
+    script: str
+    environment: Environment = OURS
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    measure: "Callable[[Bench], float]"
+    goal: float | None = None
+    """The limit of the number, which is a ratio unless *unit* says otherwise; None for what is shown for comparison."""
+    at_least: bool = False
+    """The goal is a lower limit."""
+    unit: str = "x"
+
+    def met(self, value: float) -> bool | None:
+        """Whether *value* reaches the goal."""
+        if self.goal is None:
+            return None
+        return value >= self.goal if self.at_least else value <= self.goal
+
+
+class Worker:
+    """A process that serves one subject."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._process = subprocess.Popen(
+            [subject.environment.python, "-P", HERE / "serve.py", HERE / subject.script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**_ENVIRONMENT, **dict(subject.variables)},
+            text=True,
+        )
+        self._script = subject.script
+
+    def ask(self, name: str, number: int) -> Any:
+        """Run an operation *number* times, or a report of *number*; see `serve.py`."""
+        self.begin(name, number)
+        return self.end()
+
+    def begin(self, name: str, number: int) -> None:
+        """Ask without waiting for the answer."""
+        assert self._process.stdin is not None
+        print(json.dumps([name, number]), file=self._process.stdin, flush=True)
+
+    def end(self) -> Any:
+        """The answer to what was asked."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._script} ended with status {self._process.wait()}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@dataclass
+class Bench:
+    """One run: how much is measured, and the processes that are up."""
+
+    quick: bool = False
+    peers: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """How many pairs are measured; the ratio is their median."""
+        return 3 if self.quick else 25
+
+    @property
+    def batch_s(self) -> float:
+        """How long one sample of a fast operation takes, in seconds."""
+        return 0.002 if self.quick else 0.03
+
+    @contextmanager
+    def workers(self, *subjects: Subject) -> Iterator[Sequence[Worker]]:
+        """Processes for *subjects*, ended afterwards.
+
+        Raises:
+            NotMeasured: One of them is a peer, and this run goes without.
+        """
+        if not self.peers and any(subject.environment is not OURS for subject in subjects):
+            raise NotMeasured
+        with ExitStack() as stack:
+            yield [_started(stack, subject) for subject in subjects]
+
+    def sample(self, worker: Worker, name: str) -> Sample:
+        """A sample of an operation, in batches that take `batch_s`; warmed up."""
+        number = 1
+        while (taken := worker.ask(name, number) * number) < self.batch_s:
+            number = max(number * 2, int(number * self.batch_s / max(taken, 1e-9)))
+        return lambda: float(worker.ask(name, number))
+
+    def ratio(self, ours: Sample, theirs: Sample) -> float:
+        """The median ratio of pairs, each measured one right after the other."""
+        return median(ours() / theirs() for _ in range(self.rounds))
+
+
+def ratio(ours: tuple[Subject, str], theirs: tuple[Subject, str]) -> Callable[[Bench], float]:
+    """Measure an operation of one subject against that of another, or of the same."""
+
+    def measure(bench: Bench) -> float:
+        with bench.workers(*dict.fromkeys([ours[0], theirs[0]])) as workers:
+            return bench.ratio(bench.sample(workers[0], ours[1]), bench.sample(workers[-1], theirs[1]))
+
+    return measure
+
+
+def timed(*command: str | Path) -> Sample:
+    """A sample of running a command from start to end."""
+    words = [str(word) for word in command]
+
+    def sample() -> float:
+        started = perf_counter()
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
+        return perf_counter() - started
+
+    return sample
+
+
+def printed(*command: str | Path) -> float:
+    """The number that a command prints."""
+    ran = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, env=_ENVIRONMENT)
+    return float(ran.stdout)
+
+
+def _started(stack: ExitStack, subject: Subject) -> Worker:
+    worker = Worker(subject)
+    stack.callback(worker.close)
+    return worker

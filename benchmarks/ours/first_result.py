@@ -1,0 +1,9 @@
+"""A first governed result: import, read the profile, load its plugin, call, write the events."""
+
+import sys
+
+from toolcharter import build_tools
+
+with build_tools("minimal", workspace=sys.argv[1], events=f"file:{sys.argv[1]}/events.jsonl") as toolbox:
+    if toolbox.call("list_files", {"path": "."}).outcome != "ok":
+        sys.exit(1)

@@ -1,0 +1,188 @@
+"""A governed call of toolcharter: validated, its events in a file, its path opened beneath the workspace, scrubbed."""
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from itertools import repeat
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from toolcharter import Call, Deny, Toolbox, ToolPolicy, ToolRuntime, ToolSpec, hookimpl
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Limits, Profile
+
+TEXT = "The quick brown fox jumps over the lazy dog, again and again. " * 3 + "And rests there."[:14]
+ARGS = {"path": "src/app.py", "limit": 3}
+PLUGINS = 20
+THREADS = 16
+
+folder = tempfile.TemporaryDirectory()
+events = Path(os.environ.get("BENCH_EVENTS", f"{folder.name}/events.jsonl"))
+workspace = Path(folder.name, "workspace")
+(workspace / "src").mkdir(parents=True)
+(workspace / "src/app.py").write_text(TEXT)
+
+
+def build_read(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[str, int], str]:
+    """A tool that opens its file beneath the workspace."""
+
+    def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - the same tool everywhere
+        """Read a file."""
+        with rt.paths.open_file(path):
+            return TEXT
+
+    return read
+
+
+def build_refuse(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[str, int], str]:
+    """A tool that denies each call by itself."""
+
+    def refuse(path: str, limit: int = 10) -> str:
+        """Read a file."""
+        return rt.start("refuse", path=path, limit=limit).deny("not_on_the_list")
+
+    return refuse
+
+
+def let_pass(call: Call) -> None:
+    """A check that has nothing against the call."""
+
+
+def stop(call: Call) -> Deny:  # noqa: ARG001 - the hook's signature
+    """A check that denies."""
+    return Deny("stopped")
+
+
+class Plugin:
+    """A plugin that implements `check_call`."""
+
+    def __init__(self, check: Callable[[Call], Any]) -> None:
+        self.check_call = hookimpl(check)
+
+
+def toolbox(*checks: Callable[[Call], Any]) -> Toolbox:
+    """Both tools behind *checks*, with a limit of time and of output as a profile sets them."""
+    specs = [ToolSpec("read", ToolPolicy, build_read), ToolSpec("refuse", ToolPolicy, build_refuse)]
+    manager = new_manager()
+    for number, check in enumerate(checks):
+        manager.register(Plugin(check), f"check-{number:02}")
+    tools = {spec.name: LoadedTool(spec, "toolcharter-bench", "1.0") for spec in specs}
+    loaded = Loaded(tools, {}, {}, {"toolcharter-bench": "1.0"}, manager, (), {})
+    limits = Limits(timeout_s=30.0, max_output_chars=60_000)
+    plan = Plan(Profile("bench", limits=limits), loaded, {name: ToolPolicy() for name in tools}, {})
+    return open_toolbox(plan, workspace=workspace, caller=None, sinks=[f"file:{events}"])
+
+
+free = toolbox()
+guarded = toolbox(*repeat(let_pass, PLUGINS))
+stopped = toolbox(*repeat(let_pass, PLUGINS - 1), stop)
+stopped_at_once = toolbox(stop)
+
+
+def call() -> None:
+    """A call that is ok."""
+    free.call("read", ARGS)
+
+
+async def acall() -> None:
+    """The same from asynchronous code."""
+    await free.acall("read", ARGS)
+
+
+def twenty_plugins() -> None:
+    """A call that is ok, with twenty checks before it."""
+    guarded.call("read", ARGS)
+
+
+def twenty_plugins_denied() -> None:
+    """A call that the last of twenty checks denies."""
+    stopped.call("read", ARGS)
+
+
+def denied_by_check() -> None:
+    """A call that a check denies."""
+    stopped_at_once.call("read", ARGS)
+
+
+def denied_by_tool() -> None:
+    """A call that its tool denies."""
+    free.call("refuse", ARGS)
+
+
+def percentiles(number: int) -> list[float]:
+    """The 99th and the 99.9th percentile of *number* calls, as multiples of their median."""
+    times = []
+    for _ in repeat(None, number):
+        started = perf_counter()
+        call()
+        times.append(perf_counter() - started)
+    times.sort()
+    return [times[int(number * share)] / median(times) for share in (0.99, 0.999)]
+
+
+def throughput(number: int) -> float:
+    """*number* calls shared by sixteen threads: how many per second, as a multiple of one thread's."""
+    alone = _seconds(1, number)
+    together = _seconds(THREADS, number // THREADS) * number / (number // THREADS * THREADS)
+    return alone / together
+
+
+def _seconds(threads: int, calls: int) -> float:
+    ready = threading.Barrier(threads + 1)
+
+    def work() -> None:
+        ready.wait()
+        for _ in repeat(None, calls):
+            call()
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    ready.wait()
+    started = perf_counter()
+    for worker in workers:
+        worker.join()
+    return perf_counter() - started
+
+
+def shared_calls(number: int) -> int:
+    """*number* calls in each of four threads, kept in the file of events."""
+    return int(_seconds(4, number) > 0)
+
+
+def age(number: int) -> int:
+    """Make *number* calls; by how many bytes the resident memory grew after the first thousand."""
+    for _ in repeat(None, 1000):
+        call()
+    before = _resident()
+    for done in range(1000, number):
+        call()
+        if done % 10_000 == 0:
+            after_batch()
+    return _resident() - before
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def after_batch() -> None:
+    """Keep the file of events small, unless the harness wants to read it."""
+    if "BENCH_EVENTS" not in os.environ:
+        os.truncate(events, 0)
+
+
+OPERATIONS = {
+    "call": call,
+    "acall": acall,
+    "twenty_plugins": twenty_plugins,
+    "twenty_plugins_denied": twenty_plugins_denied,
+    "denied_by_check": denied_by_check,
+    "denied_by_tool": denied_by_tool,
+}
+REPORTS = {"percentiles": percentiles, "throughput": throughput, "shared_calls": shared_calls, "age": age}

@@ -1,0 +1,39 @@
+"""Opening a file beneath the workspace, beside what the system offers."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from toolcharter.guards.paths import WorkspacePaths
+
+folder = tempfile.TemporaryDirectory()
+root = Path(os.path.realpath(folder.name), "workspace")
+(root / "src/pkg").mkdir(parents=True)
+(root / "src/pkg/module.py").write_text("x" * 200)
+
+NAME = "src/pkg/module.py"
+WHOLE = str(root / NAME)
+paths = WorkspacePaths(root)
+
+
+def confined() -> None:
+    """Open beneath the workspace, and close."""
+    paths.open_file(NAME).close()
+
+
+def plain() -> None:
+    """Open by its whole name, and close."""
+    os.close(os.open(WHOLE, os.O_RDONLY | os.O_CLOEXEC))
+
+
+def resolve() -> None:
+    """Resolve the links of its name, and open nothing."""
+    os.path.realpath(WHOLE)
+
+
+def path_resolve() -> None:
+    """The same by `pathlib`."""
+    Path(WHOLE).resolve()
+
+
+OPERATIONS = {"confined": confined, "plain": plain, "realpath": resolve, "path_resolve": path_resolve}

@@ -1,0 +1,80 @@
+"""The scrubber, beside `re` with the same pattern, on clean text and on text made to be slow."""
+
+import re
+from collections.abc import Callable
+from time import perf_counter
+
+from toolcharter.guards.secrets import scrub_bytes
+from toolcharter.guards.secrets.patterns import EXACT
+
+SIZES = {"200 bytes": 200, "10 KB": 10_000, "1 MB": 1_000_000, "50 MB": 50_000_000}
+HOSTILE = {
+    "prefixes": b"sk-",
+    "keys": b"password=",
+    "keys and quotes": b'token="',
+    "escapes": b'secret: "\\\\',
+    "bearers": b"Bearer a ",
+    "keys that lead nowhere": b"api_key = \n",
+    "nested values": b"token=token:",
+    "schemes": b"a://b:",
+    "headers": b"-----BEGIN PRIVATE KEY-----",
+    "tokens almost": b"eyJ.eyJ.",
+    "invalid bytes": b"\xff\xfetoken ",
+    "masks": b"password=[REDACTED] ",
+}
+_LINE = b"def area(width: float, height: float) -> float:  # the quick brown fox, %d\n    return width * height\n\n"
+
+by_re = re.compile(EXACT, re.DOTALL)
+
+
+def clean(size: int) -> bytes:
+    """So many bytes of source code that holds no secret."""
+    lines = b"".join(_LINE % number for number in range(min(size, 100_000) // 80 + 2))
+    return (lines * (size // len(lines) + 1))[:size]
+
+
+def ours_of(size: str) -> Callable[[], object]:
+    """The scrubber on clean text."""
+    data = clean(SIZES[size])
+    return lambda: scrub_bytes(data)
+
+
+def theirs_of(size: str) -> Callable[[], object]:
+    """`re` on the same text."""
+    data = clean(SIZES[size])
+    return lambda: by_re.sub(b"[REDACTED]", data)
+
+
+def hostile_rate(size: int) -> float:
+    """The scrubber's slowest pace on *size* bytes of any hostile kind, in MB/s."""
+    return min(_rate(unit * (size // len(unit))) for unit in HOSTILE.values())
+
+
+def hostile_growth(size: int) -> float:
+    """How much longer four times as much takes, beyond four times, for the worst hostile kind."""
+    return (
+        max(
+            _seconds(unit * (4 * size // len(unit))) / _seconds(unit * (size // len(unit))) for unit in HOSTILE.values()
+        )
+        / 4
+    )
+
+
+def _rate(data: bytes) -> float:
+    return len(data) / 1e6 / _seconds(data)
+
+
+def _seconds(data: bytes) -> float:
+    best = float("inf")
+    for _ in range(3):
+        started = perf_counter()
+        scrub_bytes(data)
+        best = min(best, perf_counter() - started)
+    return best
+
+
+OPERATIONS = {}
+for name in SIZES:
+    OPERATIONS[f"ours {name}"] = ours_of(name)
+    OPERATIONS[f"re {name}"] = theirs_of(name)
+REPORTS = {"hostile_rate": hostile_rate, "hostile_growth": hostile_growth}

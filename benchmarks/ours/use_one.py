@@ -1,0 +1,9 @@
+"""Build a profile that lists one of five hundred plugins; print how many of them were imported."""
+
+import sys
+
+from toolcharter import build_tools
+
+with build_tools(sys.argv[1], workspace=sys.argv[2], events=print) as toolbox:
+    assert list(toolbox) == ["bench_7"]
+print(sum(name.startswith("bench_") for name in sys.modules))

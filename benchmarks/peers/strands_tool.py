@@ -1,0 +1,51 @@
+"""Strands, ungoverned: the sequential executor, as the agent's own loop drives it.
+
+The executor has no public entrance of its own; a model's turn around it would only cost more.
+"""
+
+from strands import Agent, tool
+from strands.models import Model
+from strands.telemetry.metrics import Trace
+from strands.tools.executors import SequentialToolExecutor
+
+
+@tool
+async def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - the same tool everywhere
+    """Read a file.
+
+    Args:
+        path: Which.
+        limit: How much.
+    """
+    return "x" * 200
+
+
+class Silent(Model):
+    """A model that is never asked."""
+
+    def update_config(self, **_config: object) -> None:
+        """Nothing to set."""
+
+    def get_config(self) -> dict:
+        """Nothing is set."""
+        return {}
+
+    async def structured_output(self, *_args: object, **_settings: object) -> None:
+        """Never called."""
+
+    async def stream(self, *_args: object, **_settings: object) -> None:
+        """Never called."""
+
+
+agent = Agent(model=Silent(), tools=[read], callback_handler=None)
+executor = SequentialToolExecutor()
+
+
+async def call() -> None:
+    """One call."""
+    use = {"toolUseId": "call", "name": "read", "input": {"path": "src/app.py", "limit": 3}}
+    async for _event in executor._execute(agent, [use], [], Trace("cycle"), None, {}):  # noqa: SLF001 - see above
+        pass
+
+
+OPERATIONS = {"call": call}

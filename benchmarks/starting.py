@@ -1,0 +1,124 @@
+"""What a start costs: the command, a first result from cold, five hundred installed plugins."""
+
+import compileall
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from environments import LANGCHAIN
+from measure import HERE, Bench, NotMeasured, Row, Sample, printed, timed
+
+INSTALLED = 500
+_BIN = Path(sys.executable).parent
+_PASS = timed(sys.executable, "-c", "pass")
+_PLUGIN = '''"""Greet one person."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from toolcharter import ToolPolicy, ToolRuntime, ToolSpec, hookimpl
+
+
+class GreetPolicy(ToolPolicy):
+    """Whom one profile lets greet."""
+
+    allowed_names: tuple[str, ...] = ()
+    """Names that may be greeted."""
+
+
+def build(workspace: Path, policy: GreetPolicy, rt: ToolRuntime) -> Callable[[str], str]:
+    def greet(name: str) -> str:
+        """Greet one person."""
+        return f"Hello, {{name}}!"
+
+    return greet
+
+
+SPEC = ToolSpec("{name}", GreetPolicy, build)
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[GreetPolicy]]:
+    return [SPEC]
+'''
+
+
+def _to_nothing(bench: Bench, command: Sample) -> float:
+    """How many times as long as a Python that does nothing."""
+    command()
+    return bench.ratio(command, _PASS)
+
+
+def _help(bench: Bench) -> float:
+    return _to_nothing(bench, timed(_BIN / "toolcharter", "--help"))
+
+
+def _version(bench: Bench) -> float:
+    return _to_nothing(bench, timed(_BIN / "toolcharter", "--version"))
+
+
+def _first_result(bench: Bench) -> float:
+    with TemporaryDirectory() as workspace:
+        return _to_nothing(bench, timed(sys.executable, HERE / "ours/first_result.py", workspace))
+
+
+def _first_beside_langchain(bench: Bench) -> float:
+    if not bench.peers:
+        raise NotMeasured
+    with TemporaryDirectory() as workspace:
+        ours = timed(sys.executable, HERE / "ours/first_result.py", workspace)
+        return bench.ratio(ours, timed(LANGCHAIN.python, HERE / "peers/langchain_first.py"))
+
+
+def _discovery(bench: Bench) -> float:
+    with _installation() as python:
+        return bench.ratio(
+            lambda: printed(python, HERE / "ours/discover.py"),
+            lambda: printed(python, HERE / "peers/pluggy_discover.py"),
+        )
+
+
+def _imported(_bench: Bench) -> float:
+    with _installation() as python, TemporaryDirectory() as workspace:
+        profile = Path(workspace, "one.yaml")
+        profile.write_text("profile: one\ntools:\n  bench_7: {}\n")
+        return printed(python, HERE / "ours/use_one.py", profile, workspace)
+
+
+@contextmanager
+def _installation() -> Iterator[Path]:
+    """The Python of an environment with the core and five hundred plugins of one small tool each."""
+    with TemporaryDirectory() as folder:
+        venv.create(folder, symlinks=True)
+        site = next(Path(folder, "lib").iterdir()) / "site-packages"
+        # With the `.pth` files that lie there: they lead to editable installs.
+        (site / "core.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})")
+        for number in range(INSTALLED):
+            _install(site, f"bench_{number}")
+        compileall.compile_dir(site, quiet=1)
+        yield Path(folder, "bin/python")
+
+
+def _install(site: Path, name: str) -> None:
+    (site / name).mkdir()
+    (site / name / "__init__.py").write_text(_PLUGIN.format(name=name))
+    metadata = site / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    # A group of its own for pluggy, which refuses modules with several entry points, such as `toolcharter_files`.
+    groups = "".join(f"[{group}]\n{name} = {name}\n\n" for group in ("pluggy_bench", "toolcharter"))
+    (metadata / "entry_points.txt").write_text(groups)
+
+
+ROWS = (
+    Row("`toolcharter --help` / `python -c pass`", _help, 4.5),
+    Row("`toolcharter --version` / `python -c pass`", _version, 4.5),
+    Row("first governed result from cold / `python -c pass`", _first_result, 12),
+    Row("first governed result from cold / LangChain's first result", _first_beside_langchain),
+    Row("500 plugins installed: discovery / pluggy's own", _discovery, 0.01),
+    Row("500 plugins installed, one used: how many are imported", _imported, 1, unit=" plugin"),
+)
