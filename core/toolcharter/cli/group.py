@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 import click
 
-from toolcharter.errors import ConfigurationError, did_you_mean
-
 COMMANDS = {
     "call": "Make one governed call.",
     "run": "Make the calls that standard input names, one JSON object a line.",
@@ -44,6 +42,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from toolcharter.errors import did_you_mean  # noqa: PLC0415 - help and version do without it
+
             ctx.fail(f"No such command {args[0]!r}. {did_you_mean(args[0], COMMANDS)}".rstrip())
         return super().resolve_command(ctx, args)
 
@@ -56,11 +56,15 @@ class Group(click.Group):
         """Run the command; turn what stops it into an exit status and no traceback."""
         try:
             return super().invoke(ctx)
-        except ConfigurationError as error:
-            click.echo("\n\n".join(map(str, error.faults)), err=True)
-            ctx.exit(2)
         except KeyboardInterrupt:
             ctx.exit(130)
+        except Exception as error:
+            from toolcharter.errors import ConfigurationError  # noqa: PLC0415 - help and version do without it
+
+            if not isinstance(error, ConfigurationError):
+                raise
+            click.echo("\n\n".join(map(str, error.faults)), err=True)
+            ctx.exit(2)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature

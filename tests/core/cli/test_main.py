@@ -1,22 +1,21 @@
 """The process's entry: streams, interrupts, `python -m`."""
 
 import os
-import runpy
 import sys
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
-from toolcharter import cli
 from toolcharter.cli import main
 
 
 def test_module_is_the_command(monkeypatch, capsys) -> None:
     """`python -m toolcharter.cli` does what `toolcharter` does."""
     monkeypatch.setattr(sys, "argv", ["toolcharter", "--version"])
+    monkeypatch.delitem(sys.modules, "toolcharter.cli.__main__", raising=False)
 
     with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(Path(cli.__file__).with_name("__main__.py")))
+        import_module("toolcharter.cli.__main__")
 
     assert (ended.value.code, capsys.readouterr().out.split()[0]) == (0, "toolcharter")
 
