@@ -146,8 +146,8 @@ class GroupSyncedFileSink(FileSink):
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
-        if self._flusher is None or not self._flusher.is_alive():  # not alive: we are a fork's child
-            with self._lock:
+        with self._lock:
+            if self._flusher is None or not self._flusher.is_alive():  # not alive: we are a fork's child
                 self._flusher = threading.Thread(target=self._flush, name="toolcharter-sync", daemon=True)
                 self._flusher.start()
         self._dirty.set()
