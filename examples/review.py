@@ -56,7 +56,7 @@ def main() -> int:
             f"file:{EVENTS}",
         ],
         cwd=ROOT,
-        stdin=CALLS.open("rb"),
+        input=CALLS.read_bytes(),
         stdout=subprocess.PIPE,
         check=False,
     )

@@ -50,7 +50,7 @@ def command(
 
 
 def _typed(toolbox: "Toolbox", name: str, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    tool = toolbox.get(name)
+    tool = toolbox.get(name) if given else None  # Making a schema costs a tenth of a cold start.
     return arguments.typed(given, tool.parameters, tool.argument_aliases) if tool else arguments.typed(given, {}, {})
 
 
