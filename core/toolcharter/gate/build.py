@@ -235,4 +235,4 @@ def _schemes(sinks: Iterable[SinkLike]) -> list[str]:
 
 
 def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: policy.model_dump(mode="json") for name, policy in policies.items()}
+    return {name: policy.canonical() for name, policy in policies.items()}

@@ -1,9 +1,11 @@
 """`ToolPolicy`: the typed knobs of one tool, filled from a profile."""
 
+from itertools import pairwise
 from typing import Any, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, to_jsonable_python
 
 
 class ToolPolicy(BaseModel):
@@ -25,3 +27,58 @@ class ToolPolicy(BaseModel):
             pydantic.ValidationError: One entry per fault, with its location.
         """
         return cls.model_validate_json(orjson.dumps(values), strict=True)
+
+    def canonical(self) -> dict[str, Any]:
+        """Every field as JSON types, sets in a fixed order: equal policies give equal text."""
+        plain: dict[str, Any] = to_jsonable_python(_ordered(self.model_dump()))
+        return plain
+
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """What each field is for: its docstring, or the description of its `Field`."""
+        found = {name: field.description or "" for name, field in cls.model_fields.items()}
+        for owner in reversed(cls.__mro__):
+            if issubclass(owner, ToolPolicy) and owner is not ToolPolicy:
+                found |= _docstrings(owner)
+        return {name: text for name, text in found.items() if text and name in cls.model_fields}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        written = handler.resolve_ref_schema(handler(schema))
+        for name, text in cls.descriptions().items():
+            if name in written.get("properties", {}):
+                written["properties"][name].setdefault("description", text)
+        return written
+
+
+def _ordered(value: Any) -> Any:
+    """*value* with its sets sorted, wherever they stand."""
+    if isinstance(value, set | frozenset):
+        return sorted((_ordered(item) for item in value), key=repr)
+    if isinstance(value, list | tuple):
+        return [_ordered(item) for item in value]
+    return {key: _ordered(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _docstrings(policy: type) -> dict[str, str]:
+    """The texts below the fields in the source of *policy*; none where there is no source.
+
+    pydantic's `use_attribute_docstrings` does the same for every class when it is made, half a
+    millisecond each; here it is done for who asks.
+    """
+    import ast  # noqa: PLC0415 - only who describes a policy needs it
+    import inspect  # noqa: PLC0415 - as above
+    from textwrap import dedent  # noqa: PLC0415 - as above
+
+    try:
+        body = ast.parse(dedent(inspect.getsource(policy))).body[0].body  # type: ignore[attr-defined]
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    texts = {}
+    for field, text in pairwise(body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                texts[name] = inspect.cleandoc(words)
+            case _:
+                continue
+    return texts

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, create_model
 
 from toolcharter.spec.policy import ToolPolicy
 
@@ -73,3 +73,62 @@ def test_default_that_does_not_fit_is_refused() -> None:
 
     with pytest.raises(ValidationError, match="int_type"):
         Broken.from_profile({})
+
+
+class Described(Policy):
+    """A policy with words to its fields."""
+
+    names: tuple[str, ...] = ()
+    """Who may be named.
+
+    In order.
+    """
+    depth: int = Field(3, description="How deep.")
+    bare: int = 0
+    tags: frozenset[str] = frozenset()
+    by_name: dict[str, frozenset[int]] = {}
+    tuples: tuple[frozenset[str], ...] = ()
+
+    def method(self) -> None:
+        """No field."""
+
+
+def test_docstring_below_a_field_is_its_description() -> None:
+    """What an editor or a table shows stands beside the code."""
+    assert Described.descriptions() == {"names": "Who may be named.\n\nIn order.", "depth": "How deep."}
+    properties = Described.model_json_schema()["properties"]
+    assert {name: field.get("description") for name, field in properties.items()} == {
+        "names": "Who may be named.\n\nIn order.",
+        "mode": None,
+        "root": None,
+        "limit": None,
+        "depth": "How deep.",
+        "bare": None,
+        "tags": None,
+        "by_name": None,
+        "tuples": None,
+    }
+
+
+def test_policy_without_source_has_no_descriptions() -> None:
+    """A class made at run time is usable, only less well described."""
+    made = create_model("Made", __base__=ToolPolicy, limit=(int, 1))
+
+    assert made.descriptions() == {}
+
+
+def test_canonical_form_has_its_sets_in_order() -> None:
+    """Equal policies have one digest, in every process."""
+    policy = Described(tags=frozenset("cba"), by_name={"x": frozenset({3, 1})}, tuples=(frozenset("ba"),))
+
+    assert policy.canonical() == {
+        "names": [],
+        "mode": None,
+        "root": None,
+        "limit": 1,
+        "depth": 3,
+        "bare": 0,
+        "tags": ["a", "b", "c"],
+        "by_name": {"x": [1, 3]},
+        "tuples": [["a", "b"]],
+    }
