@@ -1,7 +1,9 @@
 """A tool's policy as a profile fills it: strict JSON, frozen, nothing unknown."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -83,10 +85,11 @@ class Described(Policy):
 
     In order.
     """
-    depth: int = Field(3, description="How deep.")
+    depth: int = Field(default=3, description="How deep.")
+    hidden: int = Field(default=0, alias="secretly", description="Under another name.")
     bare: int = 0
     tags: frozenset[str] = frozenset()
-    by_name: dict[str, frozenset[int]] = {}
+    by_name: Mapping[str, frozenset[int]] = MappingProxyType({})
     tuples: tuple[frozenset[str], ...] = ()
 
     def method(self) -> None:
@@ -95,7 +98,11 @@ class Described(Policy):
 
 def test_docstring_below_a_field_is_its_description() -> None:
     """What an editor or a table shows stands beside the code."""
-    assert Described.descriptions() == {"names": "Who may be named.\n\nIn order.", "depth": "How deep."}
+    assert Described.descriptions() == {
+        "names": "Who may be named.\n\nIn order.",
+        "depth": "How deep.",
+        "hidden": "Under another name.",
+    }
     properties = Described.model_json_schema()["properties"]
     assert {name: field.get("description") for name, field in properties.items()} == {
         "names": "Who may be named.\n\nIn order.",
@@ -103,6 +110,7 @@ def test_docstring_below_a_field_is_its_description() -> None:
         "root": None,
         "limit": None,
         "depth": "How deep.",
+        "secretly": "Under another name.",
         "bare": None,
         "tags": None,
         "by_name": None,
@@ -127,6 +135,7 @@ def test_canonical_form_has_its_sets_in_order() -> None:
         "root": None,
         "limit": 1,
         "depth": 3,
+        "hidden": 0,
         "bare": 0,
         "tags": ["a", "b", "c"],
         "by_name": {"x": [1, 3]},
