@@ -1,9 +1,7 @@
 """A tool's policy as a profile fills it: strict JSON, frozen, nothing unknown."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -89,7 +87,7 @@ class Described(Policy):
     hidden: int = Field(default=0, alias="secretly", description="Under another name.")
     bare: int = 0
     tags: frozenset[str] = frozenset()
-    by_name: Mapping[str, frozenset[int]] = MappingProxyType({})
+    by_name: dict[str, frozenset[int]] = Field(default_factory=dict)
     tuples: tuple[frozenset[str], ...] = ()
 
     def method(self) -> None:
