@@ -62,13 +62,17 @@ async def abody(passage: Passage, ctx: CallContext) -> None:
             value = passage.tool.function.call(**ctx.values)
             if isawaitable(value):  # a decorator may have awaited it already
                 value = await value
+            passage.returned(ctx, value)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        passage.failed(ctx, error)  # nobody cancels us: the body awaited something that was cancelled
     except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
         if limit.expired():
             passage.time_out(ctx)
         else:
             passage.failed(ctx, error)
-    else:
-        passage.returned(ctx, value)
     finally:
         CURRENT.reset(token)
 

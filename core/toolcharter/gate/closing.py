@@ -1,5 +1,6 @@
 """Stages 8 and 9: scrub, truncate, write the second half, and hand over the result."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -15,6 +16,7 @@ from toolcharter.guards.output import structured, truncate
 from toolcharter.guards.secrets import find, scrub_json, scrub_text, scrub_value
 from toolcharter.spec.call import ToolResult
 from toolcharter.spec.reasons import Reason
+from toolcharter.spec.tool import REASON
 
 Strategy = Literal["head", "tail", "both"]
 
@@ -51,15 +53,17 @@ class Closer:
         ctx.closed = True
         if ctx.children:
             _close_children(ctx.children)
-        if self.staged or ctx.stage == "tool":
+        if self.staged or ctx.reason is not None:
             self._note_faults(ctx)
         try:
             result = self._result(ctx)
+            second_half = self._second_half(ctx, result)
         except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
             ctx.drop_result()
             ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
             result = self._result(ctx)
-        taken = ctx.dry or self.shared.emitter.emit(self._second_half(ctx, result))
+            second_half = self._second_half(ctx, result)
+        taken = ctx.dry or self.shared.emitter.emit(second_half)
         if not taken and self.shared.required and ctx.outcome != "denied":
             result = _audit_lost(result)
         self.shared.live.pop(ctx.live_key, None)
@@ -68,7 +72,10 @@ class Closer:
         return result
 
     def _note_faults(self, ctx: CallContext) -> None:
-        """Whether the tool kept to its own spec."""
+        """Whether the tool kept to its own spec; a reason that is no word is made one."""
+        if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
+            ctx.fault("malformed_reason")
+            ctx.reason = _as_word(ctx.reason)
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             ctx.fault("undeclared_reason")
         if self.staged and ctx.outcome == "ok" and not ctx.passed:
@@ -82,8 +89,9 @@ class Closer:
         if data is not None:
             raw = orjson.dumps(data)  # raises for what is no JSON
             if find(raw):
-                clean, found = scrub_json(raw)
-                data, redactions = orjson.loads(clean), redactions + found
+                raw, found = scrub_json(raw)
+                redactions += found
+            data = orjson.loads(raw)  # JSON types only, and nothing that the tool still holds
         if message is not None:
             message = text if message == ctx.text else _scrubbed(message)[0]
         if user_text is not None:
@@ -99,9 +107,9 @@ class Closer:
             data,
             ctx.reason,
             message,
-            ctx.hint,
-            ctx.retryable,
-            ctx.exit_code,
+            None if ctx.hint is None else _scrubbed(ctx.hint)[0],
+            bool(ctx.retryable),
+            ctx.exit_code if isinstance(ctx.exit_code, int) else None,
             truncated,
             redactions,
             ctx.call_id,
@@ -151,12 +159,18 @@ def _close_children(children: list[CallContext]) -> None:
 
 def _scrubbed(text: str) -> tuple[str, int]:
     if type(text) is not str:
-        text = str(text)
+        text = str.__str__(str(text))  # a subclass may lie about its length
     # A lone surrogate is what no event line and no host can carry.
     data = text.encode("utf-8", "backslashreplace")
     if find(data):
         return scrub_text(data.decode())
     return (text if len(text) == len(data) else data.decode()), 0
+
+
+def _as_word(reason: str) -> str:
+    """What is left of a sentence where a reason should be; a secret in it is not."""
+    word = re.sub(r"[^a-z0-9]+", "_", _scrubbed(reason)[0].lower()).strip("_")
+    return f"malformed_{word}"[:64]
 
 
 def _extra(fields: Mapping[str, Any]) -> Any:

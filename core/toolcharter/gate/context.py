@@ -8,6 +8,7 @@ from typing import Any
 from toolcharter.spec.call import Caller, Outcome, RuleRef, Stage, ToolResult
 from toolcharter.spec.reasons import Reason
 
+OUTCOMES = frozenset({"ok", "error", "denied"})
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -133,8 +134,15 @@ class CallContext:
 
     def adopt(self, result: ToolResult) -> None:
         """End as *result*, another call's, has ended."""
+        if result.outcome not in OUTCOMES or (result.outcome != "ok" and not result.reason):
+            self.fail(
+                "tool", Reason.UNEXPECTED_FAILURE, "The tool returned a result without a valid outcome and reason."
+            )
+            return
         self.outcome, self.text, self.data, self.user_text = result.outcome, result.text, result.data, result.user_text
-        self.reason, self.message, self.hint = result.reason, result.message, result.hint
+        if result.outcome != "ok":
+            self.reason, self.message = result.reason, result.message
+        self.hint = result.hint
         self.retryable, self.exit_code = result.retryable, result.exit_code
         self.stage = None if result.outcome == "ok" else "tool"
 

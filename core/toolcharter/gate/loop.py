@@ -38,7 +38,7 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="toolcharter-loop", daemon=True)
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name="toolcharter-loop", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -50,6 +50,17 @@ class LoopThread:
                 self._thread.join()
                 self._loop.close()
             self._loop = self._thread = None
+
+
+def _run(loop: Any) -> None:
+    """Run *loop* until it is stopped: an exit in one task must not leave the other callers waiting for ever."""
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            # asyncio has handed it to the task, and so to the caller; it also breaks the loop.
+            continue
+        return
 
 
 def refuse_inside_loop(tool: str, *unawaited: Any) -> None:

@@ -4,9 +4,10 @@ Synchronous calls take it here, in the caller's thread; `toolcharter.gate.awaiti
 stages from asynchronous code. Whatever happens on the way, `Closer.close` ends the call once.
 """
 
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -20,8 +21,8 @@ from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
 from toolcharter.gate.loop import refuse_inside_loop
-from toolcharter.gate.shared import MAX_NESTING, Shared, new_call_id
-from toolcharter.gate.shown import SHOWN
+from toolcharter.gate.shared import MAX_NESTING, Shared, host_id, new_call_id
+from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.tool import ToolSpec
@@ -104,18 +105,29 @@ class Passage:
         if shared.closed:
             shared.require_open()
         started = monotonic()
-        ctx = CallContext(self._name, self.caller, call_id or new_call_id(), started, started + self.tool.timeout_s)
+        identifier = new_call_id() if call_id is None else host_id(call_id) or new_call_id()
+        ctx = CallContext(self._name, self.caller, identifier, started, started + self.tool.timeout_s)
         parent = CURRENT.get()
-        if parent is not None and parent_id is None:
-            parent_id, ctx.nesting = parent.call_id, parent.nesting + 1
+        if parent is not None:
+            if parent.dry and not dry:
+                raise ToolError(
+                    "a tool called another one before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE
+                )
+            ctx.nesting = parent.nesting + 1
+        if parent_id is not None:
+            parent_id = host_id(parent_id)
+        elif parent is not None:
+            parent_id = parent.call_id
         action, raw = None, b"null"
         try:
             action, raw = self._reader.canonical(args)
             ctx.values = self._reader.validate(raw)
         except InvalidArguments as error:
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
+        except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
+            ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
         ctx.action, ctx.parent_id, ctx.dry = action, parent_id, dry
-        ctx.tail = self._lines.tail(ctx.call_id, parent_id, action, self._shown(raw))
+        ctx.tail = self._lines.tail(ctx.call_id, parent_id, shown_action(action), self._shown(raw))
         if ctx.outcome is None and (self._denied is not None or ctx.nesting > MAX_NESTING):
             self._refuse(ctx)
         if ctx.outcome is None and not dry:
@@ -150,7 +162,7 @@ class Passage:
             Call(
                 tool=spec.name,
                 action=ctx.action,
-                args=ctx.values,
+                args=MappingProxyType(ctx.values),  # what a check has seen is what the body gets
                 caller=self.caller,
                 call_id=ctx.call_id,
                 parent_id=ctx.parent_id,
@@ -188,11 +200,9 @@ class Passage:
         """Stage 7 in the present thread: run the body, and record what it did."""
         token = CURRENT.set(ctx)
         try:
-            value = self.tool.function.call(**ctx.values)
+            self.returned(ctx, self.tool.function.call(**ctx.values))
         except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
             self.failed(ctx, error)
-        else:
-            self.returned(ctx, value)
         finally:
             CURRENT.reset(token)
 
@@ -202,8 +212,8 @@ class Passage:
             if isinstance(value, ToolResult):
                 ctx.adopt(value)
             else:
-                ctx.outcome = "ok"
                 ctx.text, ctx.data = _as_text(value)
+                ctx.outcome = "ok"
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
             self.time_out(ctx)
 
@@ -217,10 +227,7 @@ class Passage:
             ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
             ctx.message = error.message
         else:
-            ctx.error(
-                f"ERROR: {Reason.UNEXPECTED_FAILURE}: {type(error).__name__}: {error}",
-                reason=Reason.UNEXPECTED_FAILURE,
-            )
+            ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {_told(error)}", reason=Reason.UNEXPECTED_FAILURE)
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
             self.time_out(ctx)
 
@@ -247,4 +254,18 @@ def _as_text(value: Any) -> tuple[str, Any]:
     try:
         return orjson.dumps(value).decode(), value
     except TypeError:
+        if isinstance(value, Awaitable | Iterator | AsyncIterator):
+            if isinstance(value, Coroutine):
+                value.close()
+            raise TypeError(
+                f"the body returned a {type(value).__name__}, which nothing runs; return a result"
+            ) from None
         return str(value), None
+
+
+def _told(error: BaseException) -> str:
+    """The exception's type and text; its text is its author's code, which may fail too."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - as said
+        return type(error).__name__

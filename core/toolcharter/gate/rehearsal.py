@@ -73,6 +73,9 @@ async def _arehearse(passage: Passage, ctx: CallContext) -> CallContext:
         await until(ctx.deadline, passage.tool.function.call(**ctx.values))
     except Passed:
         pass
+    except BaseExceptionGroup as group:  # the mark was reached in a TaskGroup
+        if group.split(Passed)[1] is not None:
+            raise
     except Exception as error:  # noqa: BLE001 - as in a real run, where the gate ends it
         passage.failed(ctx, error)
     finally:

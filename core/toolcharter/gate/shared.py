@@ -19,6 +19,8 @@ from toolcharter.loader.load import Check
 
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
+MAX_ID = 200
+"""How much of a host's own call identifier is kept, in characters."""
 MAX_NESTING = 16
 """How deep calls may call other tools before the gate takes it for a runaway."""
 
@@ -40,6 +42,13 @@ class CallIds:
 
 
 new_call_id = CallIds()
+
+
+def host_id(given: object) -> str | None:
+    """An identifier that a host brings: text of bounded length that every event line can carry."""
+    if given is None:
+        return None
+    return str(given).encode("utf-8", "backslashreplace").decode()[:MAX_ID]
 
 
 @dataclass

@@ -6,10 +6,13 @@ from typing import Any, Literal
 import orjson
 
 from toolcharter.events.lines import cut, shape
-from toolcharter.guards.secrets import find, scrub_json
+from toolcharter.guards.secrets import find, scrub_json, scrub_text
 
 ArgsDetail = Literal["full", "shape", "none"]
 
+_WORD = 16
+_MAX_NAME = 64
+_MAX_NAME_BYTES = 400
 _SMALL = 400
 """JSON of at most so many bytes holds no string that an event would have to cut."""
 
@@ -36,5 +39,19 @@ def shown_value(args: Any, detail: ArgsDetail) -> bytes:
     """Arguments that nothing has read yet; what is no JSON is shown as text, or not at all."""
     try:
         return SHOWN[detail](orjson.dumps(dict(args), default=repr))
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # noqa: BLE001 - a mapping of the caller's own may raise anything
         return b"null"
+
+
+def shown_action(action: str | None) -> str | None:
+    """An action on its events. A short word is shown as it is; no secret is that short."""
+    if action is None or len(action) <= _WORD:
+        return action
+    return str(cut(scrub_text(action)[0]))
+
+
+def shown_name(name: object) -> str:
+    """A name that no tool has, which may be anything."""
+    if not isinstance(name, str):
+        return f"<{type(name).__name__}>"
+    return scrub_text(name.encode("utf-8", "backslashreplace")[:_MAX_NAME_BYTES].decode(errors="ignore"))[0][:_MAX_NAME]

@@ -6,18 +6,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from toolcharter.errors import did_you_mean
-from toolcharter.events.lines import cut
 from toolcharter.gate.closing import Closer
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.passage import BuiltTool, Passage
 from toolcharter.gate.rehearsal import UNKNOWN, decide
-from toolcharter.gate.shared import Shared, new_call_id
-from toolcharter.gate.shown import shown_value
+from toolcharter.gate.shared import Shared, host_id, new_call_id
+from toolcharter.gate.shown import shown_name, shown_value
 from toolcharter.gate.tool import Tool
 from toolcharter.spec.call import Caller, Decision, ToolResult
 from toolcharter.spec.reasons import Reason
-
-_MAX_NAME = 64
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -139,20 +136,21 @@ class Toolbox(Mapping[str, Tool]):
         return f"<Toolbox {self.profile!r}: {', '.join(self._tools)}>"
 
     def _passage(self, name: str) -> Passage | None:
+        if not isinstance(name, str):
+            return None
         passage = self._passages.get(name)
-        if passage is None and isinstance(name, str):
+        if passage is None:
             # Kept under the canonical name only: the spellings of a name without case are many.
-            canonical = self._names.get(name.lower(), name)
+            canonical = self._names.get(name.lower(), "")
             passage = self._passages.get(canonical)
             if passage is None and canonical in self._tools:
                 passage = self._passages[canonical] = Passage(self._shared, self._tools[canonical], self._caller)
         return passage
 
     def _unknown(self, name: str) -> Decision:
-        near = did_you_mean(str(name), self._tools) or None
-        return Decision(
-            UNKNOWN.outcome, UNKNOWN.stage, UNKNOWN.reason, f"There is no tool named {cut(str(name))!r}.", near
-        )
+        shown = shown_name(name)
+        near = did_you_mean(shown, self._tools) or None
+        return Decision(UNKNOWN.outcome, UNKNOWN.stage, UNKNOWN.reason, f"There is no tool named {shown!r}.", near)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
@@ -160,12 +158,15 @@ class Toolbox(Mapping[str, Tool]):
         shared = self._shared
         shared.require_open()
         now = monotonic()
-        shown = str(name)[:_MAX_NAME]
+        shown = shown_name(name)
         parent = CURRENT.get()
-        ctx = CallContext(shown, self._caller, call_id or new_call_id(), now, now)
+        ctx = CallContext(shown, self._caller, host_id(call_id) or new_call_id(), now, now)
         lines = shared.lines.for_tool(shown, None, self._caller)
         ctx.tail = lines.tail(
-            ctx.call_id, parent_id or (parent.call_id if parent else None), None, shown_value(args, shared.args_detail)
+            ctx.call_id,
+            host_id(parent_id) or (parent.call_id if parent else None),
+            None,
+            shown_value(args, shared.args_detail),
         )
         decision = self._unknown(name)
         ctx.refuse("name", Reason.UNKNOWN_TOOL, decision.message, hint=decision.hint)

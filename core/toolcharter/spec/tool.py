@@ -24,7 +24,8 @@ SAFETY_LEVELS = ("low", "medium", "high")
 RULE_PREFIXES = frozenset({"bash", "builtin", "cli", "mcp", "custom", "*", "group", "cap"})
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_REASON = re.compile(r"[a-z][a-z0-9_]{0,63}")
+REASON = re.compile(r"[a-z][a-z0-9_]{0,63}")
+"""The form of every reason: a short, stable word."""
 _CAPABILITY = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
 
 
@@ -158,7 +159,7 @@ def _word_faults(spec: ToolSpec[Any]) -> Iterator[str]:
         yield from mistaken
         return
     for reason in spec.own_reasons() or ():
-        if not _REASON.fullmatch(reason):
+        if not REASON.fullmatch(reason):
             yield f"the reason {reason!r} is no short lower-case word"
     for capability in (word for group in groups for word in group):
         if not _CAPABILITY.fullmatch(capability):
