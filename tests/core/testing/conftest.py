@@ -149,7 +149,18 @@ class Stranger:
         """Run pytest in the project."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
         return subprocess.run(
-            [self.python, "-m", "pytest", "-p", "no:cacheprovider", "-W", "ignore", *arguments],
+            [
+                self.python,
+                "-m",
+                "pytest",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:hypothesispytest",
+                "-W",
+                "ignore",
+                *arguments,
+            ],
             cwd=self.project,
             env=variables | {"COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,

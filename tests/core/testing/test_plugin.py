@@ -41,7 +41,8 @@ def test_nobody(toolcharter_tool):
     assert_error(toolcharter_tool(SPEC)(name=""), "name_empty")
     assert_denied(toolcharter_tool(SPEC, {"allowed_names": ["Ann"]})(name="Bob"), "name_not_allowed")
 """
-QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cov")
+# Without plugins that these tests do not ask for: importing hypothesis anew in each run takes most of its time.
+QUIET = tuple(f"-pno:{name}" for name in ("cacheprovider", "asyncio", "xdist", "cov", "hypothesispytest"))
 
 
 @pytest.fixture
