@@ -7,7 +7,6 @@ the gate turns them into results.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 
 class ToolcharterError(Exception):
@@ -91,6 +90,8 @@ class ToolError(ToolcharterError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only who has mistyped needs it
+
     by_lower = {word.lower(): word for word in sorted(known)}
     near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f"Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -5,10 +5,9 @@ the first plugin imported. Each of the two steps reports all its faults at once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pluggy import PluginManager
 
@@ -24,8 +23,7 @@ from toolcharter.spec.tool import ToolSpec
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTool:
+class LoadedTool(NamedTuple):
     """A spec and the distribution it came from."""
 
     spec: ToolSpec[Any]
@@ -33,8 +31,7 @@ class LoadedTool:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedExtension:
+class LoadedExtension(NamedTuple):
     """A spec and the distribution it came from."""
 
     spec: ExtensionSpec[Any]
@@ -43,8 +40,7 @@ class LoadedExtension:
     module: str
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One implementation of `check_call`, to be called straight."""
 
     plugin: str
@@ -53,8 +49,7 @@ class Check:
     """Takes the call; returns None, `Deny`, `Ask` or an awaitable of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opener:
+class Opener(NamedTuple):
     """One implementation of `open_sink`."""
 
     owner: str
@@ -62,8 +57,7 @@ class Opener:
     function: Callable[[str], Any]
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The plugins of one profile."""
 
     specs: dict[str, LoadedTool]
@@ -98,7 +92,7 @@ class Loaded:
                 register(self.manager, built, f"{loaded.distribution}:{loaded.module}:{name}", owner, OBJECT_HOOKS)
                 openers |= _openers(self.manager, built, name, owner)
         failures.stop()
-        return replace(self, checks=_checks(self.manager), openers=openers)
+        return self._replace(checks=_checks(self.manager), openers=openers)
 
     def open_sink(self, url: str) -> Sink:
         """Open the event sink behind *url* through the plugin whose entry point is its scheme.

@@ -1,10 +1,9 @@
 """Imports the module of one distribution and takes in what it registers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pluggy import PluginManager
 
@@ -17,8 +16,7 @@ from toolcharter.spec.tool import ToolSpec
 S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 
 
-@dataclass(frozen=True)
-class PluginModule:
+class PluginModule(NamedTuple):
     """An imported module of a plugin, and what it registered."""
 
     entry: EntryPoint

@@ -1,8 +1,7 @@
 """Which distribution answers for each name a profile needs; nothing is imported here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.loader.origin import editable_root, origin_faults
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """One name that a profile or a sink asks for."""
 
     group: str

@@ -4,14 +4,13 @@ The one evaluator: the gate asks it before it runs a call, and a toolbox asks it
 caller sees. Floor, rules, availability and capabilities join the mode table here.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolcharter.spec.call import Decision
 from toolcharter.spec.reasons import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFacts:
+class ToolFacts(NamedTuple):
     """What a decision may know about a tool."""
 
     name: str

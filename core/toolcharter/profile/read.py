@@ -1,7 +1,6 @@
 """`read_profile` and `load_profile`: from a name or a path to the effective profile, all faults at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +12,7 @@ from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entrie
 from toolcharter.profile.schema import same_tool
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileSource:
+class ProfileSource(NamedTuple):
     """What reading a profile gave: the profile as far as it is good, and every fault so far."""
 
     profile: Profile | None

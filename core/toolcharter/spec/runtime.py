@@ -5,10 +5,9 @@ world only through these, already bound to the workspace, limits and deadline of
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from toolcharter.spec.call import Caller, ToolResult
 
@@ -115,8 +114,7 @@ class OpenFolder(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One name in a folder; links are named, never followed."""
 
     name: str
@@ -147,8 +145,7 @@ class Paths(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
     """A program that has ended."""
 
     argv: tuple[str, ...]
