@@ -50,6 +50,10 @@ class Closer:
 
     def close(self, ctx: CallContext) -> ToolResult:
         """End *ctx*: exactly one `after` is written, whatever happened before."""
+        if ctx.closed:  # the toolbox was closed meanwhile, and the call with it
+            ctx.drop_result()
+            ctx.fail("tool", Reason.CANCELLED, "The toolbox was closed before the call ended.")
+            return self._result(ctx)
         ctx.closed = True
         if ctx.children:
             _close_children(ctx.children)
@@ -63,10 +67,12 @@ class Closer:
             ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
             result = self._result(ctx)
             second_half = self._second_half(ctx, result)
-        taken = ctx.dry or self.shared.emitter.emit(second_half)
+        try:
+            taken = ctx.dry or self.shared.emitter.emit(second_half)
+        finally:
+            self.shared.live.pop(ctx.live_key, None)
         if not taken and self.shared.required and ctx.outcome != "denied":
             result = _audit_lost(result)
-        self.shared.live.pop(ctx.live_key, None)
         if self.examine is not None:
             self.examine(ctx, result)
         return result

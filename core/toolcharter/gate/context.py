@@ -154,6 +154,12 @@ class CallContext:
         other.dry = self.dry
         return other
 
+    def abandon(self) -> "CallContext":
+        """End the call without its body, whose late end then reaches nobody; returns who answers in its stead."""
+        stand_in = self.stand_in()
+        self.closed = stand_in.abandoned = True
+        return stand_in
+
     def drop_result(self) -> None:
         """Forget what the body recorded: its result came too late or must not be shown."""
         self.data = self.user_text = self.exit_code = None

@@ -71,8 +71,6 @@ class IsolatedBody:
         """Give up on *thread* and answer for it."""
         with self._lock:
             self._abandoned.add(thread)
-        stand_in = ctx.stand_in()
-        ctx.closed = True
-        stand_in.abandoned = True
+        stand_in = ctx.abandon()
         time_out(stand_in)
         return stand_in

@@ -144,7 +144,7 @@ class Passage:
 
     def _write_first_half(self, ctx: CallContext) -> None:
         shared = self.shared
-        shared.live[ctx.live_key] = ctx
+        shared.live[ctx.live_key] = ctx, self.interrupt
         ctx.first_half_written = True
         try:
             taken = shared.emitter.emit(self._lines.first_half(ctx.tail))

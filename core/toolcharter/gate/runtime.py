@@ -8,7 +8,7 @@ from toolcharter.errors import NotGated, ToolError
 from toolcharter.gate.closing import Closer
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.shared import Shared, new_call_id
-from toolcharter.gate.shown import shown_value
+from toolcharter.gate.shown import shown_name, shown_value
 from toolcharter.guards.process import HostRunner
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.reasons import Reason
@@ -98,15 +98,17 @@ class Runtime:
         """Open a child call: events of its own, below *parent*; it closes with its outcome."""
         caller = parent.caller if parent else Caller()
         now = monotonic()
-        ctx = CallContext(tool, caller, new_call_id(), now, parent.deadline if parent else float("inf"))
-        lines = self._shared.lines.for_tool(tool, None, caller)
+        name = shown_name(tool)
+        ctx = CallContext(name, caller, new_call_id(), now, parent.deadline if parent else float("inf"))
+        lines = self._shared.lines.for_tool(name, None, caller)
         ctx.tail = lines.tail(
             ctx.call_id, parent.call_id if parent else None, None, shown_value(args, self._shared.args_detail)
         )
         closer = Closer(self._shared, lines)
         if parent is not None:
             ctx.dry = parent.dry
-            parent.children = [*(parent.children or ()), ctx]
+            # One step, for the threads of a body.
+            parent.__dict__.setdefault("children", []).append(ctx)
         ctx.claimed = ctx.first_half_written = True
         ctx.close_child = closer.close
         if not ctx.dry:

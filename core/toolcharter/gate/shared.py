@@ -9,10 +9,10 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from toolcharter.errors import ToolboxClosed
+from toolcharter.errors import ToolboxClosed, ToolcharterError
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
-from toolcharter.gate.context import CallContext
+from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.loop import LoopThread
 from toolcharter.gate.shown import ArgsDetail
 from toolcharter.loader.load import Check
@@ -67,8 +67,8 @@ class Shared:
     strict: bool = False
     """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
     loop: LoopThread = field(default_factory=LoopThread)
-    live: dict[int, CallContext] = field(default_factory=dict)
-    """Calls under way, by identity. Setting and deleting a key is atomic."""
+    live: dict[int, tuple[CallContext, Callable[[CallContext], object]]] = field(default_factory=dict)
+    """Calls under way with what interrupts each, by identity. Setting and deleting a key is atomic."""
     closed: bool = False
     _callbacks: list[Callable[[], None]] = field(default_factory=list)
     _closing: Any = field(default_factory=threading.Lock)
@@ -83,7 +83,14 @@ class Shared:
         self._callbacks.append(callback)
 
     def close(self) -> list[Exception]:
-        """Let calls under way end, release everything, and return what went wrong meanwhile."""
+        """Let calls under way end, release everything, and return what went wrong meanwhile.
+
+        Raises:
+            ToolcharterError: One of the calls under way is the one that would close them.
+        """
+        current = CURRENT.get()
+        if current is not None and current.live_key in self.live:
+            raise ToolcharterError(f"the call {current.call_id!r} cannot close the toolbox that it goes through")
         with self._closing:
             if self.closed:
                 return []
@@ -91,12 +98,16 @@ class Shared:
         give_up = monotonic() + CLOSE_WAIT_S
         while self.live and monotonic() < give_up:
             sleep(0.005)
+        for ctx, interrupt in list(self.live.values()):
+            interrupt(ctx.abandon())
         errors = []
-        while self._callbacks:
-            try:
-                self._callbacks.pop()()
-            except Exception as error:  # noqa: BLE001 - the others must run too
-                errors.append(error)
-        self.loop.close()
-        self.emitter.close()
+        try:
+            while self._callbacks:
+                try:
+                    self._callbacks.pop()()
+                except Exception as error:  # noqa: BLE001 - the others must run too
+                    errors.append(error)
+        finally:
+            self.loop.close()
+            self.emitter.close()
         return errors

@@ -1,0 +1,208 @@
+"""Closing a toolbox while calls are under way: each call still has its after, and nothing waits for itself."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from toolcharter.gate import shared
+
+from .conftest import spec_of, spec_with_runtime
+
+BEFORE = ["hook.tool.before", "hook.policy.before"]
+ENDED = [*BEFORE, "hook.tool.after"]
+
+
+@pytest.mark.parametrize("how", ["sync", "loop", "thread"])
+def test_a_call_cannot_close_its_own_toolbox(how, make_toolbox, events) -> None:
+    """It would wait for itself; it is told so, and ends as any other."""
+    held: list[Any] = []
+
+    def closes() -> str:
+        held[0].close()
+        return "closed"
+
+    async def closes_on_the_loop() -> str:
+        return closes()
+
+    async def closes_in_a_thread() -> str:
+        await held[0].aclose()
+        return "closed"
+
+    function = {"sync": closes, "loop": closes_on_the_loop, "thread": closes_in_a_thread}[how]
+    held.append(make_toolbox(spec_of(function), sinks=[events.append]))
+
+    result = held[0].call(function.__name__, {}, call_id="c")
+
+    message = "ERROR: unexpected_failure: ToolcharterError: the call 'c' cannot close the toolbox that it goes through"
+    assert (result.outcome, result.text) == ("error", message)
+    assert [event["event"] for event in events] == ENDED
+    held[0].close()
+
+
+@pytest.mark.parametrize("isolate", [False, True], ids=["inline", "isolated"])
+def test_a_call_that_outlives_its_toolbox_has_its_after(isolate, make_toolbox, tmp_path: Path, monkeypatch) -> None:
+    """Closing waits for a while, then writes the call's end itself; the body's own end comes too late."""
+    monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+    go_on, started = threading.Event(), threading.Event()
+    results: list[Any] = []
+
+    def lasting(rt):
+        def tool() -> str:
+            ctx = rt.start("lasting")
+            rt.start("child")
+            started.set()
+            go_on.wait()
+            return ctx.ok("late", data={"late": True})
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(lasting, isolate=isolate), sinks=[f"file:{tmp_path / 'events'}"])
+    thread = threading.Thread(target=lambda: results.append(toolbox.call("lasting", {})))
+    thread.start()
+    started.wait()
+
+    toolbox.close()
+    go_on.set()
+    thread.join()
+
+    lines = [orjson.loads(line) for line in (tmp_path / "events").read_bytes().splitlines()]
+    assert [line["event"] for line in lines] == [*BEFORE, *ENDED, "hook.tool.after"]
+    assert [(line["reason"], line.get("abandoned")) for line in lines[-2:]] == [
+        ("unexpected_failure", None),
+        ("cancelled", True),
+    ]
+    (result,) = results
+    assert (result.outcome, result.reason, result.data) == ("error", "cancelled", None)
+    assert result.message == "The toolbox was closed before the call ended."
+
+
+async def test_a_task_that_outlives_its_toolbox_has_its_after(make_toolbox, tmp_path: Path, monkeypatch) -> None:
+    """The same where the loop that closes is the one that the call needs."""
+    monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+
+    async def lasting() -> str:
+        await asyncio.sleep(0.05)
+        return "late"
+
+    toolbox = make_toolbox(spec_of(lasting), sinks=[f"file:{tmp_path / 'events'}"])
+    task = asyncio.ensure_future(toolbox.acall("lasting", {}))
+    await asyncio.sleep(0)
+
+    toolbox.close()
+    result = await task
+
+    assert (result.outcome, result.reason) == ("error", "cancelled")
+    assert (tmp_path / "events").read_bytes().count(b"hook.tool.after") == 1
+
+
+def test_an_interrupt_in_a_sink_leaves_no_call_under_way(make_toolbox) -> None:
+    """Ctrl-C while an after is written: closing does not wait for that call."""
+    seen: list[str] = []
+
+    def sink(event: dict[str, Any]) -> None:
+        seen.append(event["event"])
+        if event["event"] == "hook.tool.after":
+            raise KeyboardInterrupt
+
+    def act() -> str:
+        return "done"
+
+    toolbox = make_toolbox(spec_of(act), sinks=[sink])
+
+    with pytest.raises(KeyboardInterrupt):
+        toolbox.call("act", {})
+
+    assert seen == ENDED
+    assert toolbox._shared.live == {}
+
+
+def test_an_exit_while_closing_still_closes_the_sinks(make_toolbox, tmp_path: Path) -> None:
+    """What a tool raises from `on_close` leaves no file open."""
+
+    class Sink:
+        closed = False
+
+        def write(self, lines: bytes) -> None:
+            """Takes everything."""
+
+        def close(self) -> None:
+            self.closed = True
+
+    def leaving(rt):
+        def leave() -> None:
+            raise SystemExit(1)
+
+        rt.on_close(leave)
+        return lambda: "x"
+
+    sink = Sink()
+    toolbox = make_toolbox(spec_with_runtime(leaving), sinks=[sink])
+
+    with pytest.raises(SystemExit):
+        toolbox.close()
+
+    assert sink.closed
+
+
+def test_children_of_many_threads_are_all_ended(make_toolbox, events) -> None:
+    """No child is forgotten because another thread opened one at the same time."""
+
+    def parent(rt):
+        def tool() -> str:
+            import contextvars  # noqa: PLC0415 - only this body
+
+            barrier = threading.Barrier(16)
+
+            def opens() -> None:
+                barrier.wait()
+                for _ in range(50):
+                    rt.start("child")
+                    time.sleep(0)
+
+            threads = [threading.Thread(target=contextvars.copy_context().run, args=(opens,)) for _ in range(16)]
+            rt.start("parent")
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return "done"
+
+        return tool
+
+    make_toolbox(spec_with_runtime(parent)).call("parent", {})
+
+    afters = [event["call_id"] for event in events if event["event"] == "hook.tool.after"]
+    assert len(afters) == len(set(afters)) == 801
+
+
+def test_the_name_of_a_child_is_short(make_toolbox, events) -> None:
+    """A child call may be named anything; its events stay small and whole."""
+
+    def parent(rt):
+        def tool() -> None:
+            rt.start("x" * 1000).ok("done")
+
+        return tool
+
+    make_toolbox(spec_with_runtime(parent)).call("parent", {})
+
+    assert [event["tool"] for event in events[2:5]] == ["x" * 64] * 3
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        pytest.param({"items": ["x"] * 30_000}, {"items": "list[30000]"}, id="many-items"),
+        pytest.param({f"k{number}": 1 for number in range(30_000)}, None, id="many-names"),
+    ],
+)
+def test_huge_arguments_leave_small_events(args, shown, make_toolbox, events) -> None:
+    """A model cannot fill the disk with the arguments of refused calls."""
+    make_toolbox().call("nope", args)
+
+    assert [event["args"] for event in events] == [shown] * 4
