@@ -39,7 +39,7 @@ def test_import_contracts_name_every_plugin(listed: list[str]) -> None:
 
 def test_mypy_knows_where_each_package_begins() -> None:
     """Without its folder mypy takes a plugin for a part of `plugins`."""
-    expected = ["core", "scripts", *(f"plugins/{folder.name}" for folder in PLUGINS)]
+    expected = ["core", "scripts", "benchmarks", *(f"plugins/{folder.name}" for folder in PLUGINS)]
 
     assert SETTINGS["tool"]["mypy"]["mypy_path"].split(":") == expected
 

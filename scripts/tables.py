@@ -1,0 +1,234 @@
+"""Write the tables that are made from code into the pages, between their markers; `make docs` calls it.
+
+    .venv/bin/python scripts/tables.py
+
+A part of a page that begins with `<!-- table: NAME -->` and ends with `<!-- end -->` is replaced. A test fails when a
+page is stale. Code is read as text where its docstrings are wanted, so that every Python writes the same.
+"""
+
+import ast
+import inspect
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import toolcharter
+from pages import ROOT, pages, regenerated
+from toolcharter import hookspecs
+from toolcharter.spec import runtime, tool
+from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
+from toolcharter.testing.readme import tables
+
+Defaults = dict[str, str]
+
+
+def spec_fields() -> str:
+    """Each field of `ToolSpec`, its default, and what it says."""
+    defaults = _defaults(tool.ToolSpec.__init__)
+    documented = _attributes(_class(tool, "ToolSpec"))
+    return _table(
+        ("field", "default", "what it says"),
+        [(f"`{name}`", defaults.get(name, "required"), text) for name, text in documented],
+    )
+
+
+def runtime_members() -> str:
+    """What a constructor's `rt` offers."""
+    return _members("ToolRuntime", "rt")
+
+
+def context_members() -> str:
+    """What `rt.start` returns."""
+    return _members("ToolContext", "ctx")
+
+
+def paths_members() -> str:
+    """What `rt.paths` offers."""
+    return _members("Paths", "rt.paths")
+
+
+def hooks() -> str:
+    """Each hook: its signature, and its docstring."""
+    return "\n\n".join(_hook(function) for function in _hook_functions())
+
+
+def reasons() -> str:
+    """The reasons of the core."""
+    return _reasons(CORE_REASONS)
+
+
+def guard_reasons() -> str:
+    """The reasons of guards."""
+    return _reasons(GUARD_REASONS)
+
+
+def tool_reasons() -> str:
+    """What the plugins of this repository say of their own reasons in their READMEs."""
+    shared = {f"`{reason}`" for reason in (*CORE_REASONS, *GUARD_REASONS)}
+    found: list[tuple[str, ...]] = []
+    for folder in _plugin_folders():
+        for row in tables((folder / "README.md").read_text()):
+            if "reason" in row.cells and row.cells["reason"] not in shared:
+                reason, outcome, *_, meaning = row.cells.values()
+                found.append((reason, f"[{folder.name}](../plugins/{folder.name}/README.md)", outcome, meaning))
+    return _table(("reason", "plugin", "outcome", "meaning"), found)
+
+
+def names() -> str:
+    """Every public name of `toolcharter`, with the first line of its docstring."""
+    values = [(name, inspect.getdoc(getattr(toolcharter, name)) or "") for name in toolcharter.__all__]
+    said = {"hookimpl": "Marks a function, or an extension's method, as the implementation of a hook."}
+    return _table(("name", "what it is"), [(f"`{name}`", said.get(name, _first_line(doc))) for name, doc in values])
+
+
+def plugins() -> str:
+    """The plugins of this repository, with what each provides."""
+    found: list[tuple[str, ...]] = []
+    for folder in _plugin_folders():
+        project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        provided = [name for group in project["entry-points"].values() for name in group]
+        listed = ", ".join(f"`{name}`" for name in provided)
+        found.append((f"[{folder.name}](plugins/{folder.name}/README.md)", listed, project["description"]))
+    return _table(("plugin", "provides", "what it does"), found)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "spec-fields": spec_fields,
+    "runtime": runtime_members,
+    "context": context_members,
+    "paths": paths_members,
+    "hooks": hooks,
+    "core-reasons": reasons,
+    "guard-reasons": guard_reasons,
+    "tool-reasons": tool_reasons,
+    "names": names,
+    "plugins": plugins,
+}
+
+
+def refreshed(text: str) -> str:
+    """*text*, a page, with its tables as the code is now."""
+    return regenerated(text, lambda name: TABLES[name]())
+
+
+def main() -> None:
+    """Rewrite the pages that are stale."""
+    for page in pages():
+        text = page.read_text()
+        if (new := refreshed(text)) != text:
+            page.write_text(new)
+            print(page.relative_to(ROOT))
+
+
+def _plugin_folders() -> list[Path]:
+    return sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in (headings, *rows)]
+    return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
+
+
+def _reasons(known: dict[Any, ReasonInfo]) -> str:
+    return _table(
+        ("reason", "outcome", "retry", "meaning"),
+        [
+            (f"`{reason}`", info.outcome, "yes" if info.retryable else "no", info.meaning)
+            for reason, info in known.items()
+        ],
+    )
+
+
+def _class(module: Any, name: str) -> ast.ClassDef:
+    found = (node for node in _tree(module).body if isinstance(node, ast.ClassDef) and node.name == name)
+    return next(found)
+
+
+def _tree(module: Any) -> ast.Module:
+    return ast.parse(Path(module.__file__).read_text())
+
+
+def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """The annotated attributes of a class, each with the text that stands below it."""
+    for attribute, below in zip(node.body, node.body[1:], strict=False):
+        if isinstance(attribute, ast.AnnAssign) and isinstance(below, ast.Expr):
+            text = ast.literal_eval(below.value)
+            yield ast.unparse(attribute.target), _one_line(text)
+
+
+def _defaults(function: Callable[..., Any]) -> Defaults:
+    given = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    shown = {name: f'`"{value}"`' if isinstance(value, str) else _plain(value) for name, value in given.items()}
+    return {name: text for name, text in shown.items() if given[name] is not inspect.Parameter.empty}
+
+
+def _plain(value: Any) -> str:
+    return f"`{value!r}`" if value is None or isinstance(value, bool | tuple) else "`{}`"
+
+
+def _members(protocol: str, owner: str) -> str:
+    methods = (
+        node for node in _class(runtime, protocol).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return _table((owner, "what it does"), [(f"`{_call(node, owner)}`", _said(node)) for node in methods])
+
+
+def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> str:
+    if any(ast.unparse(decorator) == "property" for decorator in node.decorator_list):
+        return f"{owner}.{node.name}"
+    wait = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
+    return f"{wait}{owner}.{node.name}({_arguments(node)})"
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The names alone, `name=` for those that have a default; types are for the editor to show."""
+    given = node.args
+    positional = [argument.arg for argument in (*given.posonlyargs, *given.args) if argument.arg != "self"]
+    required = len(positional) - len(given.defaults)
+    shown = [*positional[:required], *(f"{name}=" for name in positional[required:])]
+    shown += [f"{argument.arg}=" for argument in given.kwonlyargs]
+    return ", ".join([*shown, f"**{given.kwarg.arg}"] if given.kwarg else shown)
+
+
+def _said(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return _first_line(ast.get_docstring(node) or "")
+
+
+def _hook_functions() -> list[ast.FunctionDef]:
+    return [
+        node
+        for node in _tree(hookspecs).body
+        if isinstance(node, ast.FunctionDef) and any("hookspec" in ast.unparse(word) for word in node.decorator_list)
+    ]
+
+
+def _hook(node: ast.FunctionDef) -> str:
+    """A heading, then the docstring; its sections become paragraphs that begin in bold."""
+    parts = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
+    names = ", ".join(argument.arg for argument in node.args.args)
+    answer = ast.unparse(node.returns) if node.returns else "None"
+    told = "\n\n".join(_section(part) for part in parts)
+    return f"### {node.name}\n\n`{node.name}({names}) -> {answer}`\n\n{told}"
+
+
+def _section(part: str) -> str:
+    heading, _, rest = part.partition("\n")
+    if heading in {"Args:", "Returns:", "Raises:"}:
+        word = {"Args:": "With", "Returns:": "Answer", "Raises:": "Failure"}[heading]
+        said = _one_line(rest).removeprefix("Exception: ")
+        name, colon, text = said.partition(": ")
+        return f"**{word}.** `{name}`: {text}" if heading == "Args:" and colon else f"**{word}.** {said}"
+    return _one_line(part)
+
+
+def _first_line(text: str) -> str:
+    return _one_line(text.split("\n\n", maxsplit=1)[0])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("*tool*", "`tool`")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""The pages say what the code says, both ways; what they show is run by `tests/test_docs_run.py`."""
+
+import ast
+import re
+import tomllib
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+
+import tables
+import toolcharter
+from pages import ROOT, anchors, blocks, links, pages, prose, quoted, rows
+from toolcharter.cli.group import COMMANDS
+from toolcharter.cli.group import toolcharter as command_group
+from toolcharter.events import contract
+from toolcharter.events.sinks import CORE_SCHEMES
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.listing import list_plugins
+from toolcharter.loader.scan import installed
+from toolcharter.profile.schema import PROFILE, CaseShape, Items, Keys
+from toolcharter.spec.call import Decision, Stage, ToolChecks, ToolResult
+from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
+from toolcharter.spec.tool import ToolSpec
+from toolcharter.testing.readme import documented_defaults, documented_reasons
+
+LANGUAGES = {"", "console", "ini", "markdown", "pycon", "python", "sh", "text", "toml", "yaml"}
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+OUR_PLUGINS = {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
+
+each_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+
+
+def doc(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def names(text: str, first_heading: str) -> list[str]:
+    """What the tables headed *first_heading* name in their first column, in order."""
+    return [name for row in rows(text, first_heading) for name in quoted(row[0])]
+
+
+@each_page
+def test_tables_are_fresh(page: Path) -> None:
+    """What is made from code is as the code is; if not, run `make docs`."""
+    text = page.read_text()
+
+    assert text == tables.refreshed(text)
+
+
+def test_every_table_has_a_page() -> None:
+    """A table that no page shows would go stale unseen, and an unknown one cannot be made."""
+    marked = {
+        name for page in pages() for name in re.findall(r"^<!-- table: ([\w-]+) -->$", page.read_text(), re.MULTILINE)
+    }
+
+    assert marked == set(tables.TABLES)
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link to a file finds it, with the heading that it names."""
+    broken = [link for link in links(page.read_text()) if "://" not in link and not _leads_somewhere(page, link)]
+
+    assert broken == []
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    return target.exists() and (not anchor or anchor in anchors(target.read_text()))
+
+
+def test_every_page_can_be_reached() -> None:
+    """The README leads to each page of docs, and to every plugin's."""
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in links((ROOT / "README.md").read_text())}
+
+    assert {*pages(), *(folder / "README.md" for folder in OUR_PLUGINS.values())} - {ROOT / "README.md"} <= linked
+
+
+@each_page
+def test_blocks_are_of_a_kind_that_is_tried(page: Path) -> None:
+    """A block in a language nobody runs or reads would never be wrong."""
+    found = list(blocks(page.read_text()))
+
+    assert {block.language for block in found} <= LANGUAGES
+    assert page.read_text().count("\n```") == 2 * len(found)
+    for block in found:
+        if block.language == "toml":
+            tomllib.loads(block.text)
+        if block.language == "python":
+            ast.parse(block.text)
+
+
+@each_page
+def test_commands_that_pages_name_exist(page: Path) -> None:
+    """Whoever types what a page says finds the command and its options."""
+    text = page.read_text()
+    code = [*re.findall(r"`([^`\n]+)`", prose(text)), *(block.text for block in blocks(text))]
+    uses = re.findall(r"^(?:.*[|] |\$ )?toolcharter ([a-z]+)([^|\n]*)", "\n".join(code), re.MULTILINE)
+    options = {option for name in COMMANDS for option in _options(name)}
+
+    assert {name for name, _ in uses} <= set(COMMANDS)
+    assert {option for _, rest in uses for option in re.findall(r"(?<!\S)--?[a-z-]+", rest)} <= options
+
+
+def _options(name: str) -> set[str]:
+    command = command_group.get_command(click.Context(command_group), name)
+    assert command is not None
+    return {option for parameter in command.params for option in parameter.opts} | {"--help"}
+
+
+def test_public_names_are_listed() -> None:
+    """Everything that a plugin may import is on the page."""
+    assert names(doc("python.md"), "name") == toolcharter.__all__
+
+
+@pytest.mark.parametrize(
+    ("heading", "value"),
+    [
+        pytest.param("field of `ToolResult`", ToolResult, id="ToolResult"),
+        pytest.param("field of `Decision`", Decision, id="Decision"),
+    ],
+)
+def test_fields_of_values_are_listed(heading: str, value: Any) -> None:
+    """In their order, each with its meaning."""
+    assert names(doc("python.md"), heading) == [field.name for field in fields(value)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        pytest.param("member of `Tool`", toolcharter.Tool, id="Tool"),
+        pytest.param("member of `Toolbox`", toolcharter.Toolbox, id="Toolbox"),
+    ],
+)
+def test_members_are_listed(heading: str, kind: type) -> None:
+    """Whatever a program can do with a tool or a toolbox is on the page, and nothing that it cannot."""
+    listed = {re.split(r"[(\[]", name)[0] for name in names(doc("python.md"), heading)}
+    inherited = {"tool", "toolbox", "in", "len"}  # calling, looking up, iterating
+    assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")}
+
+
+def test_parameters_of_build_tools_are_listed() -> None:
+    """The signature on the page is the function's."""
+    shown = re.search(r"`build_tools\((.*)\)`:", doc("python.md"))
+
+    assert shown is not None
+    given = signature(toolcharter.build_tools).parameters
+    assert [word.partition("=")[0] for word in shown[1].split(", ") if word != "*"] == list(given)
+
+
+def test_spec_fields_are_listed() -> None:
+    """Each field of a spec, in order."""
+    assert names(doc("plugins.md"), "field") == [field.name for field in fields(ToolSpec)]
+
+
+def test_hooks_are_listed() -> None:
+    """Each hook that the plugin manager knows has its section, and there is no other."""
+    known = {name for name in vars(new_manager().hook) if not name.startswith("_")}
+
+    assert set(re.findall(r"^### (\w+)$", doc("hooks.md"), re.MULTILINE)) == known
+
+
+def test_events_are_listed() -> None:
+    """Each event, in order; and for each outcome what it leaves."""
+    page = doc("events.md")
+
+    assert names(page, "event") == list(contract.EVENTS)
+    last = {quoted(row[0])[0]: row[2] for row in rows(page, "outcome") if len(quoted(row[0])) == 1}
+    assert last == contract.LEVELS
+
+
+def test_event_fields_are_listed() -> None:
+    """Every field in the order of the lines, with the events that have it."""
+    page = doc("events.md")
+
+    on = {quoted(row[0])[0]: row[1] for row in rows(page, "field")}
+    assert list(on) == [*contract.BASE_FIELDS, *contract.AFTER_FIELDS, *contract.RARE_FIELDS]
+    assert [name for name, events in on.items() if events == "all"] == list(contract.BASE_FIELDS)
+    assert [name for name, events in on.items() if "deny" in events] == list(contract.DENY_FIELDS)
+    assert [name for name, events in on.items() if events == "after, if set"] == list(contract.RARE_FIELDS)
+    assert f"cut at {contract.MAX_FIELD_CHARS} characters, with\n`{contract.CUT_NOTICE}`" in page
+
+
+def test_faults_of_tools_are_listed() -> None:
+    """The words of `fault` are those that the gate can set."""
+    gate = "".join(path.read_text() for path in (ROOT / "core/toolcharter/gate").glob("*.py"))
+    row = next(row for row in rows(doc("events.md"), "field") if row[0] == "`fault`")
+
+    assert set(quoted(row[2])) == set(re.findall(r'\.fault\("(\w+)"\)', gate))
+
+
+def test_stages_are_listed() -> None:
+    """Every stage at which a call can end, in their order."""
+    assert names(doc("events.md"), "stage") == list(get_args(Stage))
+
+
+def test_sinks_are_listed() -> None:
+    """Each scheme that core opens, and each that a plugin here adds."""
+    listed = {name.partition(":")[0] for name in names(doc("events.md"), "sink") if ":" in name}
+
+    extensions = {name for plugin in _ours() for name in plugin.extensions}
+    assert listed == {*CORE_SCHEMES, *extensions}
+
+
+def test_answers_of_dry_runs_are_listed() -> None:
+    """`tool_checks` has exactly these words."""
+    row = next(row for row in rows(doc("python.md"), "field of `Decision`") if row[0] == "`tool_checks`")
+
+    assert quoted(row[1]) == list(get_args(ToolChecks))
+
+
+def _below(shape: Any) -> list[str]:
+    inner = shape.of if isinstance(shape, Items) else shape
+    inner = inner.keys if isinstance(inner, CaseShape) else inner
+    assert isinstance(inner, Keys)
+    return list(inner.keys)
+
+
+def test_profile_keys_are_listed() -> None:
+    """Each key that a profile may hold, on every level."""
+    page, keys = doc("profiles.md"), PROFILE.keys
+
+    assert names(page, "key") == list(keys)
+    assert sorted(names(page, "key of `limits`")) == sorted(_below(keys["limits"]))
+    assert names(page, "key of `events`") == _below(keys["events"])
+    assert names(page, "key of a case") == _below(keys["cases"])
+
+
+def test_ready_profiles_are_named() -> None:
+    """Whoever reads the page knows what comes along."""
+    sentence = re.search(r"that come with the core \(([^)]*)\)", doc("profiles.md"))
+
+    assert sentence is not None
+    assert set(quoted(sentence[1])) == {path.stem for path in (ROOT / "profiles").glob("*.yaml")}
+
+
+def _ours() -> list[Any]:
+    """The plugins of this repository, as installed; a stranger's beside them are not our business."""
+    ours = {f"toolcharter-{name}" for name in OUR_PLUGINS}
+    return [plugin for plugin in list_plugins(check=True, index=installed()) if plugin.distribution in ours]
+
+
+def test_reasons_of_plugins_are_listed() -> None:
+    """Each reason that a tool declares, and none that no tool declares."""
+    listed = {name for row in rows(doc("reasons.md"), "reason") if "](../plugins/" in row[1] for name in quoted(row[0])}
+
+    declared = {str(word) for plugin in _ours() for spec in plugin.specs.values() for word in spec.reasons or ()}
+    assert listed == declared
+
+
+@pytest.mark.parametrize("folder", OUR_PLUGINS.values(), ids=lambda folder: folder.name)
+def test_pages_of_plugins_name_nothing_else(folder: Path) -> None:
+    """The contract test asks for every field and reason; here none may be left over."""
+    text = (folder / "README.md").read_text()
+    specs = [spec for plugin in _ours() if plugin.distribution.endswith(folder.name) for spec in plugin.specs.values()]
+    known = {field for spec in specs for field in spec.policy.model_fields}
+    shared = {str(reason) for reason in (*CORE_REASONS, *GUARD_REASONS)}
+
+    assert set(documented_defaults(text)) == known
+    assert documented_reasons(text) - shared == {str(word) for spec in specs for word in spec.reasons or ()}
+
+
+def test_make_targets_are_listed() -> None:
+    """CONTRIBUTING names each target that a person would call."""
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+
+    assert phony is not None
+    assert set(re.findall(r"^make (\w+)", text, re.MULTILINE)) == set(phony[1].split()) - {"python", "clean"}
+
+
+def test_layers_are_the_import_contracts() -> None:
+    """The order of imports on the page is the one that import-linter holds us to."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    layers = SETTINGS["tool"]["importlinter"]["contracts"][0]["layers"]
+
+    assert f"`{' -> '.join(layers)}`" in text
+    assert set(names(text, "part")) == {part for layer in layers for part in layer.split(" | ")}

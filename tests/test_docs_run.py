@@ -1,0 +1,182 @@
+"""What the pages show works: their commands run, their files are written, their output is compared.
+
+A page is run from top to bottom in one shell, in a folder that stands for the checkout. A block whose first line is a
+comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
+identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one.
+`python illustration` and `yaml broken` are only read. `pip install` is done by uv from its cache, if that has all of it.
+"""
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import uv
+
+from environment import _uv_settings
+from pages import ROOT, Block, blocks, pages
+
+ELSEWHERE = {"commands.md", "testing.md"}  # tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py
+SHELL = ("console", "ini", "markdown", "python", "sh", "toml", "yaml")
+
+# Without `--python` uv would look for an environment by itself, and find the one that runs these tests.
+PRELUDE = """\
+python3() {
+    if [ "$1 $2" = "-m venv" ]; then "$UV" venv --quiet --python "$PYTHON" "$3"; else command python3 "$@"; fi
+}
+pip() {
+    if [ -z "$VIRTUAL_ENV" ]; then python3 -m venv "$PLACE/.venv" && . "$PLACE/.venv/bin/activate"; fi
+    case "$VIRTUAL_ENV" in
+        "$PLACE"/*) set -- "$@" --quiet --python "$VIRTUAL_ENV/bin/python" ;;
+        *) echo "no environment of this page's own: '$VIRTUAL_ENV'"; return 1 ;;
+    esac
+    "$UV" pip "$@" --offline 2>/dev/null || "$UV" pip "$@"
+}
+status=0
+"""
+DEVELOPERS = "-e . -e plugins/files -e plugins/git pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
+
+VOLATILE = [
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "MOMENT"),
+    (r"\bcall-[0-9a-f]+-\d+", "CALL"),
+    (r"\b[0-9a-f]{64}\b", "DIGEST"),
+    (r'("elapsed_ms": ?)[\d.]+', r"\1TIME"),
+    (r"\bin \d+\.\d+s", "in TIME"),
+    (r" {2,}", "  "),  # The width of a column depends on what else is installed.
+]
+
+
+class Step(NamedTuple):
+    """One command of a page, and what the page says it prints; None if it says nothing."""
+
+    line: int
+    command: str
+    expected: str | None
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.name not in ELSEWHERE], ids=lambda page: page.name)
+@pytest.mark.needs_program("bash")
+@pytest.mark.needs_program("git")
+def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch) -> None:
+    """Whoever types what stands there sees what stands there."""
+    place, out = tmp_path / "checkout", tmp_path / "out"
+    out.mkdir()
+    _stand_in(page, place)
+    steps = list(_steps(page.read_text(), out))
+
+    script = PRELUDE + "".join(_scripted(step, out / str(number)) for number, step in enumerate(steps))
+    ran = subprocess.run(
+        ["bash", "-c", script],
+        cwd=place,
+        env=_environment() | {"PLACE": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    for number, step in enumerate(steps):
+        said = out / str(number)
+        printed = said.read_text() if said.exists() else f"not reached\n{ran.stderr}"
+        where = f"{page.relative_to(ROOT)}:{step.line}: {step.command}"
+        if step.expected is not None:
+            assert _stable(printed, place) == _stable(step.expected, place), where
+        elif number == len(steps) - 1 or not (out / str(number + 1)).exists():
+            assert ran.returncode == 0, f"{where}\n{printed}\n{ran.stderr}"
+    monkeypatch.chdir(place)
+    assert _doctest(page) == []
+
+
+def _stand_in(page: Path, place: Path) -> None:
+    """Make *place* a folder like the checkout: a copy, if the page changes the project, else what the page looks at."""
+    if page.name == "CONTRIBUTING.md":
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "run", "dist", "benchmarks")
+        shutil.copytree(ROOT, place, ignore=ignored, symlinks=True)
+        return
+    (place / "run").mkdir(parents=True)
+    if page.name == "README.md":  # What `make run` has made is what runs these tests.
+        (place / ".venv/bin").mkdir(parents=True)
+        (place / ".venv/bin/activate").write_text(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH\n")
+    shutil.copytree(ROOT / "profiles", place / "profiles")
+    (place / "notes.md").write_text("# Notes")
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", place], check=True)
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))}
+    path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+    ours = {"UV": uv.find_uv_bin(), "PYTHON": sys.executable, "TOOLCHARTER": str(ROOT), "PATH": path}
+    settings = _uv_settings(Path(sys.executable)) | {"UV_CONSTRAINT": str(ROOT / "constraints.txt")}
+    return kept | settings | ours | {"COLUMNS": "80", "NO_COLOR": "1"}
+
+
+def _steps(text: str, out: Path) -> Iterator[Step]:
+    """The page as commands, in order; contents of files lie in *out* until their turn comes."""
+    if "add a tool in ten steps" in text.lower():
+        yield Step(0, f"pip install {DEVELOPERS}", None)
+    for block in blocks(text):
+        if block.language in SHELL and "illustration" not in block.words:
+            yield from _steps_of(block, out)
+
+
+def _steps_of(block: Block, out: Path) -> Iterator[Step]:
+    if block.language == "console":
+        yield from _commands(block)
+    elif block.language == "sh":
+        yield Step(block.line, block.text, None)
+    elif block.file is not None or block.language in {"python", "yaml"}:
+        kept = out / f"line-{block.line}"
+        kept.write_text(_content(block))
+        name = block.file or f"{out}/line-{block.line}.{block.language}"
+        yield Step(block.line, f"mkdir -p {Path(name).parent}; cp {kept} {name}", None)
+        if block.language == "yaml" and "broken" not in block.words:
+            yield Step(block.line, f"toolcharter profiles --check {name}", None)
+        if block.language == "python" and block.file is None:
+            yield Step(block.line, f"python - <{name}", None)
+
+
+def _content(block: Block) -> str:
+    if block.language == "markdown":  # Its first line would be a heading.
+        return block.text.partition("\n")[2]
+    is_part = block.language == "yaml" and not re.search("^profile:", block.text, re.MULTILINE)
+    return f"profile: part\n{block.text}" if is_part else block.text
+
+
+def _commands(block: Block) -> Iterator[Step]:
+    """Each line behind a prompt, with the lines up to the next."""
+    line = block.line
+    for part in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
+        command, _, expected = part.partition("\n")
+        if command:
+            yield Step(line, command.removeprefix("$ "), expected)
+        line += part.count("\n")
+
+
+def _scripted(step: Step, said: Path) -> str:
+    """The step in the shell's words. Each sees the exit status of the one before as `$?`."""
+    run = f"(exit $status)\n{step.command.rstrip()}\n"
+    if step.expected is None:
+        return f"set -e\n{{\n{step.command.rstrip()}\n}} >{said} 2>&1 </dev/null\nset +e\nstatus=0\n"
+    return f"{{\n{run}}} >{said} 2>&1 </dev/null\nstatus=$?\n"
+
+
+def _stable(text: str, place: Path) -> str:
+    text = text.replace(f"{place}/", "").replace(f"{ROOT}/", "")
+    for pattern, word in VOLATILE:
+        text = re.sub(pattern, word, text)
+    return text.strip()
+
+
+def _doctest(page: Path) -> list[str]:
+    """Run the `pycon` blocks of *page* as one session; returns what differs."""
+    session = "\n".join(block.text for block in blocks(page.read_text()) if block.language == "pycon")
+    test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
+    return told
