@@ -2,6 +2,7 @@
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -51,7 +52,7 @@ def host_id(given: object) -> str | None:
     return str(given).encode("utf-8", "backslashreplace").decode()[:MAX_ID]
 
 
-@dataclass
+@dataclass(eq=False)
 class Shared:
     """One toolbox's common ground; made by `build_tools`, closed once."""
 
@@ -72,6 +73,9 @@ class Shared:
     closed: bool = False
     _callbacks: list[Callable[[], None]] = field(default_factory=list)
     _closing: Any = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        _ALL.add(self)
 
     def require_open(self) -> None:
         """Refuse what comes after `close`."""
@@ -111,3 +115,17 @@ class Shared:
             self.loop.close()
             self.emitter.close()
         return errors
+
+
+_ALL: "weakref.WeakSet[Shared]" = weakref.WeakSet()
+
+
+def _leave_calls_to_the_parent() -> None:
+    """In a fork's child: the calls under way are the parent's, and so are their afters."""
+    for shared in _ALL:
+        for ctx, _ in shared.live.values():
+            ctx.closed = True
+        shared.live.clear()
+
+
+os.register_at_fork(after_in_child=_leave_calls_to_the_parent)

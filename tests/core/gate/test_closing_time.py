@@ -1,6 +1,8 @@
 """Closing a toolbox while calls are under way: each call still has its after, and nothing waits for itself."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -98,6 +100,64 @@ async def test_a_task_that_outlives_its_toolbox_has_its_after(make_toolbox, tmp_
 
     assert (result.outcome, result.reason) == ("error", "cancelled")
     assert (tmp_path / "events").read_bytes().count(b"hook.tool.after") == 1
+
+
+FORKING = """
+import os, sys
+from toolcharter import ToolPolicy, ToolSpec
+from toolcharter.testing import toolbox_of
+
+def build(workspace, policy, rt):
+    def fork() -> str:
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        return "parent" if child else "child"
+    return fork
+
+toolbox = toolbox_of(ToolSpec("fork", ToolPolicy, build), workspace=".", events=["file:events"])
+print(toolbox.call("fork", {}).outcome, flush=True)
+"""
+
+
+def test_a_child_process_leaves_no_second_after(tmp_path: Path) -> None:
+    """A body that forks returns twice; the call is the parent's, and so is its after."""
+    done = subprocess.run([sys.executable, "-c", FORKING], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["error", "ok"]
+    assert [orjson.loads(line)["event"] for line in (tmp_path / "events").read_bytes().splitlines()] == ENDED
+
+
+def test_what_a_child_process_forgets(make_toolbox, events) -> None:
+    """The same without a process: the call ends, and its after is left to the parent."""
+
+    def act() -> str:
+        shared._leave_calls_to_the_parent()
+        return "child"
+
+    result = make_toolbox(spec_of(act)).call("act", {})
+
+    assert (result.outcome, result.reason) == ("error", "cancelled")
+    assert [event["event"] for event in events] == BEFORE
+
+
+def test_an_interrupt_in_the_first_half_ends_the_call(make_toolbox) -> None:
+    """Ctrl-C while a before is written: the body does not run, and the call has its after."""
+    seen: list[str] = []
+
+    def sink(event: dict[str, Any]) -> None:
+        seen.append(event["event"])
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    def act() -> str:
+        seen.append("body")
+        return "done"
+
+    with pytest.raises(KeyboardInterrupt):
+        make_toolbox(spec_of(act), sinks=[sink]).call("act", {})
+
+    assert seen == ENDED
 
 
 def test_an_interrupt_in_a_sink_leaves_no_call_under_way(make_toolbox) -> None:
