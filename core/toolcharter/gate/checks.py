@@ -40,8 +40,11 @@ def objections(checks: tuple[Check, ...], call: Call) -> Generator[Awaitable[Ans
 
 
 def _understood(check: Check, answer: Any) -> Answer:
-    if answer is None or isinstance(answer, Deny | Ask):
+    if answer is None:
         return answer
+    if isinstance(answer, Deny | Ask):
+        texts = (answer.reason, answer.message or "", getattr(answer, "hint", None) or "")
+        return answer if all(isinstance(text, str) for text in texts) else _failed(check, "answered no text")
     return _failed(check, f"answered {type(answer).__name__}, not None, Deny or Ask")
 
 

@@ -113,7 +113,7 @@ class Closer:
             data,
             ctx.reason,
             message,
-            None if ctx.hint is None else _scrubbed(ctx.hint)[0],
+            shown_text(ctx.hint),
             bool(ctx.retryable),
             ctx.exit_code if isinstance(ctx.exit_code, int) else None,
             truncated,
@@ -161,6 +161,11 @@ def _close_children(children: list[CallContext]) -> None:
             child.drop_result()
             child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
             child.close_child(child)
+
+
+def shown_text(text: str | None) -> str | None:
+    """A message or a hint as it leaves the gate."""
+    return None if text is None else _scrubbed(text)[0]
 
 
 def _scrubbed(text: str) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from toolcharter.gate.checks import Answer
+from toolcharter.gate.closing import shown_text
 from toolcharter.gate.context import CURRENT, CallContext, Passed
 from toolcharter.gate.loop import refuse_inside_loop
 from toolcharter.gate.passage import Passage
@@ -96,13 +97,13 @@ def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision
             "deny" if ctx.outcome == "denied" else "error",
             ctx.stage or "tool",
             ctx.reason,
-            ctx.message,
-            ctx.hint,
+            shown_text(ctx.message),
+            shown_text(ctx.hint),
             ctx.rule,
             tool_checks,
         )
     if isinstance(objection, Ask):
-        return Decision("ask", "check", objection.reason, objection.message, tool_checks=tool_checks)
+        return Decision("ask", "check", objection.reason, shown_text(objection.message), tool_checks=tool_checks)
     allowed = passage.tool.decision
     return Decision("allow", allowed.stage, rule=allowed.rule, tool_checks=tool_checks)
 

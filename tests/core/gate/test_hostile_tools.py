@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Call, Deny, ToolResult
+from toolcharter.spec.call import Ask, Call, Deny, ToolResult
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -175,6 +175,29 @@ def test_a_check_cannot_change_the_arguments(make_toolbox) -> None:
     result = toolbox.call("act", {"word": "mine"})
 
     assert (result.reason, result.message) == ("check_failed", "The check of 'rude' raised TypeError.")
+
+
+@pytest.mark.parametrize("answer", [Deny(Mute()), Deny("r", 5), Deny("r", hint=Mute()), Ask("r", Mute())])  # type: ignore[arg-type]
+def test_a_check_that_answers_no_text_has_failed(answer, make_toolbox) -> None:
+    """What cannot be shown denies all the same."""
+    result = make_toolbox(spec_of(one_by_one_no_more), checks={"a": lambda call: answer}).call("one_by_one_no_more", {})
+
+    assert (result.outcome, result.reason, result.message) == (
+        "denied",
+        "check_failed",
+        "The check of 'a' answered no text.",
+    )
+
+
+@pytest.mark.parametrize("answer", [Deny("r", f"m {TOKEN}", f"h {TOKEN}"), Ask("r", f"m {TOKEN}")])
+def test_a_decision_is_scrubbed(answer, make_toolbox) -> None:
+    """What a dry run tells leaves the gate as a result does."""
+    decision = make_toolbox(spec_of(one_by_one_no_more), checks={"a": lambda call: answer}).decide(
+        "one_by_one_no_more", {}
+    )
+
+    assert (decision.reason, decision.message) == ("r", "m [REDACTED]")
+    assert decision.hint == ("h [REDACTED]" if isinstance(answer, Deny) else None)
 
 
 def test_the_reason_of_a_check_is_a_word_too(make_toolbox) -> None:
