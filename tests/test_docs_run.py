@@ -41,7 +41,8 @@ pip() {
 }
 status=0
 """
-DEVELOPERS = "-e . -e plugins/files -e plugins/git pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
+OURS = " ".join(f"-e plugins/{path.parent.name}" for path in sorted(ROOT.glob("plugins/*/pyproject.toml")))
+DEVELOPERS = f"-e . {OURS} pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
 
 VOLATILE = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "MOMENT"),
