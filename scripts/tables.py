@@ -48,6 +48,16 @@ def paths_members() -> str:
     return _members("Paths", "rt.paths")
 
 
+def opened_members() -> str:
+    """What `rt.paths` opens."""
+    return "\n\n".join((_members("OpenFile", "file"), _members("OpenFolder", "folder"), _members("Entry", "entry")))
+
+
+def completed_members() -> str:
+    """What a program that `rt.run` has run leaves."""
+    return _members("Completed", "completed")
+
+
 def hooks() -> str:
     """Each hook: its signature, and its docstring."""
     return "\n\n".join(_hook(function) for function in _hook_functions())
@@ -98,6 +108,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "runtime": runtime_members,
     "context": context_members,
     "paths": paths_members,
+    "opened": opened_members,
+    "completed": completed_members,
     "hooks": hooks,
     "core-reasons": reasons,
     "guard-reasons": guard_reasons,
@@ -167,11 +179,18 @@ def _plain(value: Any) -> str:
     return f"`{value!r}`" if value is None or isinstance(value, bool | tuple) else "`{}`"
 
 
-def _members(protocol: str, owner: str) -> str:
-    methods = (
-        node for node in _class(runtime, protocol).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-    return _table((owner, "what it does"), [(f"`{_call(node, owner)}`", _said(node)) for node in methods])
+def _members(kind: str, owner: str) -> str:
+    """The attributes and methods of a class of `toolcharter.spec.runtime`, as *owner* has them."""
+    node = _class(runtime, kind)
+    said = dict(_attributes(node))
+    members = [
+        (f"{owner}.{ast.unparse(item.target)}", said.get(ast.unparse(item.target), f"`{ast.unparse(item.annotation)}`"))
+        for item in node.body
+        if isinstance(item, ast.AnnAssign)
+    ]
+    methods = (item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef))
+    members += [(_call(item, owner), _said(item)) for item in methods if not item.name.startswith("_")]
+    return _table((f"`{owner}`", "what it is"), [(f"`{member}`", text) for member, text in members])
 
 
 def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> str:

@@ -22,7 +22,7 @@ from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.scan import installed
 from toolcharter.profile.schema import PROFILE, CaseShape, Items, Keys
-from toolcharter.spec.call import Decision, Stage, ToolChecks, ToolResult
+from toolcharter.spec.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.readme import documented_defaults, documented_reasons
@@ -119,15 +119,17 @@ def test_public_names_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "value"),
+    ("page", "value"),
     [
-        pytest.param("field of `ToolResult`", ToolResult, id="ToolResult"),
-        pytest.param("field of `Decision`", Decision, id="Decision"),
+        pytest.param("python.md", ToolResult, id="ToolResult"),
+        pytest.param("python.md", Decision, id="Decision"),
+        pytest.param("python.md", Caller, id="Caller"),
+        pytest.param("hooks.md", Call, id="Call"),
     ],
 )
-def test_fields_of_values_are_listed(heading: str, value: Any) -> None:
+def test_fields_of_values_are_listed(page: str, value: Any) -> None:
     """In their order, each with its meaning."""
-    assert names(doc("python.md"), heading) == [field.name for field in fields(value)]
+    assert names(doc(page), f"field of `{value.__name__}`") == [field.name for field in fields(value)]
 
 
 @pytest.mark.parametrize(
