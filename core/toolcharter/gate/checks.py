@@ -28,6 +28,8 @@ def objections(checks: tuple[Check, ...], call: Call) -> Generator[Awaitable[Ans
     for check in checks:
         try:
             answer = check.function(call)
+            if answer is None:  # The usual answer; to ask whether it can be awaited costs more than the check.
+                continue
             if isawaitable(answer):
                 answer = yield answer
         except Exception as error:  # noqa: BLE001 - a check that fails must deny, whatever it raised
