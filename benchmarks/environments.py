@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parent.parent
 _LIST = "import importlib.metadata as m, sys; print(*(f'{name} {m.version(name)}' for name in sys.argv[1:]), sep=', ')"
 
 
+_OWN = ("toolcharter", "pydantic", "orjson", "google-re2", "pluggy", "click")
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """A Python and what is installed beside it."""
@@ -41,7 +44,7 @@ class Environment:
     def versions(self) -> str:
         """What is compared, with versions: `langchain-core 1.0, structlog 25.1`."""
         if not self.packages:
-            return f"toolcharter {version('toolcharter')}"
+            return ", ".join(f"{name} {version(name)}" for name in _OWN)
         command: list[str | Path] = [self.python, "-c", _LIST, *self.packages]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

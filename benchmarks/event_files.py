@@ -15,7 +15,7 @@ EVENTS_OF_A_CALL = 3
 
 def damaged_lines(bench: Bench) -> float:
     """How many lines of four processes with four threads each are missing or no event."""
-    calls = 200 if bench.quick else 5000
+    calls = bench.many(5000)
     with TemporaryDirectory() as folder:
         events = Path(folder, "events.jsonl")
         subject = Subject("ours/governed.py", variables=(("BENCH_EVENTS", str(events)),))

@@ -44,6 +44,8 @@ class Row:
     at_least: bool = False
     """The goal is a lower limit."""
     unit: str = "x"
+    price: str = ""
+    """Why the goal is missed, where it is, and what meeting it would cost."""
 
     def met(self, value: float) -> bool | None:
         """Whether *value* reaches the goal."""
@@ -94,11 +96,12 @@ class Bench:
 
     quick: bool = False
     peers: bool = True
+    rounds: int = 25
+    """How many pairs are measured; the ratio is their median."""
 
-    @property
-    def rounds(self) -> int:
-        """How many pairs are measured; the ratio is their median."""
-        return 3 if self.quick else 25
+    def many(self, number: int) -> int:
+        """*number*, or a hundredth of it in a quick run."""
+        return number // 100 if self.quick else number
 
     @property
     def batch_s(self) -> float:

@@ -26,7 +26,7 @@ def line(row: Row, value: float | None) -> str:
 
 def markdown(found: Mapping[str, Measured], machine: str, versions: Iterable[str], seconds: float) -> str:
     """The whole page."""
-    tables = [f"## {topic}\n\n{_table(rows)}\n" for topic, rows in found.items()]
+    tables = [f"## {topic}\n\n{_table(rows)}\n{_prices(rows)}" for topic, rows in found.items()]
     return "\n".join([_INTRODUCTION, *tables, _colophon(machine, versions, seconds)])
 
 
@@ -34,6 +34,12 @@ def _table(rows: Measured) -> str:
     head = "| what | measured | goal | met |\n|---|---|---|---|"
     lines = [f"| {row.what} | {_number(row, value)} | {_goal(row)} | {_verdict(row, value)} |" for row, value in rows]
     return "\n".join([head, *lines])
+
+
+def _prices(rows: Measured) -> str:
+    missed = [row for row, value in rows if row.price and value is not None and row.met(value) is False]
+    lines = [f"- {row.what}: {row.price}\n" for row in missed]
+    return "".join(["\n", *lines]) if lines else ""
 
 
 def _colophon(machine: str, versions: Iterable[str], seconds: float) -> str:

@@ -39,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the table goes")
     options = parser.parse_args(words)
-    bench = Bench(quick=options.quick, peers=options.peers)
+    bench = Bench(options.quick, options.peers, rounds=1 if options.quick else 25)
     for peer in PEERS if bench.peers else ():
         peer.prepare()
     started = monotonic()

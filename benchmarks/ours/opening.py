@@ -26,6 +26,13 @@ def plain() -> None:
     os.close(os.open(WHOLE, os.O_RDONLY | os.O_CLOEXEC))
 
 
+def examined() -> None:
+    """The same, and look whether it is a regular file and how large, as the confined open does."""
+    opened = os.open(WHOLE, os.O_RDONLY | os.O_CLOEXEC)
+    os.fstat(opened)
+    os.close(opened)
+
+
 def resolve() -> None:
     """Resolve the links of its name, and open nothing."""
     os.path.realpath(WHOLE)
@@ -36,4 +43,10 @@ def path_resolve() -> None:
     Path(WHOLE).resolve()
 
 
-OPERATIONS = {"confined": confined, "plain": plain, "realpath": resolve, "path_resolve": path_resolve}
+OPERATIONS = {
+    "confined": confined,
+    "plain": plain,
+    "examined": examined,
+    "realpath": resolve,
+    "path_resolve": path_resolve,
+}

@@ -1,0 +1,129 @@
+"""`make bench`: its machinery works, and the page it wrote shows every row there is. How fast is no test's business."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import report
+import run
+from environments import OURS, Environment
+from measure import Bench, NotMeasured, Row, Subject, ratio
+
+ROWS = [row for rows in run.TOPICS.values() for row in rows]
+SUBJECT = """
+import asyncio
+
+tidied = []
+
+def plain():
+    pass
+
+async def awaited():
+    await asyncio.sleep(0)
+
+def after_batch():
+    tidied.append(1)
+
+OPERATIONS = {"plain": plain, "awaited": awaited}
+REPORTS = {"tidied": lambda number: [number, len(tidied)]}
+print("Subjects may print.")
+"""
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    script = tmp_path / "subject.py"
+    script.write_text(SUBJECT)
+    return Subject(str(script))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(quick=True, peers=False, rounds=1)
+
+
+def row(goal: float | None = 1.0, *, at_least: bool = False, unit: str = "x") -> Row:
+    return Row("ours / theirs", lambda _bench: 0.5, goal, at_least=at_least, unit=unit)
+
+
+def test_subject_answers_line_by_line(bench: Bench, subject: Subject) -> None:
+    """Operations are timed, reports report, and after each the subject tidies up."""
+    with bench.workers(subject) as (worker,):
+        answers = [worker.ask("plain", 10), worker.ask("awaited", 10), worker.ask("tidied", 7)]
+
+    assert [type(answer) for answer in answers[:2]] == [float, float]
+    assert answers[2] == [7, 2]
+
+
+def test_subject_that_fails_stops_the_run(bench: Bench, subject: Subject) -> None:
+    """A row never gets a number from a subject that is gone."""
+    with bench.workers(subject) as (worker,), pytest.raises(RuntimeError, match=r"subject\.py ended with status 1"):
+        worker.ask("no such operation", 1)
+
+
+def test_ratio_is_the_median_of_pairs_measured_in_turn() -> None:
+    """One disturbed pair does not show."""
+    bench = Bench(rounds=3)
+    taken: list[str] = []
+    times = iter([2.0, 1.0, 900.0, 1.0, 2.0, 1.0])
+
+    def sample(name: str) -> float:
+        taken.append(name)
+        return next(times)
+
+    found = bench.ratio(lambda: sample("ours"), lambda: sample("theirs"))
+
+    assert (found, taken) == (2.0, ["ours", "theirs"] * 3)
+
+
+def test_operations_of_one_subject_share_its_process(bench: Bench, subject: Subject) -> None:
+    """Two sides in one process, two processes or an environment of a peer: the row reads the same."""
+    assert ratio((subject, "awaited"), (subject, "plain"))(bench) > 0
+
+
+def test_row_of_an_absent_peer_is_not_measured(bench: Bench, subject: Subject) -> None:
+    """Without peers their rows stay empty; nothing is installed for them."""
+    peer = Subject(subject.script, Environment("absent", ("no-such-package",)))
+
+    with pytest.raises(NotMeasured):
+        ratio((subject, "plain"), (peer, "plain"))(bench)
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "shown"),
+    [
+        pytest.param(row(), 1.0, "1x at most 1x yes ours / theirs", id="at the limit"),
+        pytest.param(row(), 1.01, "1.01x at most 1x **no** ours / theirs", id="above it"),
+        pytest.param(row(6, at_least=True), 6.0, "6x at least 6x yes ours / theirs", id="at a lower limit"),
+        pytest.param(row(6, at_least=True), 5.9, "5.9x at least 6x **no** ours / theirs", id="below it"),
+        pytest.param(row(0, unit=" lines"), 0.0, "0 lines at most 0 lines yes ours / theirs", id="with a unit"),
+        pytest.param(row(None), 3.14159, "3.14x - ours / theirs", id="for comparison"),
+        pytest.param(row(), None, "not measured at most 1x ours / theirs", id="not measured"),
+    ],
+)
+def test_row_shows_number_goal_and_verdict(row: Row, value: float | None, shown: str) -> None:
+    """A number of a limit's own size meets it."""
+    assert " ".join(report.line(row, value).split()) == shown
+
+
+def test_run_without_peers_writes_a_page(tmp_path: Path, project_root: Path) -> None:
+    """Every operation and report of ours works; a goal that this machine misses today fails nothing."""
+    page = tmp_path / "results.md"
+    command = [sys.executable, "benchmarks/run.py", "--quick", "--no-peers", "--output", str(page)]
+
+    ran = subprocess.run(command, cwd=project_root, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr, len(ran.stdout.splitlines())) == (0, "", len(ROWS))
+    assert rows_of(page) == [row.what for row in ROWS]
+    assert OURS.versions() in page.read_text()
+
+
+def test_committed_page_shows_every_row(project_root: Path) -> None:
+    """Whoever adds a row also runs it."""
+    assert rows_of(project_root / "benchmarks/results.md") == [row.what for row in ROWS]
+
+
+def rows_of(page: Path) -> list[str]:
+    return re.findall(r"^\| (?!what |--)(.+?) \| [^|]+ \| [^|]+ \| [^|]* \|$", page.read_text(), re.MULTILINE)
