@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Outcome = Literal["ok", "error", "denied"]
 Verdict = Literal["allow", "ask", "deny", "error"]
@@ -48,8 +48,7 @@ class Invocation:
     """Shell source (text) or argument vectors (tuples) that the call would run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call as checks see it: names are canonical, arguments validated and complete."""
 
     tool: str
