@@ -3,8 +3,9 @@
 from typing import TypedDict
 
 from toolcharter import Denied
+from toolcharter_git.names import representable
 from toolcharter_git.reasons import GitReason
-from toolcharter_git.repository import Repository, content_of, text_of
+from toolcharter_git.repository import Repository, content_of, paths_of
 
 # Everything that configuration or attributes could change about the output or start for it.
 OPTIONS = (
@@ -46,7 +47,10 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
     shown = set(repository.visible(each["path"] for each in files))
     visible = [each for each in files if each["path"] in shown]
     patch = _patch(repository, revisions, [each["path"] for each in visible], reason)
-    return {"files": visible, "left_out": len(files) - len(visible), "content": patch}
+    told = [
+        FileChange(path=representable(each["path"]), added=each["added"], deleted=each["deleted"]) for each in visible
+    ]
+    return {"files": told, "left_out": len(files) - len(visible), "content": patch}
 
 
 def described(changed: Changes) -> str:
@@ -59,7 +63,7 @@ def described(changed: Changes) -> str:
 
 def parse_numstat(output: bytes) -> list[FileChange]:
     """Read `git diff --numstat -z --no-renames`."""
-    fields = (record.split("\t", 2) for record in text_of(output).split("\0") if record)
+    fields = (record.split("\t", 2) for record in paths_of(output).split("\0") if record)
     return [{"path": path, "added": _count(added), "deleted": _count(deleted)} for added, deleted, path in fields]
 
 

@@ -13,11 +13,14 @@ FIXED: Mapping[str, str] = {
     "core.askPass": "",
     "core.attributesFile": "/dev/null",
     "core.bare": "false",
+    "core.bigFileThreshold": "32m",  # what is larger is compared as a whole, not line by line in memory
     "core.editor": "false",
     "core.excludesFile": "/dev/null",
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
     "core.pager": "cat",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
     "core.quotePath": "false",
     "core.sshCommand": "ssh -o BatchMode=yes",
     "core.untrackedCache": "false",
@@ -31,6 +34,8 @@ FIXED: Mapping[str, str] = {
     "diff.orderFile": "/dev/null",
     "gc.auto": "0",
     "gpg.program": "false",
+    "i18n.commitEncoding": "UTF-8",
+    "i18n.logOutputEncoding": "UTF-8",
     "log.showSignature": "false",
     "mailmap.file": "",
     "maintenance.auto": "false",
@@ -47,10 +52,16 @@ FIXED: Mapping[str, str] = {
     "tag.gpgSign": "false",
 }
 
+# What git itself takes for the head of a function. A regular expression of the repository's own
+# may ask for gigabytes of memory.
+FUNCTION_LINE = "^[A-Za-z_$].*"
+
 # `*` stands for the subsection. Only what is needed is replaced by name: the keys that `FIXED`
 # and the options of each command do not reach.
 REPLACED: Mapping[str, str] = {
     "credential.*.helper": "",
+    "diff.*.funcname": FUNCTION_LINE,
+    "diff.*.xfuncname": FUNCTION_LINE,
     "filter.*.clean": "",
     "filter.*.process": "",
     "filter.*.required": "false",
@@ -78,9 +89,18 @@ REFUSED_FOR_PUSH = frozenset(
     }
 )
 # How CI checkouts authenticate; it adds a header and moves nothing.
-HTTP_HARMLESS = ("extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime")
+HTTP_HARMLESS = frozenset({"extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime"})
 
-REFUSED = frozenset({"core.alternaterefscommand", "core.worktree", "include.path", "includeif.*.path"})
+# `core.virtualFilesystem` names a program in Microsoft's git.
+REFUSED = frozenset(
+    {"core.alternaterefscommand", "core.virtualfilesystem", "core.worktree", "include.path", "includeif.*.path"}
+)
+
+# A later git may let another one lead elsewhere, or change what its commands print.
+KNOWN_EXTENSIONS = frozenset(
+    {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone", "preciousobjects", "refstorage"}
+    | {"relativeworktrees", "worktreeconfig"}
+)
 
 # Sections whose programs only commands run that this tool never does.
 IDLE_SECTIONS = frozenset(
@@ -128,15 +148,20 @@ def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _is_refused(key: str, *, writes: bool, pushes: bool) -> bool:
     form = form_of(key)
-    if form in REFUSED or (writes and form in REFUSED_FOR_WRITES):
+    if form in REFUSED or _is_unknown_extension(form) or (writes and form in REFUSED_FOR_WRITES):
         return True
     if pushes and (form in REFUSED_FOR_PUSH or _redirects_http(form) or _poses_as_url(key)):
         return True
     return form not in REPLACED and _starts_unknown_program(form)
 
 
+def _is_unknown_extension(form: str) -> bool:
+    section, _, name = form.partition(".")
+    return section == "extensions" and name not in KNOWN_EXTENSIONS
+
+
 def _redirects_http(form: str) -> bool:
-    return form.startswith("http.") and not form.endswith(HTTP_HARMLESS)
+    return form.startswith("http.") and form.rpartition(".")[2] not in HTTP_HARMLESS
 
 
 def _poses_as_url(key: str) -> bool:

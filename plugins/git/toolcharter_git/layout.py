@@ -10,10 +10,12 @@ from toolcharter_git.reasons import GitReason
 
 MAX_CONFIG_BYTES = 1_048_576
 
-# Folders in which a link would make git read or write elsewhere.
-_SEARCHED = (".", "info", "logs", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags")
-# Hooks are switched off, so where they lie is of no matter.
-_IGNORED = frozenset({"hooks"})
+# Folders in which a link would make git read or write elsewhere; git follows the links of a
+# branch's log when it appends to it. Hooks are switched off, so where they lie is of no matter.
+_SEARCHED = (".", "info")
+_SEARCHED_WHOLE = ("logs", "objects", "refs", "reftable")
+_IGNORED = ("./hooks",)
+MAX_ENTRIES = 200_000
 _LEADS_ELSEWHERE = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
 
 
@@ -44,17 +46,40 @@ def examine(workspace: Path) -> Layout | None:
             raise _unsafe(f"'.git/{name}' leads to another repository")
     for folder in _SEARCHED:
         _refuse_links(git_dir, folder)
+    _refuse_links_below(git_dir, _SEARCHED_WHOLE)
     return Layout(git_dir, tuple(_read(f"{git_dir}/{name}") for name in ("config", "config.worktree")))
 
 
-def _refuse_links(git_dir: str, folder: str) -> None:
+def has_old_remotes(git_dir: str) -> bool:
+    """Whether remotes are described in files of their own, which git prefers to a URL of the same name.
+
+    Source: git-push(1), "Named file in $GIT_DIR/remotes" and "in $GIT_DIR/branches".
+    """
+    return any(_refuse_links(git_dir, folder)[0] for folder in ("remotes", "branches"))
+
+
+def _refuse_links_below(git_dir: str, folders: tuple[str, ...]) -> None:
+    pending = list(folders)
+    left = MAX_ENTRIES
+    while pending:
+        count, subfolders = _refuse_links(git_dir, pending.pop())
+        pending += subfolders
+        left -= count
+        if left < 0:
+            raise _unsafe(f"'.git' holds more than {MAX_ENTRIES} files")
+
+
+def _refuse_links(git_dir: str, folder: str) -> tuple[int, list[str]]:
+    """Look at one folder: how many entries it has, and which of them are folders."""
     try:
-        with os.scandir(f"{git_dir}/{folder}") as entries:
-            link = next((entry.name for entry in entries if entry.is_symlink() and entry.name not in _IGNORED), None)
+        with os.scandir(f"{git_dir}/{folder}") as listing:
+            entries = list(listing)
     except (FileNotFoundError, NotADirectoryError):
-        return
-    if link is not None:
-        raise _unsafe(f"'.git/{folder}/{link}' is a link")
+        return 0, []
+    for entry in entries:
+        if entry.is_symlink() and f"{folder}/{entry.name}" not in _IGNORED:
+            raise _unsafe(f"'.git/{folder}/{entry.name}' is a link")
+    return len(entries), [f"{folder}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _read(path: str) -> bytes:

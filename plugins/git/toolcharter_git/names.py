@@ -15,7 +15,8 @@ _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=#%-]*(?:/[A-Za-z0-9_][A-Za-z0-9
 _REMOTE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _SINCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 :+.,/_-]*")
 _HTTPS = re.compile(r"https://(?![-@])[^\s/]+/\S+")
-_SSH = re.compile(r"ssh://(?!-)[^\s/:]+(?::[0-9]+)?/\S+|(?!-)[A-Za-z0-9_.-]+@(?!-)[A-Za-z0-9.-]+:(?![-:])\S+")
+_USER_AND_HOST = r"(?!-)[A-Za-z0-9_.-]+@(?!-)[A-Za-z0-9.-]+"
+_SSH = re.compile(rf"ssh://(?:{_USER_AND_HOST}|(?!-)[A-Za-z0-9.-]+)(?::[0-9]+)?/\S+|{_USER_AND_HOST}:(?![-:])\S+")
 _FILE = re.compile(r"file:///\S+")
 
 
@@ -72,6 +73,17 @@ def parts_of(path: str) -> list[str] | None:
     if not path or path.startswith("/") or "\0" in path or len(path) > 4096:  # noqa: PLR2004 - PATH_MAX
         return None
     return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders above *path*: `a` and `a/b` for `a/b/c`."""
+    parts = path.rstrip("/").split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def representable(path: str) -> str:
+    """*path* as text that JSON can carry: bytes that are no UTF-8 become U+FFFD."""
+    return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def printable(path: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 
 from toolcharter import Completed, Denied, Reason, ToolError, ToolRuntime
-from toolcharter_git import config
+from toolcharter_git import config, names
 from toolcharter_git.layout import Layout, examine
 from toolcharter_git.policy import ACTIONS, READ_ACTIONS, GitPolicy
 from toolcharter_git.reasons import GitReason, failed
@@ -112,6 +112,7 @@ class Repository:
     def __init__(self, git: Git, layout: Layout, settings: Settings) -> None:
         self.git = git
         self.policy = git.policy
+        self.git_dir = layout.git_dir
         self._settings = settings
         self._environment = {
             **ENVIRONMENT,
@@ -162,10 +163,20 @@ class Repository:
         """The id of the commit that *ref* leads to; later commands take ids only."""
         return self.line(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"], reason)
 
+    def empty_tree(self, reason: GitReason) -> str:
+        """The id of a tree without files, in the repository's own kind of hash."""
+        return self.line(["hash-object", "-t", "tree", "/dev/null"], reason)
+
     def visible(self, paths: Iterable[str]) -> list[str]:
-        """Those of *paths*, relative to the worktree, that are not protected."""
+        """Those of *paths*, relative to the worktree, that are neither protected nor the folder of one that is.
+
+        What is a file in one commit may be a folder in the next, and git takes its path for all below.
+        """
+        asked = list(paths)
         with self.git.paths.open_folder() as root:
-            return [path for path in paths if root.shows(path.rstrip("/"))]
+            hidden = [path for path in asked if not root.shows(path.rstrip("/"))]
+        kept_back = {*hidden, *(folder for path in hidden for folder in names.folders_of(path))}
+        return [path for path in asked if path not in kept_back]
 
     def require_visible(self, paths: Iterable[str]) -> None:
         """Refuse *paths* if even one is protected.
@@ -193,6 +204,11 @@ class Repository:
 def text_of(data: bytes) -> str:
     """Bytes of git as text; what is no UTF-8 becomes U+FFFD."""
     return data.decode(errors="replace")
+
+
+def paths_of(data: bytes) -> str:
+    """The same, but so that every path in it can be handed back to git; for results, see `representable`."""
+    return data.decode(errors="surrogateescape")
 
 
 def content_of(answer: Completed) -> str:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from toolcharter import Denied
+from toolcharter_git.names import representable
 from toolcharter_git.reasons import GitReason
-from toolcharter_git.repository import Repository, text_of
+from toolcharter_git.repository import Repository, paths_of
 
 _ARGS = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty"),
@@ -38,7 +39,7 @@ class Entry:
 
     def as_item(self) -> StatusItem:
         """The entry as JSON types."""
-        return {"path": self.path, "index": self.index, "worktree": self.worktree}
+        return {"path": representable(self.path), "index": self.index, "worktree": self.worktree}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def parse_state(output: bytes) -> State:
     """
     headers: dict[str, str] = {}
     entries: list[Entry] = []
-    for record in text_of(output).split("\0"):
+    for record in paths_of(output).split("\0"):
         if record.startswith("# "):
             name, _, value = record[2:].partition(" ")
             headers[name] = value
@@ -72,9 +73,9 @@ def parse_state(output: bytes) -> State:
             entries.append(_entry(record))
     branch, commit = headers.get("branch.head", "(detached)"), headers.get("branch.oid", "(initial)")
     return State(
-        branch="HEAD" if branch == "(detached)" else branch,
+        branch="HEAD" if branch == "(detached)" else representable(branch),
         commit=None if commit == "(initial)" else commit,
-        upstream=headers.get("branch.upstream"),
+        upstream=representable(headers["branch.upstream"]) if "branch.upstream" in headers else None,
         entries=tuple(entries),
     )
 

@@ -112,3 +112,11 @@ def call(repo: Repo, build_git: Callable[..., Tool]) -> Callable[..., ToolResult
 
 def _ignore(event: object) -> None:
     """These tests are not about events."""
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """An empty folder beside the workspace."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    return folder

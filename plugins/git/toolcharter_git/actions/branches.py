@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+from toolcharter import Denied, Reason
+from toolcharter_git.changes import MAX_LIST_BYTES
+from toolcharter_git.names import printable
 from toolcharter_git.reasons import GitReason, failed
-from toolcharter_git.repository import Git, Repository
+from toolcharter_git.repository import Git, Repository, paths_of
 from toolcharter_git.request import Answer, Request, checked_branch, checked_commit_ref
-from toolcharter_git.worktree import require_clean
+from toolcharter_git.worktree import State, require_clean
 
+POLICY_FOLDER = ".toolcharter"
 # `switch` takes branches only and refuses to overwrite changes; ignored files it would overwrite.
 _SWITCH = ("switch", "--quiet", "--no-guess", "--no-overwrite-ignore", "--no-recurse-submodules", "--no-progress")
 
@@ -19,6 +23,7 @@ def create_branch(git: Git, request: Request) -> Callable[[], Answer]:
     branch = checked_branch(git.policy, request.branch)
     ref = checked_commit_ref(git.policy, request.ref)
     start = [repository.commit_id(ref, reason)] if request.ref or state.commit else []
+    _require_same_policies(repository, state, start, reason)
     return lambda: _switch(repository, ["--no-track", "--create", branch, *start], branch, reason)
 
 
@@ -26,11 +31,27 @@ def checkout(git: Git, request: Request) -> Callable[[], Answer]:
     """Switch to the existing local branch `branch`."""
     reason = GitReason.GIT_CHECKOUT_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
-    require_clean(repository)
+    state = require_clean(repository)
     branch = checked_branch(git.policy, request.branch)
     if not repository.line(["for-each-ref", "--format=%(refname)", f"refs/heads/{branch}"], reason):
         raise failed(reason, f"there is no branch {branch!r}.")
+    _require_same_policies(repository, state, [repository.commit_id(f"refs/heads/{branch}", reason)], reason)
     return lambda: _switch(repository, [branch], branch, reason)
+
+
+def _require_same_policies(repository: Repository, state: State, target: list[str], reason: GitReason) -> None:
+    """Refuse to exchange the workspace's own policies for those of another commit."""
+    if not target or target[0] == state.commit:
+        return
+    base = state.commit or repository.empty_tree(reason)
+    listing = repository.look(
+        ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base, *target], reason, max_bytes=MAX_LIST_BYTES
+    )
+    changed = filter(None, paths_of(listing.stdout).split("\0"))
+    with repository.git.rt.paths.narrowed(protected=[POLICY_FOLDER]).open_folder() as root:
+        kept = next((path for path in changed if not root.shows(path)), None)
+    if kept is not None:
+        raise Denied(Reason.PROTECTED_PATH, f"The switch would change {printable(kept)}, which is protected.")
 
 
 def _switch(repository: Repository, args: list[str], branch: str, reason: GitReason) -> Answer:

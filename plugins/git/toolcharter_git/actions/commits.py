@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from toolcharter import Denied
-from toolcharter_git.names import printable
+from toolcharter_git.names import printable, representable
 from toolcharter_git.reasons import GitReason, failed
 from toolcharter_git.repository import Git
 from toolcharter_git.request import (
@@ -34,7 +34,8 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
     def work() -> Answer:
         stdin = b"\0".join(path.encode(errors="surrogateescape") for path in staged)
         repository.act(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"], reason, stdin=stdin)
-        return Answer(f"Added {len(staged)} file(s):\n" + "\n".join(map(printable, staged)), {"items": staged})
+        items = [*map(representable, staged)]
+        return Answer(f"Added {len(items)} file(s):\n" + "\n".join(map(printable, items)), {"items": items})
 
     return work
 
@@ -46,7 +47,9 @@ def commit(git: Git, request: Request) -> Callable[[], Answer]:
     branch = require_managed(repository)
     state = require_clean(repository, staged_is_clean=True)
     message = checked_message(request.message)
-    if all(entry.index in ".?" for entry in state.entries):
+    staged = [entry.path for entry in state.entries if entry.index not in ".?"]
+    repository.require_visible(staged)
+    if not staged:
         raise failed(reason, "nothing is staged.", hint="Use add first.")
 
     def work() -> Answer:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from toolcharter_git import names
 from toolcharter_git.changes import changes, described
 from toolcharter_git.reasons import GitReason, failed
-from toolcharter_git.repository import Git, Repository, content_of, text_of
+from toolcharter_git.repository import Git, Repository, content_of, paths_of, text_of
 from toolcharter_git.request import Answer, Request, checked_max_count, checked_paths, checked_ref
 from toolcharter_git.worktree import State, inspect_state
 
@@ -78,7 +78,10 @@ def rev_parse(git: Git, request: Request) -> Callable[[], Answer]:
 
 def _status_text(state: State, shown: int) -> str:
     head = f"On branch {state.branch}" if state.branch != "HEAD" else f"Detached at {state.commit}"
-    lines = [f"{entry.index}{entry.worktree} {names.printable(entry.path)}" for entry in state.entries[:shown]]
+    lines = [
+        f"{entry.index}{entry.worktree} {names.printable(names.representable(entry.path))}"
+        for entry in state.entries[:shown]
+    ]
     rest = len(state.entries) - shown
     tail = [f"({rest} more)"] if rest else []
     return "\n".join((head, *(lines or ["Nothing to commit, the worktree is clean."]), *tail))
@@ -86,9 +89,15 @@ def _status_text(state: State, shown: int) -> str:
 
 def _commits(repository: Repository, args: list[str], reason: GitReason, body: str = "") -> list[dict[str, str]]:
     answer = repository.read([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
-    # The last record is empty, or cut at the limit.
-    records = [record.split("\x1f", len(FIELDS)) for record in text_of(answer.stdout).split("\0")[:-1]]
-    return [dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False)) for record in records]
+    *whole, cut = text_of(answer.stdout).split("\0")
+    if not whole:  # one commit fills all the room: its last line may be half a secret
+        whole = [cut[: cut.rfind("\n") + 1] or cut]
+    records = [record.split("\x1f", len(FIELDS)) for record in whole]
+    return [
+        dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False))
+        for record in records
+        if len(record) >= len(FIELDS)
+    ]
 
 
 def _range(repository: Repository, ref: str, reason: GitReason) -> str:
@@ -115,16 +124,15 @@ def _checked_place(repository: Repository, path: str) -> str:
 
 
 def _show_commit(repository: Repository, commit: str, reason: GitReason) -> Answer:
-    item = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")[0]
-    message = f"{item['subject']}\n\n{item.pop('body')}".strip()
-    first = item["parents"].partition(" ")[0] or _empty_tree(repository, reason)
+    found = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
+    if not found:
+        raise failed(reason, "the author of the commit has a name too long to be shown.")
+    item = found[0]
+    message = f"{item['subject']}\n\n{item.pop('body', '')}".strip()
+    first = item["parents"].partition(" ")[0] or repository.empty_tree(reason)
     changed = changes(repository, [first, commit], (), reason)
     head = f"commit {commit}\nAuthor: {item['author']} <{item['email']}>\nDate: {item['date']}\n\n{message}\n\n"
     return Answer(head + described(changed), {"kind": "commit", **item, "message": message, **changed})
-
-
-def _empty_tree(repository: Repository, reason: GitReason) -> str:
-    return repository.line(["hash-object", "-t", "tree", "/dev/null"], reason)
 
 
 def _show_place(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
@@ -138,11 +146,11 @@ def _show_place(repository: Repository, commit: str, place: str, reason: GitReas
 
 
 def _show_tree(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
-    listing = text_of(repository.look(["ls-tree", "-z", f"{commit}:{place}"], reason).stdout)
+    listing = paths_of(repository.look(["ls-tree", "-z", f"{commit}:{place}"], reason).stdout)
     rows = [record.partition("\t") for record in listing.split("\0") if record]
     found = [name + "/" * (facts.split(" ")[1] == "tree") for facts, _, name in rows]
     shown = {*repository.visible("/".join(filter(None, (place, name))) for name in found)}
-    items = [name for name in found if "/".join(filter(None, (place, name))) in shown]
+    items = [names.representable(name) for name in found if "/".join(filter(None, (place, name))) in shown]
     return Answer(
         "\n".join(map(names.printable, items)) or "An empty folder.",
         {"kind": "folder", "commit": commit, "path": place, "items": items},

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from toolcharter import Denied
 from toolcharter_git import names
+from toolcharter_git.layout import has_old_remotes
 from toolcharter_git.policy import GitPolicy
 from toolcharter_git.reasons import GitReason, failed
 from toolcharter_git.repository import Git, Repository
@@ -27,6 +28,8 @@ def push(git: Git, request: Request) -> Callable[[], Answer]:
     ref = _checked_source(git.policy, request, current)
     if request.remote not in git.policy.allowed_remotes:
         raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
+    if has_old_remotes(repository.git_dir):
+        raise Denied(GitReason.UNSAFE_REPOSITORY, "'.git/remotes' or '.git/branches' describes remotes.")
     url, protocol = _destination(repository, request.remote)
     source = repository.line(["rev-parse", "--verify", "--quiet", "--end-of-options", ref], reason)
 
