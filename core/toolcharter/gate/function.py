@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, get_type_hints
 
 from toolcharter.errors import SpecError
+from toolcharter.gate.typed_dicts import readable
 from toolcharter.spec.tool import ToolSpec
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -72,7 +73,7 @@ def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
         hints = get_type_hints(inner, include_extras=True)
     except (NameError, TypeError) as error:
         raise SpecError(f"ToolSpec {spec.name!r}: an annotation of its function cannot be resolved: {error}") from error
-    resolved = {name: parameter.replace(annotation=hints.get(name, Any)) for name, parameter in parameters.items()}
+    resolved = {name: item.replace(annotation=readable(hints.get(name, Any))) for name, item in parameters.items()}
     return ToolFunction(built, resolved, hints.get("return"), is_async)
 
 
