@@ -12,10 +12,11 @@ from toolcharter.errors import ToolcharterError
 from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
 from toolcharter.gate.context import CallContext
 from toolcharter.gate.shared import Shared
+from toolcharter.gate.shown import MAX_SHOWN_BYTES
 from toolcharter.guards.output import structured, truncate
 from toolcharter.guards.secrets import find, scrub_json, scrub_text, scrub_value
 from toolcharter.spec.call import ToolResult
-from toolcharter.spec.reasons import Reason
+from toolcharter.spec.reasons import KNOWN_OUTCOMES, RETRYABLE, Reason
 from toolcharter.spec.tool import REASON
 
 Strategy = Literal["head", "tail", "both"]
@@ -50,11 +51,10 @@ class Closer:
 
     def close(self, ctx: CallContext) -> ToolResult:
         """End *ctx*: exactly one `after` is written, whatever happened before."""
-        if ctx.closed:  # the toolbox was closed meanwhile, and the call with it
+        if not ctx.claim():  # the toolbox was closed meanwhile, and the call with it
             ctx.drop_result()
             ctx.fail("tool", Reason.CANCELLED, "The toolbox was closed before the call ended.")
             return self._result(ctx)
-        ctx.closed = True
         if ctx.children:
             _close_children(ctx.children)
         if self.staged or ctx.reason is not None:
@@ -71,8 +71,12 @@ class Closer:
             taken = ctx.dry or self.shared.emitter.emit(second_half)
         finally:
             self.shared.live.pop(ctx.live_key, None)
-        if not taken and self.shared.required and ctx.outcome != "denied":
+        if self.shared.required and not taken and ctx.first_half_written:
+            ctx.audit_lost = True
+        if ctx.audit_lost and ctx.outcome != "denied":
             result = _audit_lost(result)
+        if ctx.audit_lost and ctx.parent is not None:
+            ctx.parent.audit_lost = True
         if self.examine is not None:
             self.examine(ctx, result)
         return result
@@ -84,6 +88,8 @@ class Closer:
             ctx.reason = _as_word(ctx.reason)
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             ctx.fault("undeclared_reason")
+        if KNOWN_OUTCOMES.get(ctx.reason or "", ctx.outcome) != ctx.outcome:
+            ctx.fault("outcome_mismatch")
         if self.staged and ctx.outcome == "ok" and not ctx.passed:
             ctx.fault("mark_missing")
 
@@ -103,9 +109,11 @@ class Closer:
         if user_text is not None:
             user_text, found = _scrubbed(user_text)
             redactions += found
-        truncated = self.limit.max_chars is not None and len(text) > self.limit.max_chars
-        if truncated:
-            text, _ = truncate(text, self.limit.max_chars or 0, self.limit.strategy)
+        truncated = False
+        if self.limit.max_chars is not None:
+            text, truncated = self._cut(text, ctx)
+            message = message and self._cut(message, ctx)[0]
+            user_text = user_text and self._cut(user_text, ctx)[0]
         return ToolResult(
             ctx.outcome or "error",
             text,
@@ -114,13 +122,20 @@ class Closer:
             ctx.reason,
             message,
             shown_text(ctx.hint),
-            bool(ctx.retryable),
+            bool(ctx.retryable) or ctx.reason in RETRYABLE,
             ctx.exit_code if isinstance(ctx.exit_code, int) else None,
             truncated,
             redactions,
             ctx.call_id,
             round((monotonic() - ctx.started) * 1000, 2),
         )
+
+    def _cut(self, text: str, ctx: CallContext) -> tuple[str, bool]:
+        """Hold *text* to the limit; the first line of a denial, which names its reason, stays whole."""
+        limit = self.limit.max_chars or 0
+        if ctx.outcome == "denied" and text == ctx.text:
+            limit = max(limit, text.find("\n") if "\n" in text else len(text))
+        return truncate(text, limit, self.limit.strategy) if len(text) > limit else (text, False)
 
     def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
         lines = self.lines
@@ -192,7 +207,9 @@ def _extra(fields: Mapping[str, Any]) -> Any:
         plain = orjson.loads(orjson.dumps(dict(fields), default=repr, option=orjson.OPT_NON_STR_KEYS))
     except (TypeError, RecursionError):  # a surrogate, a huge integer, a cycle
         plain = {"unencodable": ascii(list(fields))}
-    return cut(scrub_value(plain)[0])
+    shown = cut(scrub_value(plain)[0])
+    size = len(orjson.dumps(shown))
+    return shown if size <= MAX_SHOWN_BYTES else {"omitted_bytes": size}
 
 
 def _audit_lost(result: ToolResult) -> ToolResult:

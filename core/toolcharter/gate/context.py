@@ -49,6 +49,10 @@ class CallContext:
     closed = False
     nesting = 0
     """How many calls stand above this one in its process."""
+    parent: "CallContext | None" = None
+    """The call that opened this child by `rt.start`."""
+    audit_lost = False
+    """A required sink has lost events of this call or of its children."""
     children: "list[CallContext] | None" = None
     """Child calls opened by `rt.start`, some perhaps still open."""
     close_child: "Callable[[CallContext], object] | None" = None
@@ -123,14 +127,12 @@ class CallContext:
         self.text = denial_text(reason, message)
         self.stage, self.reason, self.message, self.hint = stage, str(reason), message, hint
 
-    def fail(
-        self, stage: Stage, reason: str, message: str, *, hint: str | None = None, retryable: bool = False
-    ) -> None:
+    def fail(self, stage: Stage, reason: str, message: str) -> None:
         """End with an error on behalf of the gate's *stage*."""
         self.outcome = "error"
         self.text = f"ERROR: {reason}\n{message}"
         self.stage, self.reason, self.message = stage, str(reason), message
-        self.hint, self.retryable = hint, retryable
+        self.hint, self.retryable = None, False
 
     def adopt(self, result: ToolResult) -> None:
         """End as *result*, another call's, has ended."""
@@ -157,8 +159,17 @@ class CallContext:
     def abandon(self) -> "CallContext":
         """End the call without its body, whose late end then reaches nobody; returns who answers in its stead."""
         stand_in = self.stand_in()
-        self.closed = stand_in.abandoned = True
+        stand_in.abandoned = True
+        if not self.claim():
+            stand_in.claim()  # its after is being written already
         return stand_in
+
+    def claim(self) -> bool:
+        """Take on to write the call's `after`; true for the first to ask, whatever thread it is."""
+        mine = object()
+        first = self.__dict__.setdefault("claimed_by", mine) is mine  # one step, for threads
+        self.closed = True
+        return first
 
     def drop_result(self) -> None:
         """Forget what the body recorded: its result came too late or must not be shown."""

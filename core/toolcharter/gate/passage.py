@@ -14,6 +14,7 @@ import orjson
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
+from toolcharter.gate.beginning import begin
 from toolcharter.gate.checks import Answer, objections
 from toolcharter.gate.closing import Closer, OutputLimit
 from toolcharter.gate.context import CURRENT, CallContext
@@ -21,7 +22,7 @@ from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
 from toolcharter.gate.loop import refuse_inside_loop
-from toolcharter.gate.shared import MAX_NESTING, Shared, host_id, new_call_id
+from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
 from toolcharter.spec.reasons import Reason
@@ -101,23 +102,9 @@ class Passage:
         self, args: Mapping[str, Any], call_id: str | None, parent_id: str | None, *, dry: bool = False
     ) -> CallContext:
         """Stages 1 to 3, and the first half of the events; `outcome` is set if one of them ends it."""
-        shared = self.shared
-        if shared.closed:
-            shared.require_open()
-        started = monotonic()
-        identifier = new_call_id() if call_id is None else host_id(call_id) or new_call_id()
-        ctx = CallContext(self._name, self.caller, identifier, started, started + self.tool.timeout_s)
-        parent = CURRENT.get()
-        if parent is not None:
-            if parent.dry and not dry:
-                raise ToolError(
-                    "a tool called another one before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE
-                )
-            ctx.nesting = parent.nesting + 1
-        if parent_id is not None:
-            parent_id = host_id(parent_id)
-        elif parent is not None:
-            parent_id = parent.call_id
+        if self.shared.closed:
+            self.shared.require_open()
+        ctx = begin(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
         action, raw = None, b"null"
         try:
             action, raw = self._reader.canonical(args)
@@ -126,13 +113,28 @@ class Passage:
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
         except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
-        ctx.action, ctx.parent_id, ctx.dry = action, parent_id, dry
-        ctx.tail = self._lines.tail(ctx.call_id, parent_id, shown_action(action), self._shown(raw))
+        else:
+            action = self._action(ctx)
+        ctx.action = action
+        ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, shown_action(action), self._shown(raw))
         if ctx.outcome is None and (self._denied is not None or ctx.nesting > MAX_NESTING):
             self._refuse(ctx)
         if ctx.outcome is None and not dry:
             self._write_first_half(ctx)
         return ctx
+
+    def _action(self, ctx: CallContext) -> str | None:
+        """What the call does, as rules and events name it; defaults are filled in by now."""
+        invocation = self.tool.spec.invocation
+        if invocation is None:
+            action = ctx.values.get("action")
+            return action if isinstance(action, str) else None
+        try:
+            return invocation(MappingProxyType(ctx.values)).action
+        except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
+            message = f"What the call would do cannot be told: {type(error).__name__}."
+            ctx.refuse("arguments", Reason.NOT_UNDERSTOOD, message)
+            return None
 
     def _refuse(self, ctx: CallContext) -> None:
         decision = self._denied
@@ -235,13 +237,13 @@ class Passage:
         """Replace whatever the body recorded by `timed_out`."""
         ctx.drop_result()
         message = f"The call took longer than its limit of {self.tool.timeout_s:g} s; its result is dropped."
-        ctx.fail("limit", Reason.TIMED_OUT, message, retryable=True)
+        ctx.fail("limit", Reason.TIMED_OUT, message)
 
     def interrupt(self, ctx: CallContext) -> None:
         """Close *ctx* because an interrupt or a cancellation passes through the gate."""
         if not ctx.closed:
             ctx.drop_result()
-            ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.", retryable=True)
+            ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.")
             self.closer.close(ctx)
 
 

@@ -10,7 +10,6 @@ from toolcharter.gate.context import CURRENT, CallContext, Passed
 from toolcharter.gate.loop import refuse_inside_loop
 from toolcharter.gate.passage import Passage
 from toolcharter.spec.call import Ask, Decision, Deny, ToolChecks
-from toolcharter.spec.reasons import Reason
 
 _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "denied": "denied", "error": "error"}
 
@@ -106,7 +105,3 @@ def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision
         return Decision("ask", "check", objection.reason, shown_text(objection.message), tool_checks=tool_checks)
     allowed = passage.tool.decision
     return Decision("allow", allowed.stage, rule=allowed.rule, tool_checks=tool_checks)
-
-
-UNKNOWN = Decision("deny", "name", Reason.UNKNOWN_TOOL)
-"""The shape of a decision on a name the profile does not have; the message names the nearest."""

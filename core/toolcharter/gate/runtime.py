@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Protocol
 
-from toolcharter.errors import NotGated, ToolError
+from toolcharter.errors import Denied, NotGated, ToolError
 from toolcharter.gate.closing import Closer
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.shared import Shared, new_call_id
@@ -105,14 +105,15 @@ class Runtime:
             ctx.call_id, parent.call_id if parent else None, None, shown_value(args, self._shared.args_detail)
         )
         closer = Closer(self._shared, lines)
-        if parent is not None:
-            ctx.dry = parent.dry
-            # One step, for the threads of a body.
-            parent.__dict__.setdefault("children", []).append(ctx)
         ctx.claimed = ctx.first_half_written = True
         ctx.close_child = closer.close
-        if not ctx.dry:
-            self._shared.emitter.emit(lines.first_half(ctx.tail))
+        ctx.parent, ctx.dry = parent, parent is not None and parent.dry
+        taken = ctx.dry or self._shared.emitter.emit(lines.first_half(ctx.tail))
+        if parent is not None:
+            # One step, for the threads of a body.
+            parent.__dict__.setdefault("children", []).append(ctx)
+        if not taken and self._shared.required:
+            raise Denied(Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
         return ctx
 
 

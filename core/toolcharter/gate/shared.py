@@ -124,7 +124,7 @@ def _leave_calls_to_the_parent() -> None:
     """In a fork's child: the calls under way are the parent's, and so are their afters."""
     for shared in _ALL:
         for ctx, _ in shared.live.values():
-            ctx.closed = True
+            ctx.claim()
         shared.live.clear()
 
 

@@ -13,7 +13,7 @@ ArgsDetail = Literal["full", "shape", "none"]
 _WORD = 16
 _MAX_NAME = 64
 _MAX_NAME_BYTES = 400
-_MAX_BYTES = 65_536
+MAX_SHOWN_BYTES = 65_536
 """Arguments that are longer even with their strings cut are shown by their shape, or not at all."""
 _SMALL = 400
 """JSON of at most so many bytes holds no string that an event would have to cut."""
@@ -25,12 +25,12 @@ def _in_full(raw: bytes) -> bytes:
     if len(raw) <= _SMALL:
         return raw
     short = orjson.dumps(cut(orjson.loads(raw)))
-    return short if len(short) <= _MAX_BYTES else _as_shape(raw)
+    return short if len(short) <= MAX_SHOWN_BYTES else _as_shape(raw)
 
 
 def _as_shape(raw: bytes) -> bytes:
     short = orjson.dumps(cut(shape(orjson.loads(raw))))
-    return short if len(short) <= _MAX_BYTES else b"null"
+    return short if len(short) <= MAX_SHOWN_BYTES else b"null"
 
 
 def _not_at_all(raw: bytes) -> bytes:  # noqa: ARG001 - takes what the others take

@@ -1,6 +1,7 @@
 """`Tool`: one tool as a host sees it. Calling it is calling through the gate."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from toolcharter.gate.passage import Passage
@@ -30,7 +31,7 @@ class Tool:
     def parameters(self) -> dict[str, Any]:
         """JSON Schema of the arguments, as this profile advertises them; validation may be wider."""
         tool = self._passage.tool
-        schema = tool.reader.schema
+        schema = deepcopy(tool.reader.schema)  # what a host does to it stays with that host
         return tool.spec.advertise(tool.policy, schema) if tool.spec.advertise else schema
 
     @property

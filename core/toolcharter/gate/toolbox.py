@@ -1,20 +1,19 @@
 """`Toolbox`: the tools built for one profile and workspace, as one caller may use them."""
 
 from collections.abc import Iterator, Mapping
-from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
 from toolcharter.errors import did_you_mean
+from toolcharter.gate.beginning import begin
 from toolcharter.gate.closing import Closer
-from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.passage import BuiltTool, Passage
-from toolcharter.gate.rehearsal import UNKNOWN, decide
-from toolcharter.gate.shared import Shared, host_id, new_call_id
+from toolcharter.gate.rehearsal import decide
+from toolcharter.gate.shared import Shared
 from toolcharter.gate.shown import shown_name, shown_value
 from toolcharter.gate.tool import Tool
+from toolcharter.policy.evaluate import unknown_tool
 from toolcharter.spec.call import Caller, Decision, ToolResult
-from toolcharter.spec.reasons import Reason
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -90,6 +89,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """What the call would meet; nothing is executed, counted or logged."""
+        self._shared.require_open()
         passage = self._passage(name)
         return self._unknown(name) if passage is None else decide(passage, args)
 
@@ -97,6 +97,7 @@ class Toolbox(Mapping[str, Tool]):
         """The same from asynchronous code."""
         from toolcharter.gate.rehearsal import adecide  # noqa: PLC0415 - imports asyncio
 
+        self._shared.require_open()
         passage = self._passage(name)
         return self._unknown(name) if passage is None else await adecide(passage, args)
 
@@ -149,25 +150,16 @@ class Toolbox(Mapping[str, Tool]):
 
     def _unknown(self, name: str) -> Decision:
         shown = shown_name(name)
-        near = did_you_mean(shown, self._tools) or None
-        return Decision(UNKNOWN.outcome, UNKNOWN.stage, UNKNOWN.reason, f"There is no tool named {shown!r}.", near)
+        return unknown_tool(shown, did_you_mean(shown, self._tools) or None)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
     ) -> ToolResult:
         shared = self._shared
         shared.require_open()
-        now = monotonic()
-        shown = shown_name(name)
-        parent = CURRENT.get()
-        ctx = CallContext(shown, self._caller, host_id(call_id) or new_call_id(), now, now)
-        lines = shared.lines.for_tool(shown, None, self._caller)
-        ctx.tail = lines.tail(
-            ctx.call_id,
-            host_id(parent_id) or (parent.call_id if parent else None),
-            None,
-            shown_value(args, shared.args_detail),
-        )
+        ctx = begin(shown_name(name), self._caller, 0.0, call_id, parent_id)
+        lines = shared.lines.for_tool(ctx.tool, None, self._caller)
+        ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, shown_value(args, shared.args_detail))
         decision = self._unknown(name)
-        ctx.refuse("name", Reason.UNKNOWN_TOOL, decision.message, hint=decision.hint)
+        ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
         return Closer(shared, lines).close(ctx)

@@ -32,3 +32,8 @@ def decide(facts: ToolFacts) -> Decision:
     Source: design.md, section 4, row `policy` of the mode table.
     """
     return ALLOWED if facts.kind == "builtin" else UNBOUNDED_NOT_ALLOWED
+
+
+def unknown_tool(name: str, hint: str | None) -> Decision:
+    """The decision on a name that the profile does not have."""
+    return Decision("deny", "name", Reason.UNKNOWN_TOOL, f"There is no tool named {name!r}.", hint)

@@ -101,3 +101,9 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
     GuardReason.READ_FAILURE: ReasonInfo("error", "The file exists but cannot be read."),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
 }
+
+_KNOWN = (*CORE_REASONS.items(), *GUARD_REASONS.items())
+KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in _KNOWN}
+"""Whether a reason of core or of a guard denies or is an error."""
+RETRYABLE = frozenset(str(reason) for reason, info in _KNOWN if info.retryable)
+"""The reasons for which the same call may be worth another try, whoever gives them."""

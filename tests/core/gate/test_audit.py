@@ -1,10 +1,12 @@
 """`events: {required: ...}`: what a call may do when its events cannot be written."""
 
+from pathlib import Path
+
 import pytest
 
 from toolcharter.profile.model import Events
 
-from .conftest import spec_of
+from .conftest import spec_of, spec_with_runtime
 
 REQUIRED = Events(required=True)
 
@@ -46,7 +48,7 @@ def test_without_its_first_half_a_required_call_does_not_run(make_toolbox) -> No
 
     result = toolbox.call("act", {})
 
-    assert (result.outcome, result.reason, result.retryable, ran) == ("denied", "audit_unavailable", False, [])
+    assert (result.outcome, result.reason, result.retryable, ran) == ("denied", "audit_unavailable", True, [])
     assert sink.writes == [
         ["hook.tool.before", "hook.policy.before"],
         ["hook.policy.deny", "hook.tool.after"],
@@ -107,3 +109,50 @@ def test_a_refusal_that_cannot_be_written_stays_a_refusal(make_toolbox) -> None:
     result = toolbox.call("nope", {})
 
     assert (result.outcome, result.reason, toolbox.lost_events) == ("denied", "unknown_tool", 4)
+
+
+def test_a_malformed_call_that_cannot_be_written_stays_malformed(make_toolbox) -> None:
+    """Nothing ran, so nothing is withheld."""
+    toolbox = make_toolbox(spec_of(act), event_settings=REQUIRED, sinks=[Unreliable(0)])
+
+    result = toolbox.call("act", {"x": 1})
+
+    assert (result.outcome, result.reason, toolbox.lost_events) == ("error", "invalid_arguments", 2)
+
+
+def opens_a_child(rt):
+    def tool():
+        rt.start("step").ok("done")
+        ran.append("after the child")
+        return "all done"
+
+    return tool
+
+
+@pytest.mark.parametrize(
+    ("failing", "outcome", "seen"),
+    [
+        pytest.param(1, ("denied", "audit_unavailable"), [], id="its-first-half"),
+        pytest.param(2, ("error", "audit_lost"), ["after the child"], id="its-second-half"),
+    ],
+)
+def test_child_calls_need_their_events_too(failing, outcome, seen, make_toolbox) -> None:
+    """A child without its first half does not begin; one without its second half spoils its parent."""
+    toolbox = make_toolbox(spec_with_runtime(opens_a_child), event_settings=REQUIRED, sinks=[Unreliable(failing)])
+
+    result = toolbox.call("opens_a_child", {})
+
+    assert ((result.outcome, result.reason), ran) == (outcome, seen)
+
+
+def test_a_full_device_stops_a_required_call(make_toolbox) -> None:
+    """The same with a real sink that takes nothing."""
+    device = Path("/dev/full")
+    if not device.exists():
+        pytest.skip("the system has no /dev/full")
+    toolbox = make_toolbox(spec_of(act), event_settings=REQUIRED, sinks=[f"file:{device}"])
+
+    result = toolbox.call("act", {})
+
+    assert (result.reason, ran) == ("audit_unavailable", [])
+    assert "No space left on device" in str(toolbox.lost_because)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from toolcharter.errors import ToolboxClosed
 from toolcharter.gate import shared
 
 from .conftest import spec_of, spec_with_runtime
@@ -266,3 +267,58 @@ def test_huge_arguments_leave_small_events(args, shown, make_toolbox, events) ->
     make_toolbox().call("nope", args)
 
     assert [event["args"] for event in events] == [shown] * 4
+
+
+def test_a_call_whose_after_is_being_written_gets_no_second_one(make_toolbox, monkeypatch) -> None:
+    """A slow sink and a closing toolbox do not both close a call."""
+    monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+    written: list[str] = []
+    writing, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def write(self, lines: bytes) -> None:
+            written.extend(orjson.loads(line)["event"] for line in lines.splitlines())
+            if "hook.tool.after" in written:
+                writing.set()
+                go_on.wait(5)
+
+        def close(self) -> None:
+            go_on.set()
+
+    def quick() -> str:
+        return "done"
+
+    toolbox = make_toolbox(spec_of(quick), sinks=[Slow()])
+    thread = threading.Thread(target=toolbox.call, args=("quick", {}))
+    thread.start()
+    writing.wait(5)
+    toolbox.close()
+    thread.join()
+
+    assert written == ENDED
+
+
+def test_a_host_that_changes_a_schema_changes_its_own_copy(make_toolbox) -> None:
+    """What one host does to a tool's parameters no other sees."""
+
+    def quick(name: str) -> str:
+        return name
+
+    toolbox = make_toolbox(spec_of(quick))
+    toolbox["quick"].parameters["properties"].clear()
+
+    assert list(toolbox["quick"].parameters["properties"]) == ["name"]
+
+
+@pytest.mark.parametrize("name", ["quick", "nope"])
+def test_a_closed_toolbox_decides_nothing(name, make_toolbox) -> None:
+    """Known and unknown names alike."""
+
+    def quick() -> str:
+        return "done"
+
+    toolbox = make_toolbox(spec_of(quick))
+    toolbox.close()
+
+    with pytest.raises(ToolboxClosed):
+        toolbox.decide(name, {})

@@ -14,7 +14,7 @@ import pytest
 
 from toolcharter.events.contract import AFTER_FIELDS, BASE_FIELDS, DENY_FIELDS
 from toolcharter.profile.model import Events
-from toolcharter.spec.call import Caller
+from toolcharter.spec.call import Call, Caller, Invocation
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -355,3 +355,46 @@ open_toolbox(plan, workspace=".", caller=None, sinks=["file:" + sys.argv[2]]).ca
         "hook.tool.before",
         "hook.policy.before",
     ]
+
+
+def by_default(action: str = "look", target: str = "") -> str:
+    return action
+
+
+def by_target(args: Any) -> Invocation:
+    if args["target"] == "?":
+        raise ValueError("secret detail")
+    return Invocation(f"aim-at-{args['target']}")
+
+
+@pytest.mark.parametrize(
+    ("invocation", "args", "action"),
+    [
+        pytest.param(None, {}, "look", id="a-default"),
+        pytest.param(None, {"action": " GO "}, "go", id="as-given"),
+        pytest.param(by_target, {"target": "x"}, "aim-at-x", id="by-the-spec's-own-word"),
+    ],
+)
+def test_the_action_of_a_call_is_told_after_its_defaults(invocation, args, action, make_toolbox, events) -> None:
+    """Rules, checks and events see the action that the body will see."""
+    seen: list[Call] = []
+    spec = spec_of(by_default, invocation=invocation, capabilities={action: {"fs:read"}})
+
+    def look(call: Call) -> None:
+        seen.append(call)
+
+    make_toolbox(spec, checks={"a": look}).call("by_default", args)
+
+    assert {event["action"] for event in events} == {action}
+    assert (seen[0].action, seen[0].capabilities) == (action, frozenset({"fs:read"}))
+
+
+def test_a_call_whose_action_cannot_be_told_is_denied(make_toolbox, events) -> None:
+    """What policy cannot understand does not run."""
+    toolbox = make_toolbox(spec_of(by_default, invocation=by_target))
+
+    result = toolbox.call("by_default", {"target": "?"})
+
+    assert (result.outcome, result.reason) == ("denied", "not_understood")
+    assert result.message == "What the call would do cannot be told: ValueError."
+    assert [event["event"] for event in events][2:] == ["hook.policy.deny", "hook.tool.after"]

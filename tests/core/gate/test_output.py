@@ -109,7 +109,7 @@ def test_a_reason_outside_the_closed_list_is_an_error_under_test(make_toolbox, e
     assert events[-1]["event"] == "hook.tool.after"
 
 
-@pytest.mark.parametrize("reason", ["path_outside_workspace", "path_not_found", "tool_error"])
+@pytest.mark.parametrize("reason", ["read_failure", "path_not_found", "tool_error"])
 def test_core_and_guard_reasons_need_no_declaration(reason, make_toolbox, events) -> None:
     """A tool may pass on what the guards behind `rt` report."""
 
@@ -225,3 +225,83 @@ def test_a_constructor_must_return_a_function(built, message, make_toolbox) -> N
     assert str(caught.value) == (
         f"toolcharter-test 1.0: ToolSpec 'odd': {message}.\nThe plugin's author has to mend it."
     )
+
+
+@pytest.mark.parametrize(
+    ("record", "marked"),
+    [
+        pytest.param(lambda ctx: ctx.deny("timed_out"), True, id="an-error's-reason-on-a-denial"),
+        pytest.param(lambda ctx: ctx.error("x", reason="protected_path"), True, id="a-denial's-reason-on-an-error"),
+        pytest.param(lambda ctx: ctx.deny("protected_path"), False, id="as-the-table-says"),
+    ],
+)
+def test_a_known_reason_has_its_outcome(record, marked, make_toolbox, events) -> None:
+    """Whoever counts by reason counts the right thing."""
+
+    def odd(rt):
+        def tool():
+            return record(rt.start("odd"))
+
+        return tool
+
+    make_toolbox(spec_with_runtime(odd)).call("odd", {})
+
+    assert events[-1].get("fault") == (["outcome_mismatch"] if marked else None)
+
+
+@pytest.mark.parametrize("reason", ["timed_out", "audit_unavailable", "rate_limited"])
+def test_whether_a_retry_makes_sense_stands_in_one_table(reason, make_toolbox) -> None:
+    """A tool need not repeat what the table of reasons says."""
+
+    def plain(rt):
+        def tool():
+            return rt.start("plain").error("x", reason=reason)
+
+        return tool
+
+    assert make_toolbox(spec_with_runtime(plain)).call("plain", {}).retryable is True
+
+
+def test_the_first_line_of_a_denial_is_never_cut(make_toolbox) -> None:
+    """However small the limit, the model reads why."""
+
+    def refuse(rt):
+        def tool():
+            return rt.start("refuse").deny("name_not_allowed", "x" * 500)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(refuse), limits=Limits(max_output_chars=20))
+
+    result = toolbox.call("refuse", {})
+
+    assert result.text == "ERROR: denied_by_policy reason=name_not_allowed"
+    assert (result.truncated, len(result.message or "")) == (True, 20)
+
+
+def test_what_the_person_reads_is_held_to_the_limit_too(make_toolbox) -> None:
+    """Only `data` is whole: it is for programs."""
+
+    def talk(rt):
+        def tool():
+            return rt.start("talk").ok("short", user_text="y" * 500, data={"long": "z" * 500})
+
+        return tool
+
+    result = make_toolbox(spec_with_runtime(talk), limits=Limits(max_output_chars=100)).call("talk", {})
+
+    assert (len(result.user_text or ""), len(result.data["long"])) == (100, 500)
+
+
+def test_extra_fields_without_bound_are_left_out(make_toolbox, events) -> None:
+    """A tool cannot make event lines of any length."""
+
+    def flood(rt):
+        def tool():
+            return rt.start("flood").ok("done", **{f"f{n}": "x" * 300 for n in range(1000)})
+
+        return tool
+
+    make_toolbox(spec_with_runtime(flood)).call("flood", {})
+
+    assert list(events[-1]["fields"]) == ["omitted_bytes"]

@@ -350,3 +350,23 @@ async def test_an_isolated_body_is_rehearsed(way, make_toolbox) -> None:
     decision = await toolbox.adecide("staged", {}) if way == "async" else toolbox.decide("staged", {})
 
     assert decision == PASSED
+
+
+def test_a_rehearsed_body_cannot_make_a_call_of_an_unknown_name_either(make_toolbox, events) -> None:
+    """A toolbox that a tool has got hold of is closed to it in a dry run."""
+    held: list[Any] = []
+
+    def sneaks(rt):
+        def tool():
+            ctx = rt.start("sneaks")
+            held[0].call("nope", {})
+            ctx.policy_passed()
+            return ctx.ok("done")
+
+        return tool
+
+    held.append(make_toolbox(spec_with_runtime(sneaks, staged=True)))
+
+    decision = held[0].decide("sneaks", {})
+
+    assert (decision.outcome, decision.reason, events) == ("error", "unexpected_failure", [])
