@@ -30,6 +30,7 @@ BASE = (
     "--no-mmap",  # a file that shrinks while it is mapped kills the program
     "--sort=path",
     "--regex-size-limit=10M",
+    "--dfa-size-limit=10M",  # a gigabyte by default
 )
 # What ripgrep's file types and we read alike; `:` ends a type's name.
 _PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)

@@ -77,7 +77,7 @@ def read_lines(file: OpenFile, encoding: str | None, first: int, last: float, ma
     for each in (encoding,) if encoding else candidates(file.read(CHUNK_BYTES)):
         try:
             return _take(_pieces(file, each), each, first, last, max_bytes)
-        except UnicodeDecodeError:
+        except UnicodeError:  # `utf-16` without its mark is one that is no UnicodeDecodeError
             continue
     raise NotText
 

@@ -96,10 +96,29 @@ def test_folder_that_cannot_be_listed_is_an_error() -> None:
     reader, writer = os.pipe()
     os.close(writer)
 
-    with HeldFolder(reader, "sub", lambda _: True, tuple) as folder, pytest.raises(ToolError) as caught:
+    with HeldFolder(reader, "sub", lambda _: True, tuple, lambda: None) as folder, pytest.raises(ToolError) as caught:
         folder.entries()
 
     assert (caught.value.reason, type(caught.value.__cause__)) == ("not_directory", NotADirectoryError)
+
+
+def test_a_long_listing_ends_with_the_time_of_its_call(tree: Path) -> None:
+    """The deadline is asked for at every name, not only before the first."""
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(1)
+        if len(asked) == 3:
+            raise ToolError("no time left", reason="timed_out")
+
+    with WorkspacePaths(tree, check=check).open_folder() as folder, pytest.raises(ToolError) as caught:
+        [folder.shows(name) for name in ("a", "b", "c")]
+    with WorkspacePaths(tree, check=check).open_folder() as again:
+        asked.clear()
+        with pytest.raises(ToolError) as listed:
+            again.entries()
+
+    assert (caught.value.reason, listed.value.reason) == ("timed_out", "timed_out")
 
 
 def test_folder_replaced_while_open_keeps_its_own_entries(tree: Path, outside: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter_files.globs import Glob, InvalidGlob, alternatives, escaped, matcher, parse
+from toolcharter_files.globs import MAX_TOTAL_CHARS, Glob, InvalidGlob, alternatives, escaped, matcher, parse
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,26 @@ def test_escaped_name_matches_itself_alone(name: str) -> None:
     matches = matcher([Glob(".", escaped(name), anchored=True)])
 
     assert (matches(name), matches(name + "a"), matches("." + name)) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    "globs",
+    [
+        pytest.param(["?" * 1000] * 5, id="many"),
+        pytest.param(["{a,b}{a,b}{a,b}" + "?" * 900], id="multiplied by braces"),
+        pytest.param(["?" * 1000] * 4 + ["a"], id="one past the limit"),
+    ],
+)
+def test_globs_that_are_too_long_together_are_refused(globs: list[str]) -> None:
+    """RE2 would fall back to a search of a millisecond for each name, past every limit of time."""
+    with pytest.raises(InvalidGlob, match=r"^the globs have more than 4000 characters together"):
+        matcher([parse(glob) for glob in globs])
+
+
+def test_globs_at_the_limit_match_and_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """RE2's own complaints would stand among the events on standard error."""
+    globs = [parse("*[a-z]*" * 142 + "abcdef")] * (MAX_TOTAL_CHARS // 1000)
+
+    matched = [matcher(globs)(name) for name in ("a" * 200 + "abcdef", "b" * 200)]
+
+    assert (matched, capfd.readouterr().err) == ([True, False], "")

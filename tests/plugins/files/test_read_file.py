@@ -147,6 +147,8 @@ def test_declared_encoding_is_taken(call, workspace: Path) -> None:
         pytest.param(b"\x01\x02\xff", {}, "'f' is no text.", id="control characters"),
         pytest.param(b"\xff\xfea", {}, "'f' is no text.", id="half a UTF-16 character"),
         pytest.param(b"\xff", {"encoding": "utf-8"}, "'f' is not text in utf-8.", id="not as declared"),
+        pytest.param(b"abcd", {"encoding": "utf-16"}, "'f' is not text in utf-16.", id="no mark of utf-16"),
+        pytest.param(b"abcd", {"encoding": "utf-32"}, "'f' is not text in utf-32.", id="no mark of utf-32"),
     ],
 )
 def test_what_is_no_text_is_an_error(call, workspace: Path, raw, arguments, message) -> None:

@@ -85,7 +85,7 @@ def test_the_diff_of_a_file_does_not_show_the_folder_in_its_place(repo, call) ->
     (repo.path / "conf").unlink()
     repo.commit("conf/.env", "CANARY\n")
 
-    results = [call("diff", ref="HEAD~1", head_ref="HEAD"), call("show")
+    results = [call("diff", ref="HEAD~1", head_ref="HEAD"), call("show")]
 
     assert [(each.outcome, "CANARY" in str(each), "CANARY" in str(each.data)) for each in results] == [
         ("ok", False, False)

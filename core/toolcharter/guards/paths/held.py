@@ -139,15 +139,17 @@ class HeldFile(_Handle):
 class HeldFolder(_Handle):
     """A folder, open for listing."""
 
-    __slots__ = ("_hidden", "_shows")
+    __slots__ = ("_hidden", "_shows", "_tick")
 
-    def __init__(self, fd: int, path: str, shows: Shows, hidden: Patterns) -> None:
+    def __init__(self, fd: int, path: str, shows: Shows, hidden: Patterns, tick: Tick) -> None:
         super().__init__(fd, path)
         self._shows = shows
         self._hidden = hidden
+        self._tick = tick
 
     def shows(self, name: str) -> bool:
         """Whether nothing protected lies on the way to *name*, a relative path without links."""
+        self._tick()
         return self._shows(name)
 
     def hidden(self) -> tuple[str, ...]:
@@ -161,7 +163,7 @@ class HeldFolder(_Handle):
             fd = os.open(".", FOLDER_FLAGS, dir_fd=self.fileno())
             try:
                 with os.scandir(fd) as listing:
-                    found = [_entry(each) for each in listing if self._shows(each.name)]
+                    found = [_entry(each) for each in listing if self.shows(each.name)]
             finally:
                 os.close(fd)
         except OSError as error:

@@ -13,6 +13,11 @@ MAX_PATH_BYTES = 4095
 
 Parts = tuple[str, ...]
 
+# Ignorable by default, but no format characters (Cf), which Python knows by themselves.
+# Source: Unicode, DerivedCoreProperties.txt, Default_Ignorable_Code_Point.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 _SPECIAL = re.compile(r"([\\*?\[\]{}! #])")
 _PLAIN = re.compile(r"[\w.*?-]+", re.ASCII)  # globs that mean the same here and in gitignore(5)
 
@@ -61,7 +66,8 @@ def fold(name: str) -> str:
     """
     if name.isascii():
         return name.lower()
-    kept = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    kept = _IGNORABLE.sub("", name)
+    kept = "".join(char for char in kept if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
 
 

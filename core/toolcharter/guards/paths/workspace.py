@@ -140,7 +140,7 @@ class View:
         if fd < 0:
             fd, root, names = self._walk(path, plan, FOLDER_FLAGS)
         shows, hidden = partial(self._shows, root, names), partial(self._patterns, root, names)
-        return HeldFolder(fd, self._shown(root, names), shows, hidden)
+        return HeldFolder(fd, self._shown(root, names), shows, hidden, self._check)
 
     def close(self) -> None:
         """Let go of all roots; calls that still run finish with what they hold."""
@@ -207,7 +207,7 @@ class WorkspacePaths(View):
         read_roots: Absolute folders that may be read as well, by absolute paths or by links.
         protected: Name globs for every component of a resolved path, and paths of folders
             (absolute, or with a `/` below the workspace); see `Protection`.
-        check: Called before every open and read; raises to stop (the deadline of a call).
+        check: Called before every open and read, and for every name in a listing; raises to stop (the deadline of a call).
         openers: For tests: how the kernel is asked.
 
     Raises:
