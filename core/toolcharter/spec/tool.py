@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, Generic, Literal, TypeVar
 
 from toolcharter.errors import SpecError
@@ -96,8 +96,10 @@ class ToolSpec(Generic[P]):
         advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
         values = {key: value for key, value in locals().items() if key not in {"self", "__class__"}}
-        values["aliases"] = tuple(aliases)
-        values["argument_aliases"] = MappingProxyType(dict(argument_aliases))
+        if isinstance(aliases, Collection) and not isinstance(aliases, str):
+            values["aliases"] = tuple(aliases)
+        if isinstance(argument_aliases, Mapping):
+            values["argument_aliases"] = MappingProxyType(dict(argument_aliases))
         for key, value in values.items():
             object.__setattr__(self, key, value)
         faults = list(_faults(self))
@@ -123,44 +125,88 @@ class ToolSpec(Generic[P]):
         return None if declared is None else frozenset(declared)
 
 
+_TYPES: dict[str, tuple[Any, str]] = {
+    "build": (Callable, "a function"),
+    "staged": (bool, "True or False"),
+    "isolate": (bool, "True or False"),
+    "aliases": (tuple, "a collection of names"),
+    "argument_aliases": (Mapping, "a mapping from aliases to arguments"),
+    "parameters": ((Mapping, NoneType), "a mapping"),
+    "output": ((Mapping, type, NoneType), "a JSON Schema, a TypedDict or a model"),
+    "description": ((str, NoneType), "text"),
+    "invocation": ((Callable, NoneType), "a function"),
+    "advertise": ((Callable, NoneType), "a function"),
+}
+"""Fields whose type is all there is to check, or comes first, and how to say it."""
+
+
 def _faults(spec: ToolSpec[Any]) -> Iterator[str]:
     yield from _name_faults(spec)
     if not (isinstance(spec.policy, type) and issubclass(spec.policy, ToolPolicy)):
         yield f"policy is {spec.policy!r}, not a subclass of ToolPolicy"
-    if not callable(spec.build):
-        yield f"build is {spec.build!r}, not a function"
+    for field, (wanted, said) in _TYPES.items():
+        if not isinstance(getattr(spec, field), wanted):
+            yield f"{field} is {getattr(spec, field)!r}, not {said}"
     if spec.kind not in KINDS:
         yield f"kind is {spec.kind!r}, not one of {', '.join(KINDS)}"
     if spec.safety not in SAFETY_LEVELS:
         yield f"safety is {spec.safety!r}, not one of {', '.join(SAFETY_LEVELS)}"
-    if spec.parameters is not None and spec.parameters.get("type") != "object":
-        yield "parameters is no JSON Schema of type 'object'"
+    if isinstance(spec.parameters, Mapping):
+        if spec.parameters.get("type") != "object":
+            yield "parameters is no JSON Schema of type 'object'"
+        if not isinstance(spec.parameters.get("properties", {}), Mapping):
+            yield "the properties of parameters are no mapping"
     yield from _word_faults(spec)
 
 
 def _name_faults(spec: ToolSpec[Any]) -> Iterator[str]:
-    for name in (spec.name, *spec.aliases):
-        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+    aliases = spec.aliases if isinstance(spec.aliases, tuple) else ()
+    for name in (spec.name, *aliases):
+        if not _is_name(name):
             yield f"the name {name!r} does not match [A-Za-z0-9_-]{{1,64}}"
         elif name.lower() in RULE_PREFIXES and (name.lower(), spec.kind) != ("bash", "bash"):
             yield f"the name {name!r} is a prefix of the rule language"
-    for alias, argument in spec.argument_aliases.items():
-        if alias == argument or argument in spec.argument_aliases:
+    taken = {str(spec.name).lower(): "the tool's own name"}
+    for alias in filter(_is_name, aliases):
+        if role := taken.get(alias.lower()):
+            yield f"the alias {alias!r} is {role}; upper and lower case do not count"
+        taken.setdefault(alias.lower(), "given twice")
+    if not (spec.group is None or _is_name(spec.group)):
+        yield f"the group {spec.group!r} does not match [A-Za-z0-9_-]{{1,64}}"
+    if isinstance(spec.argument_aliases, Mapping):
+        yield from _argument_faults(spec.argument_aliases)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def _argument_faults(aliases: Mapping[Any, Any]) -> Iterator[str]:
+    for alias, argument in aliases.items():
+        if not (isinstance(alias, str) and isinstance(argument, str)):
+            yield f"the argument alias {alias!r} leads to {argument!r}; both are names"
+        elif alias == argument or argument in aliases:
             yield f"the argument alias {alias!r} leads to {argument!r}, which is an alias itself"
 
 
 def _word_faults(spec: ToolSpec[Any]) -> Iterator[str]:
+    if spec.reasons is not None:
+        yield from _set_faults("reasons", spec.reasons, REASON, "the reason {!r} is no short lower-case word")
     declared = spec.capabilities
-    groups = list(declared.values()) if isinstance(declared, Mapping) else [declared or ()]
-    # A text is a collection too, of its letters.
-    texts = [("reasons", spec.reasons), *(("capabilities", group) for group in groups)]
-    mistaken = [f"{field} is the text {value!r}; write a set" for field, value in texts if isinstance(value, str)]
-    if mistaken:
-        yield from mistaken
-        return
-    for reason in spec.own_reasons() or ():
-        if not REASON.fullmatch(reason):
-            yield f"the reason {reason!r} is no short lower-case word"
-    for capability in (word for group in groups for word in group):
-        if not _CAPABILITY.fullmatch(capability):
-            yield f"the capability {capability!r} does not look like 'fs:read'"
+    by_action: Mapping[Any, Any] = declared if isinstance(declared, Mapping) else {"": declared}
+    for action, words in by_action.items():
+        if not isinstance(action, str):
+            yield f"capabilities names the action {action!r}, which is no text"
+        if declared is not None:
+            yield from _set_faults(
+                "capabilities", words, _CAPABILITY, "the capability {!r} does not look like 'fs:read'"
+            )
+
+
+def _set_faults(field: str, words: object, pattern: re.Pattern[str], said: str) -> Iterator[str]:
+    if isinstance(words, str):  # A collection too, of its letters.
+        yield f"{field} is the text {words!r}; write a set"
+    elif not isinstance(words, Collection):
+        yield f"{field} is {words!r}; write a set"
+    else:
+        yield from (said.format(str(word)) for word in words if not pattern.fullmatch(str(word)))

@@ -16,7 +16,7 @@ def _message(load, *tools: str, **needs: object) -> str:
 
 def test_listed_tools_are_loaded_in_the_order_of_the_profile(site, load) -> None:
     """Only the distributions of listed tools are imported, and their unlisted specs dropped."""
-    aliases = {"write": ("Write",), "read": ("Read", "cat", "READ"), "glob": ("cat",)}
+    aliases = {"write": ("Edit",), "read": ("View", "cat"), "glob": ("cat",)}
     site.tool("acme-files", "glob", "write", "read", source=site.source("glob", "write", "read", aliases=aliases))
     site.tool("acme-git", "git")
     site.tool("acme-unused", "unused")
@@ -28,7 +28,7 @@ def test_listed_tools_are_loaded_in_the_order_of_the_profile(site, load) -> None
         ("git", "git", "acme-git", "1.0"),
         ("write", "write", "acme-files", "1.0"),
     ]
-    assert loaded.aliases == {"Read": "read", "cat": "read", "READ": "read", "Write": "write"}
+    assert loaded.aliases == {"View": "read", "cat": "read", "Edit": "write"}
     assert loaded.distributions == {"acme-files": "1.0", "acme-git": "1.0"}
     assert "acme_unused" not in sys.modules
 

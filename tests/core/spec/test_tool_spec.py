@@ -59,7 +59,7 @@ def test_three_facts_suffice() -> None:
 
 def test_spec_never_changes() -> None:
     """A spec is frozen, and what it was made from may change without it."""
-    aliases, arguments = ["Greet"], {"who": "name"}
+    aliases, arguments = ["Hail"], {"who": "name"}
     spec = greet(aliases=aliases, argument_aliases=arguments)
     aliases.append("hello")
     arguments["whom"] = "name"
@@ -67,7 +67,7 @@ def test_spec_never_changes() -> None:
     with pytest.raises(FrozenInstanceError):
         spec.name = "other"  # type: ignore[misc]
 
-    assert (spec.name, spec.aliases, spec.argument_aliases) == ("greet", ("Greet",), {"who": "name"})
+    assert (spec.name, spec.aliases, spec.argument_aliases) == ("greet", ("Hail",), {"who": "name"})
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,52 @@ def test_spec_never_changes() -> None:
             {"capabilities": {"push": "net"}}, "capabilities is the text 'net'; write a set", id="one-text-of-an-action"
         ),
         pytest.param({"capabilities": {"FS"}}, "the capability 'FS' does not look like 'fs:read'", id="capability"),
+        pytest.param({"aliases": "Read"}, "aliases is 'Read', not a collection of names", id="one-alias"),
+        pytest.param({"aliases": None}, "aliases is None, not a collection of names", id="no-aliases"),
+        pytest.param(
+            {"aliases": ("GREET",)},
+            "the alias 'GREET' is the tool's own name; upper and lower case do not count",
+            id="alias-own-name",
+        ),
+        pytest.param(
+            {"aliases": ("hail", "Hail")},
+            "the alias 'Hail' is given twice; upper and lower case do not count",
+            id="alias-twice",
+        ),
+        pytest.param({"aliases": (5,)}, "the name 5 does not match [A-Za-z0-9_-]{1,64}", id="alias-number"),
+        pytest.param({"name": 5}, "the name 5 does not match [A-Za-z0-9_-]{1,64}", id="name-number"),
+        pytest.param({"group": "FS !"}, "the group 'FS !' does not match [A-Za-z0-9_-]{1,64}", id="group"),
+        pytest.param({"group": 5}, "the group 5 does not match [A-Za-z0-9_-]{1,64}", id="group-number"),
+        pytest.param({"staged": "no"}, "staged is 'no', not True or False", id="staged"),
+        pytest.param({"isolate": 1}, "isolate is 1, not True or False", id="isolate"),
+        pytest.param(
+            {"argument_aliases": 5},
+            "argument_aliases is 5, not a mapping from aliases to arguments",
+            id="argument-aliases",
+        ),
+        pytest.param(
+            {"argument_aliases": {"who": 5}},
+            "the argument alias 'who' leads to 5; both are names",
+            id="argument-alias-number",
+        ),
+        pytest.param({"parameters": []}, "parameters is [], not a mapping", id="parameters-list"),
+        pytest.param(
+            {"parameters": {"type": "object", "properties": 5}},
+            "the properties of parameters are no mapping",
+            id="properties",
+        ),
+        pytest.param({"output": 5}, "output is 5, not a JSON Schema, a TypedDict or a model", id="output"),
+        pytest.param({"description": 5}, "description is 5, not text", id="description"),
+        pytest.param({"invocation": 5}, "invocation is 5, not a function", id="invocation"),
+        pytest.param({"advertise": "x"}, "advertise is 'x', not a function", id="advertise"),
+        pytest.param({"reasons": 5}, "reasons is 5; write a set", id="reasons-number"),
+        pytest.param({"reasons": ["ok", 5]}, "the reason '5' is no short lower-case word", id="reason-number"),
+        pytest.param({"capabilities": 5}, "capabilities is 5; write a set", id="capabilities-number"),
+        pytest.param({"capabilities": [5]}, "the capability '5' does not look like 'fs:read'", id="capability-number"),
+        pytest.param({"capabilities": {"push": None}}, "capabilities is None; write a set", id="action-none"),
+        pytest.param(
+            {"capabilities": {5: ["net"]}}, "capabilities names the action 5, which is no text", id="action-number"
+        ),
         pytest.param(
             {"capabilities": {"push": ["net:"]}},
             "the capability 'net:' does not look like 'fs:read'",
@@ -122,11 +168,12 @@ def test_contradiction_is_refused(facts: Mapping[str, Any], fault: str) -> None:
 def test_all_contradictions_are_named_at_once() -> None:
     """One attempt shows all there is to mend."""
     with pytest.raises(SpecError) as caught:
-        greet(kind="web", safety="none", build=None)
+        greet(kind="web", safety="none", build=None, reasons="denied", capabilities={"FS"})
 
     assert str(caught.value) == (
         "ToolSpec 'greet': build is None, not a function; kind is 'web', not one of builtin, bash, cli, mcp, custom; "
-        "safety is 'none', not one of low, medium, high"
+        "safety is 'none', not one of low, medium, high; reasons is the text 'denied'; write a set; "
+        "the capability 'FS' does not look like 'fs:read'"
     )
 
 
