@@ -1,14 +1,17 @@
 """`build_tools`: from a profile to a toolbox, or to every fault at once."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from toolcharter.errors import ConfigurationError, Fault, PluginError, SpecError
 from toolcharter.events.emitter import Emitter
@@ -22,12 +25,13 @@ from toolcharter.gate.runtime import Runtime, check_deadline
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.loader.load import Loaded, LoadedTool, load_plugins
+from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.loader.sites import protected_dirs
 from toolcharter.policy.evaluate import ToolFacts, decide
 from toolcharter.profile.model import Limits, Profile
+from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.validation import faults_of
 from toolcharter.spec.call import Caller
@@ -46,7 +50,7 @@ class Plan:
     policies: Mapping[str, ToolPolicy]
     extensions: Mapping[str, Any]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of what the profile permits, with the versions of what is loaded."""
         return self.profile.digest(_dumped(self.policies), _dumped(self.extensions), self.loaded.distributions)
@@ -141,34 +145,71 @@ def plan_profile(profile: str | Path, *, schemes: Iterable[str] = (), index: Ins
             index=index,
         )
     except PluginError as error:
-        if not faults:
-            raise
-        raise ConfigurationError([*faults, *error.faults]) from error
-    policies = dict(_policies(source, chosen, loaded, faults))
-    extensions = dict(_extension_policies(source, chosen, loaded, faults))
+        faults += _faults_of_what_loads(source, chosen, index)
+        kind = ConfigurationError if faults else PluginError
+        raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
+    policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
+    extensions = dict(_policies(source, "extensions", chosen.extensions, loaded.extension_specs, faults))
     if faults:
-        raise ConfigurationError(faults)
-    return Plan(chosen, loaded, policies, extensions)
+        raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
+    return _with_digest(Plan(chosen, loaded, policies, extensions))
 
 
 def _policies(
-    source: ProfileSource, profile: Profile, loaded: Loaded, faults: list[Fault]
-) -> Iterator[tuple[str, ToolPolicy]]:
-    for name, tool in loaded.specs.items():
-        try:
-            yield name, tool.spec.policy.from_profile(profile.tools[name])
-        except ValidationError as error:
-            faults.extend(faults_of(error, source.places, ("tools", name), tool.spec.policy))
-
-
-def _extension_policies(
-    source: ProfileSource, profile: Profile, loaded: Loaded, faults: list[Fault]
+    source: ProfileSource,
+    key: str,
+    written: Mapping[str, dict[str, Any]],
+    loaded: Mapping[str, LoadedTool] | Mapping[str, LoadedExtension],
+    faults: list[Fault],
 ) -> Iterator[tuple[str, Any]]:
-    for name, extension in loaded.extension_specs.items():
+    """The valid policies of the profile's tools or extensions; of the others, what is wrong goes to *faults*."""
+    # Where the parser refused a value stands something else, which nobody wrote.
+    refused = {fault.place for fault in source.faults}
+    for name, one in loaded.items():
         try:
-            yield name, extension.spec.policy.from_profile(profile.extensions[name])
+            yield name, one.spec.policy.from_profile(written[name])
         except ValidationError as error:
-            faults.extend(faults_of(error, source.places, ("extensions", name), extension.spec.policy))
+            found = faults_of(error, source.places, (key, name), one.spec.policy)
+            faults.extend(fault for fault in found if fault.place not in refused)
+
+
+def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Installed) -> list[Fault]:
+    """What is wrong with the policies of those plugins that do load, where others do not."""
+    faults = list[Fault]()
+    for name in profile.tools:
+        with suppress(PluginError):
+            tools = load_plugins({name: source.places.of("tools", name)}, index=index).specs
+            dict(_policies(source, "tools", profile.tools, tools, faults))
+    for name in profile.extensions:
+        with suppress(PluginError):
+            extensions = load_plugins({}, {name: source.places.of("extensions", name)}, index=index).extension_specs
+            dict(_policies(source, "extensions", profile.extensions, extensions, faults))
+    return faults
+
+
+def _with_digest(plan: Plan) -> Plan:
+    """*plan*, whose digest is made here already: a policy that JSON cannot hold stops the start as a fault."""
+    try:
+        plan.digest  # noqa: B018 - kept by the plan
+    except (ValueError, TypeError) as error:
+        raise PluginError(_unwritable(plan)) from error
+    return plan
+
+
+def _unwritable(plan: Plan) -> Iterator[Fault]:
+    """The fields of policies that are not JSON: defaults, for a profile writes nothing else."""
+    owned: list[tuple[LoadedTool | LoadedExtension, Any]] = [
+        *((plan.loaded.specs[name], policy) for name, policy in plan.policies.items()),
+        *((plan.loaded.extension_specs[name], policy) for name, policy in plan.extensions.items()),
+    ]
+    for loaded, policy in owned:
+        for field in type(policy).model_fields:
+            try:
+                json.dumps(to_jsonable_python(getattr(policy, field)), allow_nan=False)
+            except (ValueError, TypeError) as error:
+                what = f"the field {field!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
+                owner = f"{loaded.distribution} {loaded.version}"
+                yield Fault(owner, "", what, "The plugin's author has to mend its default.")
 
 
 def _toolbox(shared: Shared, plan: Plan, caller: Caller) -> Toolbox:

@@ -59,7 +59,7 @@ class Composer:
     def _tree(self, content: bytes, file: str) -> Node | None:
         text = self._text(content, file)
         document = None if text is None else parse(text, file, self.faults)
-        own = None if document is None else PROFILE.clean(document, (), self.faults)
+        own = None if document is None else self._clean(document)
         if own is None:
             return None
         parents = entries(own).get("extends")
@@ -68,6 +68,13 @@ class Composer:
         for parent in above:
             tree = merged(tree, parent) if parent is not None else tree
         return merged(tree, own)
+
+    def _clean(self, document: Node) -> Node | None:
+        """*document* by the schema, which has nothing to say where the parser put something else for what it refused."""
+        refused, faults = {fault.place for fault in self.faults}, list[Fault]()
+        clean = PROFILE.clean(document, (), faults)
+        self.faults.extend(fault for fault in faults if fault.place not in refused)
+        return clean
 
     def _text(self, content: bytes, file: str) -> str | None:
         try:

@@ -13,6 +13,8 @@ MAX_BYTES = 1 << 20
 SUFFIXES = (".yaml", ".yml")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+# Not `normpath`: after a link, `..` leads elsewhere than the text says.
+_IDLE_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -57,7 +59,7 @@ def locate(profile: str | Path, search: Sequence[str | Path] = (), *, beside: st
     """
     here = None if beside is None else os.path.dirname(beside)  # noqa: PTH120 - a Path would lose a leading './'
     if isinstance(profile, Path) or not is_name(profile):
-        return str(profile) if here is None else os.path.join(here, profile)  # noqa: PTH118 - the same
+        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))  # noqa: PTH118 - the same
     if here is not None and (near := _in_folder(profile, here)):
         return _the_one(profile, near)
     places = folders(search)

@@ -1,11 +1,15 @@
 """A YAML document as a tree in which every key and value knows where it was written."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
+
+from toolcharter.errors import Fault
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 Scalar: TypeAlias = str | int | float | bool | None
 
+_PLACE = re.compile(r"(.*):([0-9]+):([0-9]+)", re.DOTALL)
 _ECHO = 40
 _NAME = 64
 
@@ -64,6 +68,24 @@ def shortened(value: object) -> str:
     """Repeat *value* in a message, in at most 40 characters."""
     text = repr(value)
     return text if len(text) <= _ECHO else f"{text[: _ECHO - 4]}...{text[-1]}"
+
+
+def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
+    """*faults* as one mends them: file by file, each from top to bottom; then what stands in no file.
+
+    Args:
+        faults: In any order.
+        files: Those that come first; the others follow as *faults* names them.
+    """
+    ranks = {file: rank for rank, file in enumerate(files)}
+
+    def key(fault: Fault) -> tuple[float, int, int]:
+        place = _PLACE.fullmatch(fault.place)
+        if place is None:
+            return float("inf"), 0, 0
+        return ranks.setdefault(place[1], len(ranks)), int(place[2]), int(place[3])
+
+    return sorted(faults, key=key)
 
 
 def described(value: object) -> str:

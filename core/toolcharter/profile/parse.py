@@ -195,7 +195,9 @@ class _Builder:
     def take_key(self, frame: _Open, value: dict[str, Entry], key: Node) -> None:
         frame.is_key_good = False
         name = key.value
-        if not isinstance(name, str):
+        if self.faults and self.faults[-1].place == str(key.place):
+            pass  # Nobody wrote what stands for it here.
+        elif not isinstance(name, str):
             quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
             self.fault(key.place, f"a key must be text; here stands {described(name)}.", quoted)
         elif name == "<<":

@@ -8,7 +8,7 @@ from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile import find
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.model import Profile, profile_from
-from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entries, items
+from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entries, in_file_order, items
 from toolcharter.profile.schema import same_tool
 
 
@@ -53,9 +53,14 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
         composer.faults.append(Fault(place, "", problem.what, problem.fix))
         tree = None
     if tree is None:
-        return ProfileSource(None, composer.faults, Places(Node({}, Place(file or str(profile)))), _paths(composer))
-    composer.faults.extend(_strangers(tree))
-    return ProfileSource(profile_from(tree), composer.faults, Places(tree), _paths(composer))
+        return ProfileSource(
+            None,
+            in_file_order(composer.faults, *composer.files),
+            Places(Node({}, Place(file or str(profile)))),
+            _paths(composer),
+        )
+    faults = in_file_order([*composer.faults, *_strangers(tree)], *composer.files)
+    return ProfileSource(profile_from(tree), faults, Places(tree), _paths(composer))
 
 
 def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> Profile:

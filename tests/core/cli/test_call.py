@@ -108,11 +108,11 @@ def test_every_fault_of_the_configuration_is_told(run, desk) -> None:
     result = run("call", "echo", "word=hi", "--profile", "./bad.yaml")
 
     faults = (
+        "./bad.yaml:2:9: tools.eco: no installed plugin provides a tool named 'eco'.\n"
+        "Did you mean 'echo'? Installed tools: 'echo'.\n\n"
         "./bad.yaml:3:1: limit: unknown key 'limit'.\n"
         "Did you mean 'limits'? Known keys: 'cases', 'description', 'events', 'extends', 'extensions', 'limits',"
-        " 'missing_ok', 'plugins', 'profile', 'tools'.\n\n"
-        "./bad.yaml:2:9: tools.eco: no installed plugin provides a tool named 'eco'.\n"
-        "Did you mean 'echo'? Installed tools: 'echo'.\n"
+        " 'missing_ok', 'plugins', 'profile', 'tools'.\n"
     )
     assert (result.stdout, result.stderr, result.exit_code) == ("", faults, 2)
 

@@ -121,7 +121,7 @@ def test_profiles_are_checked_to_the_end(run, desk) -> None:
 
     listed = "name   place         description\ndemo   ./demo.yaml   Says words.\nother  ./other.yaml\n"
     places = [fault.partition(" ")[0] for fault in result.stderr.split("\n\n")]
-    assert (result.stdout, places, result.exit_code) == (listed, ["./other.yaml:3:1:", "./other.yaml:2:9:"], 2)
+    assert (result.stdout, places, result.exit_code) == (listed, ["./other.yaml:2:9:", "./other.yaml:3:1:"], 2)
 
 
 def test_good_profiles_pass_the_check(run) -> None:

@@ -170,6 +170,35 @@ def test_a_missing_parent_is_a_fault_at_its_entry(write, monkeypatch, tmp_path) 
     assert source.profile.tools == {"a": {}}
 
 
+def test_idle_parts_of_a_parents_path_are_dropped(write) -> None:
+    """A path is told as short as it can be; `..` stays, because it may stand behind a link."""
+    write("d.yaml", "profile: d\na: 1\n")
+    write("sub/e.yaml", "profile: e\nb: 1\n")
+    write("c.yaml", "profile: c\nextends: [./d.yaml, ././sub/.//e.yaml, sub/../none.yaml]\n")
+
+    told = [fault.splitlines()[0] for fault in faults("./c.yaml")]
+
+    assert told == [
+        "./c.yaml:2:40: extends.2: './sub/../none.yaml': there is no such file.",
+        "./d.yaml:2:1: a: unknown key 'a'.",
+        "./sub/e.yaml:2:1: b: unknown key 'b'.",
+    ]
+
+
+def test_what_the_parser_refuses_has_one_fault(write) -> None:
+    """The schema says nothing about what stands for a number that is too large, be it a key, a limit or a name."""
+    large = 10**20
+    text = f"profile: {large}\nlimits: {{timeout_s: {large}}}\ntools: {{{large}: {{}}}}\nextends: [{large}]\n"
+    write("p.yaml", text)
+
+    assert [fault.splitlines()[0] for fault in faults("p.yaml")] == [
+        f"p.yaml:1:10: profile: the number '{large}' is too large.",
+        f"p.yaml:2:21: limits.timeout_s: the number '{large}' is too large.",
+        f"p.yaml:3:9: tools: the number '{large}' is too large.",
+        f"p.yaml:4:11: extends.0: the number '{large}' is too large.",
+    ]
+
+
 def test_all_faults_of_all_files_come_at_once(write) -> None:
     """One attempt shows what is wrong in the child, in a parent, and in a parent that is no YAML."""
     write("a.yaml", "profile: a\nevents: []")

@@ -3,7 +3,7 @@
 import pytest
 
 from toolcharter.errors import Fault
-from toolcharter.profile.nodes import Node, Places, described, entries, items, plain, shortened
+from toolcharter.profile.nodes import Node, Places, described, entries, in_file_order, items, plain, shortened
 from toolcharter.profile.parse import parse
 
 TEXT = """\
@@ -82,6 +82,23 @@ def test_a_node_of_another_kind_has_no_children(tree) -> None:
 def test_values_are_described_in_words(value, text) -> None:
     """A message says what stands in the file, in the words of YAML."""
     assert described(value) == text
+
+
+def test_faults_are_told_in_the_order_of_the_files() -> None:
+    """File by file as they were met, from top to bottom; what stands in no file comes last, as it came."""
+    places = ["git 1.0", "b.yaml:10:1", "a:1:b.yaml:2:9", "b.yaml:9:5", "b.yaml:9:4", "a:1:b.yaml:1:1", "cli 2.0"]
+
+    told = in_file_order([Fault(place, "", "wrong.") for place in places])
+
+    assert [fault.place for fault in told] == [
+        "b.yaml:9:4",
+        "b.yaml:9:5",
+        "b.yaml:10:1",
+        "a:1:b.yaml:1:1",
+        "a:1:b.yaml:2:9",
+        "git 1.0",
+        "cli 2.0",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""`plan_profile`: what is wrong with a profile and what it loads, told whole and in the order of the file."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolcharter.errors import ConfigurationError, PluginError
+from toolcharter.gate.build import plan_profile
+from toolcharter.loader.scan import installed
+
+WORDS = """
+from toolcharter import *
+
+
+class SayPolicy(ToolPolicy):
+    most: int = 5
+
+
+class WordPolicy(ExtensionPolicy):
+    words: tuple[str, ...] = ()
+
+
+@hookimpl
+def register_tools():
+    return [ToolSpec("say_it", SayPolicy, lambda workspace, policy, rt: str)]
+
+
+@hookimpl
+def register_extensions():
+    return [ExtensionSpec("words", WordPolicy, lambda workspace, policy: object())]
+"""
+LARGE = 10**20
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Plan a profile from its text, with a tool and an extension installed; `p.yaml` lies in the current folder."""
+    site = tmp_path / "site"
+    metadata = site / "toolcharter_words-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toolcharter-words\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "[toolcharter]\nsay_it = toolcharter_words\n[toolcharter.extensions]\nwords = toolcharter_words\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.delitem(sys.modules, "toolcharter_words", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def plan_text(text: str, source: str = WORDS) -> None:
+        (site / "toolcharter_words.py").write_text(source)
+        (tmp_path / "p.yaml").write_text(text)
+        plan_profile("p.yaml", index=installed([str(site)], [str(site)]))
+
+    return plan_text
+
+
+def heads(caught: pytest.ExceptionInfo[ConfigurationError]) -> list[str]:
+    return [str(fault).splitlines()[0] for fault in caught.value.faults]
+
+
+def test_policies_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[..., None]) -> None:
+    """One attempt shows a misspelt tool, and what is wrong with the policies of all that do load."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(
+            "profile: p\ntools:\n  say_it: {mots: 3}\n  sayit: {}\n"
+            "extensions: {words: {words: sudo}, wrods: {}}\nmissing_ok: [later]\n"
+        )
+
+    assert type(caught.value) is ConfigurationError
+    assert heads(caught) == [
+        "p.yaml:3:12: tools.say_it.mots: unknown key 'mots'.",
+        "p.yaml:4:3: tools.sayit: no installed plugin provides a tool named 'sayit'.",
+        "p.yaml:5:29: extensions.words.words: expected a list, found the text 'sudo'.",
+        "p.yaml:5:36: extensions.wrods: no installed plugin provides an extension named 'wrods'.",
+    ]
+
+
+def test_a_number_that_is_too_large_for_a_policy_has_one_fault(plan: Callable[..., None]) -> None:
+    """The policy says nothing about what the parser put in its place."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(f"profile: p\ntools:\n  say_it: {{most: '5'}}\nextensions: {{words: {{words: {LARGE}}}}}\n")
+
+    assert heads(caught) == [
+        "p.yaml:3:18: tools.say_it.most: expected a whole number, found the text '5'.",
+        f"p.yaml:4:29: extensions.words.words: the number '{LARGE}' is too large.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("default", "error"),
+    [
+        pytest.param("float = float('inf')", "Out of range float values are not JSON compliant", id="infinite"),
+        pytest.param("Any = object()", "Unable to serialize unknown type: <class 'object'>", id="no-json"),
+    ],
+)
+def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., None], default: str, error: str) -> None:
+    """No digest can hold it: the start stops, naming distribution, tool and field."""
+    source = WORDS.replace("most: int = 5", f"least: int = 0\n    most: {default}")
+
+    with pytest.raises(PluginError) as caught:
+        plan("profile: p\ntools: {say_it: {}}\nextensions: {words: {}}\n", f"from typing import Any\n{source}")
+
+    (fault,) = caught.value.faults
+    assert (fault.place, fault.path, fault.fix) == (
+        "toolcharter-words 1.0",
+        "",
+        "The plugin's author has to mend its default.",
+    )
+    assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' holds what is not JSON: {error}")
