@@ -87,8 +87,10 @@ def search_bytes(rt: ToolRuntime, content: bytes, options: Iterable[str]) -> tup
 
 def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: bytes = b"") -> Completed:
     where = "-" if folder is None else "./"
+    # Above the workspace others may have written ignore files. Below its top its own are above.
+    parents = ["--no-ignore-parent"] if folder is not None and folder.path == "." else []
     ended = rt.inspect(
-        [program(), *BASE, *options, "--", where], cwd=folder, stdin=stdin, max_output_bytes=MAX_OUTPUT_BYTES
+        [program(), *BASE, *parents, *options, "--", where], cwd=folder, stdin=stdin, max_output_bytes=MAX_OUTPUT_BYTES
     )
     if ended.timed_out:
         raise ToolError("The search took longer than the call may.", reason="timed_out", retryable=True)

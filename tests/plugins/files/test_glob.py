@@ -96,3 +96,18 @@ def test_names_that_ripgrep_saw_elsewhere_are_not_shown(call, workspace: Path, o
 def test_names_of_other_systems_are_understood(box, arguments) -> None:
     """Argument names of the sources reach the same argument; one glob is as good as a list."""
     assert box("glob", {}).call("Glob", arguments).data["items"] == ["a.txt"]
+
+
+@pytest.mark.parametrize("name", [".ignore", ".gitignore", ".rgignore"])
+def test_ignore_files_above_the_workspace_hide_nothing(call, workspace: Path, name: str) -> None:
+    """Another user of this host may have written them, for instance in `/tmp`."""
+    (workspace.parent / name).write_text("*\n")
+
+    assert call("glob", globs="a.txt").data == {"items": ["a.txt"], "truncated": False}
+
+
+def test_ignore_files_of_the_workspace_count_in_its_folders(call, workspace: Path) -> None:
+    """A search that begins further down knows what the top ignores."""
+    (workspace / "sub/noise.log").write_text("x")
+
+    assert call("glob", path="sub").data["items"] == ["sub/b.py", "sub/deep/c.py"]
