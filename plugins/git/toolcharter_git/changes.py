@@ -12,6 +12,8 @@ OPTIONS = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative", "--ignore-submodules=dirty"),
     *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"),
 )
+# What the worktree holds at a submodule may be a file that names any repository of this host.
+WORKTREE_OPTIONS = ("--ignore-submodules=all",)
 MAX_LIST_BYTES = 4_000_000
 
 
@@ -37,8 +39,9 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
     Raises:
         Denied: `too_many_files`.
     """
+    options = [*OPTIONS, *(WORKTREE_OPTIONS if len(revisions) == 1 else ())]
     listing = repository.look(
-        ["diff", *OPTIONS, "--numstat", "-z", *revisions, "--", *paths], reason, max_bytes=MAX_LIST_BYTES
+        ["diff", *options, "--numstat", "-z", *revisions, "--", *paths], reason, max_bytes=MAX_LIST_BYTES
     )
     files = parse_numstat(listing.stdout)
     limit = repository.policy.max_files
@@ -46,7 +49,7 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
         raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; at most {limit} are shown at once.")
     shown = set(repository.visible(each["path"] for each in files))
     visible = [each for each in files if each["path"] in shown]
-    patch = _patch(repository, revisions, [each["path"] for each in visible], reason)
+    patch = _patch(repository, [*options, *revisions], [each["path"] for each in visible], reason)
     told = [
         FileChange(path=representable(each["path"]), added=each["added"], deleted=each["deleted"]) for each in visible
     ]
@@ -71,8 +74,8 @@ def _count(text: str) -> int | None:
     return None if text == "-" else int(text)
 
 
-def _patch(repository: Repository, revisions: list[str], paths: list[str], reason: GitReason) -> str:
+def _patch(repository: Repository, compared: list[str], paths: list[str], reason: GitReason) -> str:
     if not paths:
         return ""
     context = f"--unified={repository.policy.context_lines}"
-    return content_of(repository.read(["diff", *OPTIONS, context, *revisions, "--", *paths], reason))
+    return content_of(repository.read(["diff", context, *compared, "--", *paths], reason))

@@ -76,6 +76,20 @@ def test_a_repository_of_too_many_files_is_refused(repo, call, monkeypatch: pyte
     )
 
 
+def test_a_submodule_does_not_point_to_a_repository_outside(repo, call, outside: Path) -> None:
+    """A `.git` file in the worktree would tell what another repository of this user has checked out."""
+    private = type(repo)(outside)
+    private.git("init", "-q", "-b", "main")
+    before, after = private.commit("s.txt", "1\n"), private.commit("s.txt", "2\n")
+    repo.git("update-index", "--add", "--cacheinfo", "160000", before, "x")
+    repo.git("commit", "-q", "-m", "Link")
+    repo.write("x/.git", f"gitdir: {outside}/.git\n")
+
+    results = [call("diff"), call("status"), call("show")]
+
+    assert [(each.outcome, after in str(each.data)) for each in results] == [("ok", False)] * 3
+
+
 # Around protected names
 
 
