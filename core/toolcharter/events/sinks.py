@@ -4,6 +4,7 @@ A sink takes whole lines. It never waits longer than `STALL_S` for a slow reader
 line that it can help, and raises what went wrong: counting and refusing is the emitter's part.
 """
 
+import errno
 import os
 import select
 import stat
@@ -112,7 +113,11 @@ class FileSink(DescriptorSink):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        super().__init__(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        # O_NONBLOCK: a named pipe without a reader is refused, not waited for.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        super().__init__(os.open(path, flags, 0o600))
+        if not self._may_stall:
+            os.set_blocking(self._descriptor, True)
 
     def close(self) -> None:
         """Close the file."""
@@ -228,7 +233,8 @@ def _open_file(url: str, rest: str) -> FileSink:
     try:
         return _FILE_SINKS[sync](Path(unquote(path)))
     except (OSError, ValueError) as error:
-        raise _fault(url, f"the file cannot be opened for appending: {error}", "") from error
+        fix = "A named pipe needs a reader before it is opened." if getattr(error, "errno", 0) == errno.ENXIO else ""
+        raise _fault(url, f"the file cannot be opened for appending: {error}", fix) from error
 
 
 def _fault(url: str, what: str, fix: str) -> ConfigurationError:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -144,6 +145,85 @@ def test_structlog_is_used_as_the_user_configured_it(url: str) -> None:
         {"event": "hook.tool.before", "args": {"a": 1}, "log_level": "info"},
         {"event": "hook.policy.deny", "reason": "r", "log_level": "warning"},
     ]
+
+
+AFTER = b'{"event":"hook.tool.after","level":"info","args":{"a":1},"message":"m","tool":"t"}\n'
+
+
+def test_structlog_through_logging_with_the_processor_that_the_docs_show(caplog) -> None:
+    """`logging` keeps `args` and `message` for itself; renamed, they arrive."""
+    page = (Path(__file__).parents[3] / "docs" / "events.md").read_text()
+    (shown,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "for_logging" in block)
+    try:
+        exec(shown, {})
+        emitter = Emitter([open_sink("structlog:", refuse)])
+
+        with caplog.at_level("INFO"):
+            taken = emitter.emit(AFTER)
+    finally:
+        structlog.reset_defaults()
+
+    assert (taken, emitter.last_error) == (True, None)
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.message, record.tool, record.call_args, record.call_message) == (
+        "toolcharter",
+        "INFO",
+        "hook.tool.after",
+        "t",
+        {"a": 1},
+        "m",
+    )
+
+
+# Named pipes
+
+
+def test_a_named_pipe_takes_lines(tmp_path: Path) -> None:
+    """A reader that is there gets them; one that takes nothing is not waited for longer than elsewhere."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    sink = open_sink(f"file:{pipe}", refuse)
+
+    sink.write(LINE)
+
+    assert os.read(reader, 1000) == LINE
+    sink.close()
+    os.close(reader)
+
+
+OPENING = """
+import signal, sys
+from toolcharter.errors import ConfigurationError
+from toolcharter.events.sinks import open_sink
+signal.alarm(20)
+try:
+    open_sink("file:" + sys.argv[1], None)
+except ConfigurationError as error:
+    print(error)
+"""
+
+
+def test_a_named_pipe_without_a_reader_is_refused(tmp_path: Path) -> None:
+    """Who starts before its reader is told so, and does not wait for it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = subprocess.run([sys.executable, "-c", OPENING, str(pipe)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0
+    assert done.stdout == (
+        "events: the file cannot be opened for appending: [Errno 6] No such device or address: "
+        f"'{pipe}': 'file:{pipe}'\nA named pipe needs a reader before it is opened.\n"
+    )
+
+
+def test_a_file_is_written_to_as_any_other(tmp_path: Path) -> None:
+    """What keeps pipes from waiting does not stay on the descriptor of a file."""
+    sink = FileSink(tmp_path / "events.jsonl")
+
+    assert os.get_blocking(sink._descriptor)
+    sink.close()
 
 
 # Losses
