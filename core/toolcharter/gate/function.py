@@ -52,7 +52,8 @@ def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
     """Look at what *spec*'s constructor returned.
 
     Raises:
-        SpecError: It is no function, or one whose arguments cannot be given by name.
+        SpecError: It is no function, one whose arguments cannot be given by name, or one that cannot run as the
+            spec says.
     """
     if not callable(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its constructor returned {built!r}, not a function")
@@ -60,6 +61,10 @@ def take_apart(spec: ToolSpec[Any], built: object) -> ToolFunction:
     if inspect.isgeneratorfunction(built) or inspect.isasyncgenfunction(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its function is a generator; a tool returns its result in one piece")
     is_async = any(map(inspect.iscoroutinefunction, layers))
+    if is_async and spec.isolate:
+        raise SpecError(
+            f"ToolSpec {spec.name!r}: an asynchronous function is not isolated: it is cancelled at its deadline anyway"
+        )
     parameters = inspect.signature(built).parameters
     if spec.parameters is not None:
         return ToolFunction(built, {}, None, is_async)

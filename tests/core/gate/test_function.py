@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -91,6 +92,13 @@ def test_a_generator_is_no_tool(function, make_toolbox) -> None:
     """A body that would never run is refused when the toolbox is built."""
     with pytest.raises(PluginError, match="its function is a generator; a tool returns its result in one piece"):
         make_toolbox(built(function))
+
+
+@pytest.mark.parametrize("function", [slowly, Sayer().later], ids=["function", "method"])
+def test_an_asynchronous_function_is_not_isolated(function, make_toolbox) -> None:
+    """No thread would help it, and each call of it would fail: the build says so."""
+    with pytest.raises(PluginError, match="an asynchronous function is not isolated: it is cancelled at its deadline"):
+        make_toolbox(replace(built(function), isolate=True))
 
 
 class Told:
