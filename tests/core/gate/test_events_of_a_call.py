@@ -12,13 +12,43 @@ from typing import Any
 
 import pytest
 
-from toolcharter.events.contract import AFTER_FIELDS, BASE_FIELDS, DENY_FIELDS
-from toolcharter.profile.model import Events
+from toolcharter.errors import ToolError
+from toolcharter.profile.model import Events, Limits
 from toolcharter.spec.call import Call, Caller, Invocation
 
 from .conftest import spec_of, spec_with_runtime
 
-BASE = list(BASE_FIELDS)
+# Written out once more: an order that only the code knew could change unseen.
+BASE = [
+    "event",
+    "level",
+    "ts",
+    "seq",
+    "call_id",
+    "parent_id",
+    "session",
+    "agent",
+    "profile",
+    "profile_digest",
+    "tool",
+    "action",
+    "plugin",
+    "args",
+]
+DENY_FIELDS = ["reason", "message", "rule", "stage"]
+AFTER_FIELDS = [
+    "status",
+    "outcome",
+    "reason",
+    "message",
+    "rule",
+    "stage",
+    "elapsed_ms",
+    "output_chars",
+    "truncated",
+    "redactions",
+    "fields",
+]
 AFTER = [*BASE, *AFTER_FIELDS]
 
 
@@ -107,6 +137,85 @@ async def test_a_denied_call(way, make_toolbox, events) -> None:
         "fields": {"listed": 3},
     }
     assert str(result) == "ERROR: denied_by_policy reason=name_not_allowed\nNot this one."
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("how", ["records", "raises"])
+async def test_an_error_in_the_body(how, way, make_toolbox, events) -> None:
+    """An error leaves the events of an ok call, and its after is an error by the tool."""
+
+    def fail(rt):
+        def tool(name: str):
+            ctx = rt.start("fail", name=name)
+            if how == "raises":
+                raise ToolError("no such shop", reason="shop_not_found")
+            return ctx.error("no such shop", reason="shop_not_found", exit_code=2)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(fail))
+
+    result = await call(toolbox, way, "fail", {"name": "Bob"})
+
+    assert [(event["event"], event["level"]) for event in events] == [
+        ("hook.tool.before", "info"),
+        ("hook.policy.before", "info"),
+        ("hook.tool.after", "error"),
+    ]
+    assert [list(event) for event in events] == [BASE, BASE, AFTER]
+    assert {key: events[2][key] for key in AFTER_FIELDS} == {
+        "status": "error",
+        "outcome": "error",
+        "reason": "shop_not_found",
+        "message": "no such shop",
+        "rule": None,
+        "stage": "tool",
+        "elapsed_ms": result.elapsed_ms,
+        "output_chars": len(result.text),
+        "truncated": False,
+        "redactions": 0,
+        "fields": {},
+    }
+    assert result.text == ("ERROR: no such shop" if how == "raises" else "no such shop")
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_a_fault_and_a_thread_left_behind(way, make_toolbox, events) -> None:
+    """The two rare fields stand last, and only where they are set."""
+    go_on = threading.Event()
+
+    def hang(rt):
+        def tool():
+            go_on.wait()
+
+        return tool
+
+    def twice(rt):
+        def tool():
+            ctx = rt.start("twice")
+            ctx.ok("once")
+            return ctx.ok("twice")
+
+        return tool
+
+    toolbox = make_toolbox(
+        spec_with_runtime(hang, isolate=True), spec_with_runtime(twice), tool_limits={"hang": Limits(timeout_s=0.01)}
+    )
+
+    await call(toolbox, way, "hang", {})
+    await call(toolbox, way, "twice", {})
+    go_on.set()
+
+    assert [list(event) for event in events] == [
+        BASE,
+        BASE,
+        [*AFTER, "abandoned"],
+        BASE,
+        BASE,
+        [*AFTER, "fault"],
+    ]
+    assert (events[2]["level"], events[2]["stage"], events[2]["abandoned"]) == ("error", "limit", True)
+    assert (events[5]["level"], events[5]["stage"], events[5]["fault"]) == ("info", None, ["ended_twice"])
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
