@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from toolcharter.gate.checks import Answer
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.isolation import Body
+from toolcharter.gate.loop import is_the_callers
 from toolcharter.gate.passage import Passage
 from toolcharter.spec.call import ToolResult
 
@@ -63,12 +64,9 @@ async def abody(passage: Passage, ctx: CallContext) -> None:
             if isawaitable(value):  # a decorator may have awaited it already
                 value = await value
             passage.returned(ctx, value)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+    except BaseException as error:
+        if is_the_callers(error):
             raise
-        passage.failed(ctx, error)  # nobody cancels us: the body awaited something that was cancelled
-    except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
         if limit.expired():
             passage.time_out(ctx)
         else:
@@ -110,7 +108,7 @@ async def drive(
         while True:
             try:
                 answer = await until(deadline, awaitable)
-            except Exception as error:  # noqa: BLE001 - the generator knows which check it was
+            except BaseException as error:  # noqa: BLE001 - the generator knows which check it was, and whose the error is
                 awaitable = checks.throw(error)
             else:
                 awaitable = checks.send(answer)

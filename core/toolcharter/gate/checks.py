@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Generator
 from inspect import isawaitable
+from time import monotonic
 from typing import Any
 
+from toolcharter.gate.loop import is_the_callers
 from toolcharter.loader.load import Check
 from toolcharter.spec.call import Ask, Call, Deny
 from toolcharter.spec.reasons import Reason
@@ -11,12 +13,13 @@ from toolcharter.spec.reasons import Reason
 Answer = None | Deny | Ask
 
 
-def objections(checks: tuple[Check, ...], call: Call) -> Generator[Awaitable[Answer], Answer, Answer]:
+def objections(checks: tuple[Check, ...], call: Call, deadline: float) -> Generator[Awaitable[Answer], Answer, Answer]:
     """Ask *checks* in order; the first `Deny` ends it, the first `Ask` stands if none denies.
 
     Args:
         checks: Sorted by plugin name.
         call: What the checks look at.
+        deadline: When they must have answered, a moment of `time.monotonic`.
 
     Yields:
         Each asynchronous check, to be awaited within the call's deadline and sent back.
@@ -32,12 +35,16 @@ def objections(checks: tuple[Check, ...], call: Call) -> Generator[Awaitable[Ans
                 continue
             if isawaitable(answer):
                 answer = yield answer
-        except Exception as error:  # noqa: BLE001 - a check that fails must deny, whatever it raised
+        except BaseException as error:
+            if is_the_callers(error):
+                raise
             return _failed(check, f"raised {type(error).__name__}")
         answer = _understood(check, answer)
         if isinstance(answer, Deny):
             return answer
         asked = asked or answer
+    if checks and monotonic() > deadline:
+        return Deny(Reason.CHECK_FAILED, "The checks took all the time that the call may take.")
     return asked
 
 

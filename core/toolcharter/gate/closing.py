@@ -85,7 +85,7 @@ class Closer:
         """Whether the tool kept to its own spec; a reason that is no word is made one."""
         if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
             ctx.fault("malformed_reason")
-            ctx.reason = _as_word(ctx.reason)
+            ctx.reason = shown_reason(ctx.reason)
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             ctx.fault("undeclared_reason")
         if KNOWN_OUTCOMES.get(ctx.reason or "", ctx.outcome) != ctx.outcome:
@@ -193,8 +193,10 @@ def _scrubbed(text: str) -> tuple[str, int]:
     return (text if len(text) == len(data) else data.decode()), 0
 
 
-def _as_word(reason: str) -> str:
-    """What is left of a sentence where a reason should be; a secret in it is not."""
+def shown_reason(reason: str | None) -> str | None:
+    """A reason as it leaves the gate: a word, made of what is left of a sentence if need be; a secret is not."""
+    if reason is None or REASON.fullmatch(reason):
+        return reason
     word = re.sub(r"[^a-z0-9]+", "_", _scrubbed(reason)[0].lower()).strip("_")
     return f"malformed_{word}"[:64]
 

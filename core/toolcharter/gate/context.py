@@ -71,9 +71,9 @@ class CallContext:
         self._add(fields)
 
     def policy_passed(self) -> None:
-        """Mark that everything below may act; a dry run ends here."""
+        """Mark that everything below may act; a dry run ends here, unless this is only a child of it."""
         self.passed = True
-        if self.dry:
+        if self.dry and self.close_child is None:
             raise Passed
 
     def ok(

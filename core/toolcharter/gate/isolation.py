@@ -9,8 +9,10 @@ from toolcharter.gate.context import CallContext
 from toolcharter.spec.reasons import Reason
 
 MAX_ABANDONED = 8
-"""How many threads of one tool may hang before it denies `tool_stuck`."""
+"""After how many abandoned threads that still run a tool denies `tool_stuck`.
 
+Only abandoned ones count: as many calls as are under way at once may still hang together, whatever their number.
+"""
 
 Body = Callable[[CallContext], object]
 """Runs a body, or rehearses it; never raises an `Exception`."""
@@ -21,15 +23,17 @@ class IsolatedBody:
 
     def __init__(self) -> None:
         self._abandoned: set[threading.Thread] = set()
+        self._abandoned_rehearsals: set[threading.Thread] = set()
         self._lock = threading.Lock()
 
-    def run(self, ctx: CallContext, body: Body, time_out: Body) -> CallContext:
-        """Run *body* apart and wait until it ends or its time is up.
+    def run(self, ctx: CallContext, body: Body, time_out: Body, interrupt: Body) -> CallContext:
+        """Run *body* apart and wait until it ends, its time is up, or Ctrl-C strikes.
 
         Args:
             ctx: The call.
             body: What the thread does.
             time_out: Replaces the outcome of a call by `timed_out`.
+            interrupt: Closes a call because an interrupt passes through.
 
         Returns:
             *ctx*, or its stand-in if the thread was abandoned: what the thread still does to
@@ -40,24 +44,30 @@ class IsolatedBody:
         if thread is None:
             return ctx
         remaining = ctx.deadline - monotonic()
-        # Event.wait refuses a timeout of infinity.
-        if done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining)):
-            return ctx
-        return self.abandon(ctx, thread, time_out)
+        try:
+            # Event.wait refuses a timeout of infinity.
+            ended = done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
+        except BaseException:
+            interrupt(self.abandon(ctx, thread, time_out))
+            raise
+        return ctx if ended else self.abandon(ctx, thread, time_out)
 
     def start(self, ctx: CallContext, body: Body, done: Callable[[], object]) -> threading.Thread | None:
         """Start the thread, or deny if too many hang."""
         with self._lock:
-            self._abandoned = {thread for thread in self._abandoned if thread.is_alive()}
-            if len(self._abandoned) >= MAX_ABANDONED:
-                ctx.refuse("limit", Reason.TOOL_STUCK, f"{MAX_ABANDONED} earlier calls of {ctx.tool!r} never returned.")
+            hanging = self._hanging(ctx)
+            hanging -= {thread for thread in hanging if not thread.is_alive()}
+            if len(hanging) >= MAX_ABANDONED:
+                what = "rehearsals" if ctx.dry else "calls"
+                message = f"{MAX_ABANDONED} earlier {what} of {ctx.tool!r} never returned."
+                ctx.refuse("limit", Reason.TOOL_STUCK, message)
                 return None
         context = contextvars.copy_context()
 
         def work() -> None:
             try:
                 context.run(body, ctx)
-            except BaseException as error:  # noqa: BLE001 - SystemExit in a thread must not pass for success
+            except BaseException as error:  # noqa: BLE001 - Ctrl-C strikes the main thread: this one is the tool's own
                 ctx.drop_result()
                 ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The tool raised {type(error).__name__}.")
             finally:
@@ -70,7 +80,11 @@ class IsolatedBody:
     def abandon(self, ctx: CallContext, thread: threading.Thread, time_out: Body) -> CallContext:
         """Give up on *thread* and answer for it."""
         with self._lock:
-            self._abandoned.add(thread)
+            self._hanging(ctx).add(thread)
         stand_in = ctx.abandon()
         time_out(stand_in)
         return stand_in
+
+    def _hanging(self, ctx: CallContext) -> set[threading.Thread]:
+        """The threads that count where *ctx* does: a rehearsal must not make a call `tool_stuck`."""
+        return self._abandoned_rehearsals if ctx.dry else self._abandoned

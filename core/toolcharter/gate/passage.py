@@ -21,7 +21,7 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
-from toolcharter.gate.loop import refuse_inside_loop
+from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
 from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
@@ -90,7 +90,7 @@ class Passage:
                 self.heed(ctx, self.object_to(ctx))
             if ctx.outcome is None:
                 if self.tool.spec.isolate:
-                    ctx = self.tool.isolated.run(ctx, self.body, self.time_out)
+                    ctx = self.tool.isolated.run(ctx, self.body, self.time_out, self.interrupt)
                 else:
                     self.body(ctx)
         except BaseException:
@@ -175,6 +175,7 @@ class Passage:
                 safety=spec.safety,
                 dry_run=ctx.dry,
             ),
+            ctx.deadline,
         )
 
     def object_to(self, ctx: CallContext) -> Answer:
@@ -188,7 +189,7 @@ class Passage:
         from toolcharter.gate.awaiting import drive  # noqa: PLC0415 - imports asyncio
 
         coroutine = drive(checks, awaitable, ctx.deadline)
-        refuse_inside_loop(self._name, coroutine, awaitable)
+        refuse_inside_loop(self._name, coroutine, awaitable, instead="adecide" if ctx.dry else "acall")
         return self.shared.loop.run(coroutine)
 
     def heed(self, ctx: CallContext, objection: Answer) -> None:
@@ -203,7 +204,9 @@ class Passage:
         token = CURRENT.set(ctx)
         try:
             self.returned(ctx, self.tool.function.call(**ctx.values))
-        except Exception as error:  # noqa: BLE001 - the gate is where a tool's exceptions end
+        except BaseException as error:
+            if is_the_callers(error):
+                raise
             self.failed(ctx, error)
         finally:
             CURRENT.reset(token)

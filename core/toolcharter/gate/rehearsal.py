@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 from toolcharter.gate.checks import Answer
-from toolcharter.gate.closing import shown_text
+from toolcharter.gate.closing import shown_reason, shown_text
 from toolcharter.gate.context import CURRENT, CallContext, Passed
-from toolcharter.gate.loop import refuse_inside_loop
+from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
 from toolcharter.gate.passage import Passage
 from toolcharter.spec.call import Ask, Decision, Deny, ToolChecks
 
@@ -17,7 +17,7 @@ _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "d
 def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     """Stages 1 to 4, and a staged body's own checks, from synchronous code."""
     if passage.tool.function.is_async:
-        refuse_inside_loop(passage.tool.spec.name)
+        refuse_inside_loop(passage.tool.spec.name, instead="adecide")
         return passage.shared.loop.run(adecide(passage, args))
     ctx = passage.enter(args, None, None, dry=True)
     objection = passage.object_to(ctx) if ctx.outcome is None else None
@@ -26,7 +26,7 @@ def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     elif ctx.outcome is None and passage.tool.spec.staged:
         rehearsal = partial(_rehearse, passage)
         if passage.tool.spec.isolate:
-            ctx = passage.tool.isolated.run(ctx, rehearsal, passage.time_out)
+            ctx = passage.tool.isolated.run(ctx, rehearsal, passage.time_out, passage.interrupt)
         else:
             rehearsal(ctx)
     return _decision(passage, ctx, objection)
@@ -52,10 +52,8 @@ def _rehearse(passage: Passage, ctx: CallContext) -> None:
     token = CURRENT.set(ctx)
     try:
         passage.tool.function.call(**ctx.values)
-    except Passed:
-        pass
-    except Exception as error:  # noqa: BLE001 - as in a real run, where the gate ends it
-        passage.failed(ctx, error)
+    except BaseException as error:  # noqa: BLE001 - told apart by `_ended`
+        _ended(passage, ctx, error)
     finally:
         CURRENT.reset(token)
 
@@ -71,21 +69,34 @@ async def _arehearse(passage: Passage, ctx: CallContext) -> CallContext:
     token = CURRENT.set(ctx)
     try:
         await until(ctx.deadline, passage.tool.function.call(**ctx.values))
-    except Passed:
-        pass
-    except BaseExceptionGroup as group:  # the mark was reached in a TaskGroup
-        if group.split(Passed)[1] is not None:
-            raise
-    except Exception as error:  # noqa: BLE001 - as in a real run, where the gate ends it
-        passage.failed(ctx, error)
+    except BaseException as error:  # noqa: BLE001 - told apart by `_ended`
+        _ended(passage, ctx, error)
     finally:
         CURRENT.reset(token)
     return ctx
 
 
+def _ended(passage: Passage, ctx: CallContext, error: BaseException) -> None:
+    """Record what has ended a rehearsal: the mark, perhaps reached in a TaskGroup, or what would end a call.
+
+    Raises:
+        BaseException: *error* is the caller's.
+    """
+    if is_the_callers(error):
+        raise error
+    if isinstance(error, BaseExceptionGroup):
+        others = error.split(Passed)[1]
+        if others is None:
+            return
+        ctx.passed, error = False, others  # what fails beside the mark may have stood above it
+    if not isinstance(error, Passed):
+        passage.failed(ctx, error)
+
+
 def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision:
     """What *ctx* amounts to. A body that has reached its mark has passed, whatever it did to the exception."""
     ctx.closed = True
+    ctx.reason = shown_reason(ctx.reason)
     if passage.examine is not None:
         passage.examine(ctx, None)
     tool_checks: ToolChecks = "not_evaluated"
@@ -102,6 +113,8 @@ def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision
             tool_checks,
         )
     if isinstance(objection, Ask):
-        return Decision("ask", "check", objection.reason, shown_text(objection.message), tool_checks=tool_checks)
+        return Decision(
+            "ask", "check", shown_reason(objection.reason), shown_text(objection.message), tool_checks=tool_checks
+        )
     allowed = passage.tool.decision
     return Decision("allow", allowed.stage, rule=allowed.rule, tool_checks=tool_checks)

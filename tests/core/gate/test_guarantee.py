@@ -97,6 +97,27 @@ def errors(rt):
     return tool
 
 
+def exits(rt):
+    def tool():
+        raise SystemExit(4)
+
+    return tool
+
+
+def ends_as_a_generator(rt):
+    def tool():
+        raise GeneratorExit
+
+    return tool
+
+
+def cancels_itself(rt):
+    def tool():
+        raise asyncio.CancelledError
+
+    return tool
+
+
 def swallows_everything(rt):
     def tool():
         try:
@@ -137,6 +158,14 @@ ROWS = [
         {"fault": ["ended_twice"]},
     ),
     (errors, OK, ("error", "tool_error", "ERROR: it broke"), {}),
+    (exits, OK, ("error", "unexpected_failure", "ERROR: unexpected_failure: SystemExit: 4"), {}),
+    (
+        ends_as_a_generator,
+        OK,
+        ("error", "unexpected_failure", "ERROR: unexpected_failure: GeneratorExit: "),
+        {},
+    ),
+    (cancels_itself, OK, ("error", "unexpected_failure", "ERROR: unexpected_failure: CancelledError: "), {}),
     (swallows_everything, OK, ("ok", None, "calm"), {}),
     (returns_data, OK, ("ok", None, '{"n":1}'), {}),
     (returns_what_is_no_json, OK, ("ok", None, "<class 'object'>"), {}),
@@ -354,40 +383,23 @@ async def test_a_cancelled_call_leaves_its_after(isolate, make_toolbox, events) 
     assert (events[-1]["outcome"], events[-1]["reason"]) == ("error", "cancelled")
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_interrupt_leaves_its_after(interrupt, make_toolbox, events) -> None:
+@pytest.mark.parametrize("body", ["sync", "async"])
+def test_an_interrupt_leaves_its_after(body, make_toolbox, events) -> None:
     """Ctrl-C in a body closes the call on its way through the gate."""
 
     def interrupted(rt):
         def tool():
-            raise interrupt
+            raise KeyboardInterrupt
 
         return tool
 
-    toolbox = make_toolbox(spec_with_runtime(interrupted))
+    toolbox = make_toolbox(spec_with_runtime(interrupted if body == "sync" else asynchronous(interrupted)))
 
-    with pytest.raises(interrupt):
+    with pytest.raises(KeyboardInterrupt):
         toolbox.call("interrupted", {})
 
     assert [event["event"] for event in events] == OK
     assert (events[-1]["outcome"], events[-1]["reason"]) == ("error", "cancelled")
-
-
-def test_an_exit_in_an_isolated_thread_is_a_failure(make_toolbox, events) -> None:
-    """`sys.exit` in a thread of its own ends nothing but the call."""
-
-    def leaves(rt):
-        def tool():
-            raise SystemExit(0)
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(leaves, isolate=True))
-
-    result = toolbox.call("leaves", {})
-
-    assert (result.outcome, result.reason) == ("error", "unexpected_failure")
-    assert [event["event"] for event in events] == OK
 
 
 @pytest.mark.parametrize("name", ["event", "status", "message", "level", "name", "tool", "self", "args", "reason"])

@@ -214,23 +214,38 @@ def one_by_one_no_more() -> str:
 # Ends that are not the caller's
 
 
-def exits() -> Any:
+def exits_in_a_task() -> Any:
     async def act() -> None:
-        raise SystemExit(4)
+        async def leave() -> None:
+            raise SystemExit(4)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(leave())
 
     return act
 
 
-def test_an_exit_in_an_asynchronous_body_frees_its_caller(make_toolbox, events) -> None:
-    """`sys.exit` on the toolbox's loop reaches its caller, and the loop serves the next call."""
-    toolbox = make_toolbox(spec_of(exits()), spec_of(never_awaited))
+def test_an_exit_on_the_loop_frees_its_caller(make_toolbox, events) -> None:
+    """`sys.exit` in a task of the toolbox's loop fails that call, and the loop serves the next one."""
+    toolbox = make_toolbox(spec_of(exits_in_a_task()), spec_of(never_awaited))
 
-    with pytest.raises(SystemExit):
-        toolbox.call("act", {})
+    result = toolbox.call("act", {})
 
+    assert (result.outcome, result.reason, result.text) == ("error", "unexpected_failure", FAILED + "SystemExit: 4")
     assert toolbox.call("never_awaited", {}).text == "never"
     assert [event["event"] for event in events] == ENDED * 2
-    assert events[2]["reason"] == "cancelled"
+
+
+def test_an_interrupt_in_a_group_is_the_caller_s(make_toolbox, events) -> None:
+    """Ctrl-C passes through the gate in whatever it is wrapped."""
+
+    def act() -> None:
+        raise BaseExceptionGroup("several", [ValueError(), KeyboardInterrupt()])
+
+    with pytest.raises(BaseExceptionGroup):
+        make_toolbox(spec_of(act)).call("act", {})
+
+    assert events[-1]["reason"] == "cancelled"
 
 
 async def test_a_cancellation_of_the_body_s_own_is_a_failure(make_toolbox, events) -> None:
@@ -282,8 +297,8 @@ async def test_the_mark_in_a_task_group_ends_a_rehearsal(make_toolbox) -> None:
 
     assert (await toolbox.adecide("grouped", {})).tool_checks == "passed"
     assert (await toolbox.acall("grouped", {})).outcome == "ok"
-    with pytest.raises(BaseExceptionGroup):
-        await toolbox.adecide("grouped", {"fail": True})
+    failed = await toolbox.adecide("grouped", {"fail": True})
+    assert (failed.outcome, failed.reason, failed.tool_checks) == ("error", "unexpected_failure", "error")
 
 
 def test_a_rehearsed_body_runs_no_other_tool_past_its_runtime(make_toolbox, events) -> None:

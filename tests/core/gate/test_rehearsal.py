@@ -157,8 +157,103 @@ def test_a_rehearsal_of_an_asynchronous_tool_inside_a_loop_names_adecide(make_to
     async def inside() -> None:
         toolbox.decide("asynchronous", {})
 
-    with pytest.raises(SyncCallInLoop):
+    with pytest.raises(SyncCallInLoop, match=r"await adecide\(\) instead"):
         asyncio.run(inside())
+
+
+LEAVES = {"exit": SystemExit, "generator": GeneratorExit, "cancel": asyncio.CancelledError}
+
+
+def leaving(rt):
+    def tool(how: str):
+        raise LEAVES[how]
+
+    return tool
+
+
+def leaving_later(rt):
+    async def tool(how: str):
+        raise LEAVES[how]
+
+    return tool
+
+
+@pytest.mark.parametrize("how", LEAVES)
+@pytest.mark.parametrize("make", [leaving, leaving_later])
+async def test_a_body_that_leaves_a_rehearsal_has_failed(make, how, make_toolbox) -> None:
+    """A dry run ends as the call would."""
+    toolbox = make_toolbox(spec_with_runtime(make, staged=True))
+
+    decisions = [
+        await toolbox.adecide(make.__name__, {"how": how}),
+        await asyncio.to_thread(toolbox.decide, make.__name__, {"how": how}),
+    ]
+
+    message = f"ERROR: unexpected_failure: {LEAVES[how].__name__}: "
+    assert decisions == [Decision("error", "tool", "unexpected_failure", message, tool_checks="error")] * 2
+
+
+async def interrupted(toolbox: Any) -> str:
+    task = asyncio.ensure_future(toolbox.adecide("dozing", {}))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    await asyncio.wait([task])
+    return "cancelled" if task.cancelled() else "ended"
+
+
+async def test_a_cancellation_passes_through_a_rehearsal(make_toolbox) -> None:
+    """A task that its caller cancels is cancelled."""
+
+    def dozing(rt):
+        async def tool():
+            await asyncio.sleep(60)
+
+        return tool
+
+    assert await interrupted(make_toolbox(spec_with_runtime(dozing, staged=True))) == "cancelled"
+
+
+@pytest.mark.parametrize("body", ["sync", "async"])
+def test_an_interrupt_passes_through_a_rehearsal(body, make_toolbox) -> None:
+    """Ctrl-C is the caller's."""
+
+    def stopped(rt):
+        def tool():
+            raise KeyboardInterrupt
+
+        async def later():
+            raise KeyboardInterrupt
+
+        return tool if body == "sync" else later
+
+    toolbox = make_toolbox(spec_with_runtime(stopped, staged=True))
+
+    with pytest.raises(KeyboardInterrupt):
+        toolbox.decide("stopped", {})
+
+
+@pytest.mark.parametrize("who", ["tool", "check", "asking check"])
+def test_a_reason_that_is_no_word_is_the_same_word_in_both(who, make_toolbox) -> None:
+    """A case written by what `decide` says holds for `call`."""
+
+    def wordy(rt):
+        def tool():
+            ctx = rt.start("wordy")
+            if who == "tool":
+                return ctx.deny("No sentences, please!")
+            ctx.policy_passed()
+            return ctx.ok("done")
+
+        return tool
+
+    answer = {"tool": None, "check": Deny("No sentences, please!"), "asking check": Ask("No sentences, please!")}[who]
+    toolbox = make_toolbox(spec_with_runtime(wordy, staged=True), checks={"a": lambda call: answer})
+
+    decided = toolbox.decide("wordy", {}).reason
+    called = toolbox.call("wordy", {}).reason
+
+    assert decided == "malformed_no_sentences_please"
+    assert called == ("approval_unavailable" if who == "asking check" else decided)
 
 
 def test_a_child_context_in_a_rehearsal_leaves_no_event(make_toolbox, events) -> None:
@@ -177,6 +272,25 @@ def test_a_child_context_in_a_rehearsal_leaves_no_event(make_toolbox, events) ->
 
     assert toolbox.decide("parent", {}) == PASSED
     assert events == []
+
+
+def test_the_mark_of_a_child_does_not_end_the_rehearsal(make_toolbox, events) -> None:
+    """What the parent checks below a child's mark decides as well."""
+
+    def parent(rt):
+        def tool():
+            ctx = rt.start("parent")
+            child = rt.start("look")
+            child.policy_passed()
+            child.ok("seen")
+            return ctx.deny("not_listed")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(parent, staged=True))
+
+    assert toolbox.decide("parent", {}) == Decision("deny", "tool", "not_listed", tool_checks="denied")
+    assert toolbox.call("parent", {}).reason == "not_listed"
 
 
 def test_before_the_mark_a_real_call_may_not_act_either(make_toolbox, events) -> None:

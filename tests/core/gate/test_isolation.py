@@ -1,0 +1,106 @@
+"""Threads left behind: what is counted, by whom, and what an interrupt leaves."""
+
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from toolcharter.profile.model import Limits
+
+from .conftest import spec_with_runtime
+
+ENDED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+
+
+@pytest.fixture
+def go_on() -> Iterator[threading.Event]:
+    """Lets the bodies that hang end."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def hanging(go_on: threading.Event, **facts):
+    def hangs(rt):
+        def tool() -> str:
+            ctx = rt.start("hangs")
+            go_on.wait()
+            ctx.policy_passed()
+            return ctx.ok("done")
+
+        return tool
+
+    return spec_with_runtime(hangs, isolate=True, **facts)
+
+
+@pytest.mark.parametrize("rehearsed", ["sync", "async"])
+async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbox) -> None:
+    """Dry runs move nothing that calls count by, and are themselves bounded as calls are."""
+    toolbox = make_toolbox(hanging(go_on, staged=True), limits=Limits(timeout_s=0.01))
+
+    decisions = [
+        await toolbox.adecide("hangs", {}) if rehearsed == "async" else toolbox.decide("hangs", {}) for _ in range(9)
+    ]
+    results = [toolbox.call("hangs", {}) for _ in range(9)]
+
+    assert [decision.reason for decision in decisions] == ["timed_out"] * 8 + ["tool_stuck"]
+    assert decisions[-1].message == "8 earlier rehearsals of 'hangs' never returned."
+    assert [result.reason for result in results] == ["timed_out"] * 8 + ["tool_stuck"]
+    assert results[-1].message == "8 earlier calls of 'hangs' never returned."
+
+
+@pytest.fixture
+def _an_interrupt_in_a_moment() -> Iterator[None]:
+    """Ctrl-C in the main thread, a little later."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("_an_interrupt_in_a_moment")
+def test_an_interrupt_leaves_the_thread_behind(go_on, make_toolbox, events) -> None:
+    """Ctrl-C frees the caller alone: the after says that the body still runs, and it is counted."""
+    toolbox = make_toolbox(hanging(go_on))
+
+    with pytest.raises(KeyboardInterrupt):
+        toolbox.call("hangs", {})
+
+    assert [event["event"] for event in events] == ENDED
+    assert (events[-1]["outcome"], events[-1]["reason"], events[-1]["abandoned"]) == ("error", "cancelled", True)
+    assert len(toolbox._tools["hangs"].isolated._abandoned) == 1
+
+
+@pytest.mark.usefixtures("_an_interrupt_in_a_moment")
+def test_an_interrupt_of_a_rehearsal_leaves_no_event(go_on, make_toolbox, events) -> None:
+    """The same in a dry run, which is counted apart."""
+    toolbox = make_toolbox(hanging(go_on, staged=True))
+
+    with pytest.raises(KeyboardInterrupt):
+        toolbox.decide("hangs", {})
+
+    isolated = toolbox._tools["hangs"].isolated
+    assert (events, len(isolated._abandoned), len(isolated._abandoned_rehearsals)) == ([], 0, 1)
+
+
+def test_an_interrupt_that_the_tool_itself_raises_apart_is_its_failure(make_toolbox, events) -> None:
+    """Ctrl-C strikes the main thread: what comes from the body's own ends nothing but the call."""
+
+    def pretends(rt):
+        def tool() -> str:
+            rt.start("pretends").ok("done", data={"n": 1})
+            raise KeyboardInterrupt
+
+        return tool
+
+    result = make_toolbox(spec_with_runtime(pretends, isolate=True)).call("pretends", {})
+
+    assert (result.outcome, result.reason, result.data, result.message) == (
+        "error",
+        "unexpected_failure",
+        None,
+        "The tool raised KeyboardInterrupt.",
+    )
+    assert [event["event"] for event in events] == ENDED
