@@ -422,9 +422,25 @@ def test_only_listed_remotes_are_pushed_to(call, remote, expected) -> None:
 @pytest.mark.parametrize("action", ["create_branch", "checkout", "add", "commit", "tag", "push"])
 def test_writing_without_a_repository_is_an_error(tmp_path, build_git, action) -> None:
     """There is no branch to speak of."""
-    result = build_git(tmp_path, **FREE)(action=action)
+    result = build_git(tmp_path, **FREE)(action=action, tag="v1", remote="origin")
 
     assert verdict(result) == ("error", "branch_resolution_failed")
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "expected"),
+    [
+        ("push", {"remote": "upstream"}, ("denied", "remote_not_allowed")),
+        ("push", {"remote": "origin", "branch": "topic"}, ("denied", "branch_not_allowed")),
+        ("push", {"remote": "origin", "tag": "nightly"}, ("denied", "tag_not_allowed")),
+        ("tag", {"tag": "nightly"}, ("denied", "tag_not_allowed")),
+    ],
+)
+def test_what_the_policy_alone_forbids_needs_no_repository(tmp_path, build_git, action, arguments, expected) -> None:
+    """A profile's cases show these denials wherever they run."""
+    policy = {**FREE, "tag_pattern": "v[0-9]+", "allowed_branches": ["main"]}
+
+    assert verdict(build_git(tmp_path, **policy)(action=action, **arguments)) == expected
 
 
 @pytest.mark.parametrize("action", ["create_branch", "checkout", "commit", "tag", "push"])

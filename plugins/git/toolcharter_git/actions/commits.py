@@ -65,10 +65,10 @@ def commit(git: Git, request: Request) -> Callable[[], Answer]:
 def tag(git: Git, request: Request) -> Callable[[], Answer]:
     """Make the annotated tag `tag` at `ref`; an existing one is never moved."""
     reason = GitReason.GIT_TAG_FAILED
+    name = checked_tag(git.policy, request.tag)
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     require_managed(repository)
     require_clean(repository)
-    name = checked_tag(git.policy, request.tag)
     message = checked_message(request.message)
     target = repository.commit_id(checked_commit_ref(git.policy, request.ref), reason)
 

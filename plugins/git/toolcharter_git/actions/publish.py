@@ -21,13 +21,14 @@ _PUSH = (
 def push(git: Git, request: Request) -> Callable[[], Answer]:
     """Push `branch` (the current one by default), or `tag`, under its own name and without force."""
     reason = GitReason.GIT_PUSH_FAILED
+    _check_remote_name(request.remote)
+    named = _named_source(git.policy, request)
+    if request.remote not in git.policy.allowed_remotes:
+        raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     current = require_managed(repository)
     require_clean(repository)
-    _check_remote_name(request.remote)
-    ref = _checked_source(git.policy, request, current)
-    if request.remote not in git.policy.allowed_remotes:
-        raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
+    ref = named or _branch(git.policy, current)
     if has_old_remotes(repository.git_dir):
         raise Denied(GitReason.UNSAFE_REPOSITORY, "'.git/remotes' or '.git/branches' describes remotes.")
     url, protocol = _destination(repository, request.remote)
@@ -49,10 +50,15 @@ def _check_remote_name(remote: str) -> None:
         raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
 
 
-def _checked_source(policy: GitPolicy, request: Request, current: str) -> str:
+def _named_source(policy: GitPolicy, request: Request) -> str | None:
+    """The reference that the call names; None if it means the current branch."""
     if request.tag:
         return f"refs/tags/{checked_tag(policy, request.tag)}"
-    branch = checked_branch(policy, request.branch or current)
+    return _branch(policy, request.branch) if request.branch else None
+
+
+def _branch(policy: GitPolicy, name: str) -> str:
+    branch = checked_branch(policy, name)
     if policy.allowed_branches is not None and branch not in policy.allowed_branches:
         raise Denied(GitReason.BRANCH_NOT_ALLOWED, f"The branch {branch!r} may not be pushed.")
     return f"refs/heads/{branch}"
