@@ -245,7 +245,7 @@ def test_ready_profiles_are_named() -> None:
 def _ours() -> list[Any]:
     """The plugins of this repository, as installed; a stranger's beside them are not our business."""
     ours = {f"toolcharter-{name}" for name in OUR_PLUGINS}
-    return [plugin for plugin in list_plugins(check=True, index=installed()) if plugin.distribution in ours]
+    return [plugin for plugin in list_plugins(installed()) if plugin.distribution in ours]
 
 
 def test_reasons_of_plugins_are_listed() -> None:

@@ -1,9 +1,11 @@
 """What is installed, for `toolcharter plugins`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from toolcharter.loader.hooks import Failures, new_manager
+from toolcharter.loader.module import load_module
 from toolcharter.loader.origin import origin_faults
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import clash_faults
@@ -22,34 +24,32 @@ class PluginInfo:
     """Whether `TOOLCHARTER_PLUGINS` lets it load."""
     tools: tuple[str, ...]
     extensions: tuple[str, ...]
-    specs: Mapping[str, Any] = field(default_factory=dict)
-    """`{tool: ToolSpec}`, from which capabilities and reasons can be read; only after a check."""
-    problems: tuple[str, ...] = ()
-    """Why it, or part of it, would not load; only after a check."""
+    specs: Mapping[str, Any]
+    """`{tool: ToolSpec}`, from which capabilities and reasons can be read; without those that do not load."""
+    problems: tuple[str, ...]
+    """Why it, or part of it, would not load."""
 
 
-def list_plugins(*, check: bool = False, index: Installed | None = None) -> list[PluginInfo]:
-    """Describe every installed plugin, sorted by name.
+def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
+    """Describe every installed plugin, sorted by name; all that are trusted and permitted are imported for it.
 
     Args:
-        check: Import all that are trusted and permitted, and report whatever would stop a start.
-            Without it nothing is imported.
         index: What is installed; default `installed()`.
     """
     index = index or installed()
     groups: dict[str, list[EntryPoint]] = {}
     for entry in index.entry_points:
         groups.setdefault(entry.metadata_dir, []).append(entry)
-    return sorted((_describe(entries, index, check=check) for entries in groups.values()), key=_order)
+    return sorted((_describe(entries, index) for entries in groups.values()), key=_order)
 
 
 def _order(info: PluginInfo) -> tuple[str, str]:
     return info.distribution, info.metadata_dir
 
 
-def _describe(entries: list[EntryPoint], index: Installed, *, check: bool) -> PluginInfo:
+def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
     first = entries[0]
-    specs, problems = _check(entries, index) if check else ({}, ())
+    specs, problems = _check(entries, index)
     return PluginInfo(
         distribution=first.distribution,
         version=first.version,
@@ -64,10 +64,6 @@ def _describe(entries: list[EntryPoint], index: Installed, *, check: bool) -> Pl
 
 
 def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any], Iterable[str]]:
-    # Here and not above: a plain listing needs neither pluggy nor pydantic.
-    from toolcharter.loader.hooks import Failures, new_manager  # noqa: PLC0415 - see above
-    from toolcharter.loader.module import load_module  # noqa: PLC0415 - see above
-
     if not entries[0].trusted:
         return {}, ["it lies in no site directory of this interpreter, so it is never loaded."]
     if not index.permits(entries[0]):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from toolcharter.errors import did_you_mean
 from toolcharter.loader.sites import search_path, site_dirs
 
 TOOLS = "toolcharter"
@@ -78,6 +79,15 @@ class Installed:
         """Whether `TOOLCHARTER_PLUGINS` lets *entry* load; `git` there means `toolcharter-git` too."""
         short = entry.distribution.removeprefix("toolcharter-")
         return self.permitted is None or not self.permitted.isdisjoint({entry.distribution, short})
+
+    def unmatched(self) -> list[str]:
+        """What `TOOLCHARTER_PLUGINS` names and nothing installed is called, each as a sentence, with the nearest name."""
+        full = {entry.distribution for entry in self.entry_points}
+        short = {name.removeprefix("toolcharter-") for name in full}
+        return [
+            f"{RESTRICTION} names {name!r}, but no installed distribution is named so. {did_you_mean(name, full | short)}"
+            for name in sorted((self.permitted or frozenset()) - full - short)
+        ]
 
     def usable(self, group: str) -> dict[str, EntryPoint]:
         """The trusted and permitted entry points of *group*, by name, sorted."""

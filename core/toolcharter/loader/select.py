@@ -167,7 +167,7 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
     for version in sorted(found or ()):
         if not _fits(version, wanted):
             what = f"version {version} of {normalise(name)} is installed, but the profile asks for {specifier!r}."
-            yield Fault(place, path, what, f"Install one that fits: pip install '{name}{specifier}'.")
+            yield Fault(place, path, what, "Install one that fits, or mend the pin.")
 
 
 def _fits(version: str, wanted: "SpecifierSet") -> bool:

@@ -33,12 +33,15 @@ def is_name(profile: str) -> bool:
     return _NAME.fullmatch(profile) is not None
 
 
+def checkout(package: Path = _PACKAGE) -> Path | None:
+    """The root of the checkout that the core runs from; None in a wheel."""
+    root = package.parent.parent
+    return root if package.parent.name == "core" and (root / "pyproject.toml").is_file() else None
+
+
 def shipped_profiles(package: Path = _PACKAGE) -> Path:
     """The folder of the ready profiles: in the wheel beside the code, in a checkout at its root."""
-    checkout = package.parent.parent
-    if package.parent.name == "core" and (checkout / "pyproject.toml").is_file():
-        return checkout / "profiles"
-    return package / "profiles"
+    return (checkout(package) or package) / "profiles"
 
 
 def folders(search: Sequence[str | Path] = ()) -> list[str]:

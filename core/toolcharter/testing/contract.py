@@ -152,7 +152,7 @@ def subjects(distributions: Collection[str] = (), index: Installed | None = None
                 name,
                 "",
                 "no plugin of this name is installed.",
-                f"{did_you_mean(name, known)} Install it: pip install -e .".lstrip(),
+                f"{did_you_mean(name, known)} Install it: pip install -e PATH/TO/toolcharter -e .".lstrip(),
             )
             for name in absent
         )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .conftest import QUIET, ended, events_in, lines_of
+from .conftest import MODULE, QUIET, ended, events_in, lines_of
 
 
 def test_words_are_read_by_the_schema(run, desk) -> None:
@@ -99,6 +99,24 @@ def test_malformed_command_line_is_usage(run, words, error) -> None:
 
     usage = "Usage: toolcharter call [OPTIONS] TOOL [KEY=VALUE]...\nTry 'toolcharter call --help' for help.\n"
     assert (result.stdout, result.stderr, result.exit_code) == ("", f"{usage}\nError: {error}\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("argument", "tool", "guess"),
+    [
+        pytest.param("action", "echo", "; did you mean 'action=log'?", id="actions"),
+        pytest.param("word", "echo", ".", id="no-actions"),
+        pytest.param("action", "eco", ".", id="no-such-tool"),
+    ],
+)
+def test_a_bare_word_is_taken_for_an_action(run, site, argument, tool, guess) -> None:
+    """Who writes `call git log` is told how actions are given."""
+    (site / "toolcharter_demo/__init__.py").write_text(MODULE.replace("word: str", f"{argument}: str"))
+
+    result = run("call", tool, "log", *QUIET)
+
+    error = f"Error: 'log' is not of the form key=value{guess}"
+    assert (result.stderr.splitlines()[-1], result.exit_code) == (error, 2)
 
 
 def test_every_fault_of_the_configuration_is_told(run, desk) -> None:

@@ -1,6 +1,7 @@
 """`toolcharter tools`, `plugins`, `profiles` and `reasons`: what there is."""
 
 import json
+from subprocess import PIPE, STDOUT
 
 import pytest
 
@@ -55,8 +56,8 @@ def test_plugins_show_what_they_would_bring(run) -> None:
     result = run("plugins", "--check")
 
     text = (
-        "distribution      version  provides  capabilities  reasons\n"
-        "toolcharter-demo  1.0      echo      text          word_not_allowed\n"
+        "distribution      version  check  provides  capabilities  reasons\n"
+        "toolcharter-demo  1.0      ok     echo      text          word_not_allowed\n"
     )
     assert (result.stdout, result.stderr, result.exit_code) == (text, "", 0)
 
@@ -89,7 +90,8 @@ def test_broken_plugins_are_listed_and_reported_on_demand(run, site) -> None:
     rows = [line.split() for line in listed.stdout.splitlines()[1:]]
     assert rows[0] == ["broken", "1.0", "echo", "not", "loaded;", "see", "--check"]
     assert rows[1] == ["mirror", "1.0", "echo", "(extension)"]
-    assert (listed.stderr, listed.exit_code, checked.stdout, checked.exit_code) == ("", 0, listed.stdout, 2)
+    assert (listed.stderr, listed.exit_code, checked.exit_code) == ("", 0, 2)
+    assert checked.stdout.splitlines()[1].split()[:5] == ["broken", "1.0", "2", "problems", "echo"]
     problems = checked.stderr.split("\n\n")
     assert "broken 1.0: importing 'broken' failed: ModuleNotFoundError: No module named 'nowhere'" in checked.stderr
     assert [problem.split(":")[0] for problem in problems] == [
@@ -119,7 +121,10 @@ def test_profiles_are_checked_to_the_end(run, desk) -> None:
 
     result = run("profiles", "--check", "./demo.yaml", "./other.yaml")
 
-    listed = "name   place         description\ndemo   ./demo.yaml   Says words.\nother  ./other.yaml\n"
+    listed = (
+        "name   check     place         description\ndemo   ok        ./demo.yaml   Says words.\n"
+        "other  2 faults  ./other.yaml\n"
+    )
     places = [fault.partition(" ")[0] for fault in result.stderr.split("\n\n")]
     assert (result.stdout, places, result.exit_code) == (listed, ["./other.yaml:2:9:", "./other.yaml:3:1:"], 2)
 
@@ -128,8 +133,85 @@ def test_good_profiles_pass_the_check(run) -> None:
     """Status 0 and nothing on standard error."""
     result = run("profiles", "--check", "--json", "./demo.yaml")
 
-    row = {"name": "demo", "description": "Says words.", "place": "./demo.yaml", "faults": []}
+    row = {"name": "demo", "description": "Says words.", "place": "./demo.yaml", "faults": [], "warnings": []}
     assert (json.loads(result.stdout), result.stderr, result.exit_code) == ([row], "", 0)
+
+
+def test_faults_come_before_the_profiles(shell) -> None:
+    """Whoever reads both streams in one meets what is wrong first, and a line for each profile below it."""
+    (shell.desk / "other.yaml").write_text("profile: other\ntools: {eco: {}}\n")
+
+    ran = shell.start("profiles", "--check", "./other.yaml", "./demo.yaml", stdout=PIPE, stderr=STDOUT)
+
+    lines = ran.communicate()[0].decode().splitlines()
+    assert [line.split()[0] for line in lines if line] == ["./other.yaml:2:9:", "Did", "name", "other", "demo"]
+
+
+def test_undeclared_capabilities_are_warned_of(run, desk, site) -> None:
+    """`--check` names the tools that count as the worst, at their place in the profile; status 0."""
+    module = MODULE.replace('capabilities={"text"}, ', "")
+    (site / "toolcharter_demo/__init__.py").write_text(module)
+
+    result = run("profiles", "--check", "./demo.yaml")
+
+    warning = (
+        "Warning: ./demo.yaml:5:3: tools.echo: declares no capabilities, so it counts as touching everything, "
+        "at the highest safety level.\nThe plugin's author has to declare them.\n"
+    )
+    table = "name  check      place        description\ndemo  1 warning  ./demo.yaml  Says words.\n"
+    assert (result.stdout, result.stderr, result.exit_code) == (table, warning, 0)
+
+
+def test_needless_exceptions_are_warned_of(run, desk) -> None:
+    """An entry of `missing_ok` that names no tool of the profile is most likely misspelt."""
+    (desk / "p.yaml").write_text(
+        "profile: p\ntools: {later: {}}\nlimits: {tools: {Last: {timeout_s: 1}}}\nmissing_ok: [later, last, eco, zzz]\n"
+    )
+
+    result = run("profiles", "--check", "--json", "./p.yaml")
+
+    (row,) = json.loads(result.stdout)
+    assert (row["faults"], row["warnings"], result.exit_code) == (
+        [],
+        [
+            (
+                "./p.yaml:4:27: missing_ok.2: the profile names no tool 'eco', so nothing is excepted.\n"
+                "Did you mean 'echo'?"
+            ),
+            (
+                "./p.yaml:4:32: missing_ok.3: the profile names no tool 'zzz', so nothing is excepted.\n"
+                "Remove it, or list the tool."
+            ),
+        ],
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "warnings"),
+    [
+        pytest.param(
+            "dmo,zzz",
+            [
+                (
+                    "Warning: TOOLCHARTER_PLUGINS names 'dmo', but no installed distribution is named so. "
+                    "Did you mean 'demo'?"
+                ),
+                "Warning: TOOLCHARTER_PLUGINS names 'zzz', but no installed distribution is named so.",
+            ],
+            id="misspelt",
+        ),
+        pytest.param("demo,toolcharter_demo", [], id="short-and-whole"),
+    ],
+)
+@pytest.mark.parametrize("command", ["tools", "plugins"])
+def test_a_restriction_to_nothing_is_warned_of(run, monkeypatch, command, value, warnings) -> None:
+    """An empty list says why it is empty."""
+    monkeypatch.setenv("TOOLCHARTER_PLUGINS", value)
+
+    result = run(command)
+
+    assert (result.stderr.splitlines(), result.exit_code) == (warnings, 0)
 
 
 def test_profile_that_does_not_exist_is_a_fault(run) -> None:
@@ -171,8 +253,22 @@ def test_undocumented_reason_is_listed_bare(run, site) -> None:
 
     result = run("reasons")
 
-    rows = {line.split()[0]: line.split()[1:4] for line in result.stdout.splitlines()}
-    assert (rows["word_not_allowed"], rows["timed_out"]) == (["echo"], ["core", "error", "yes"])
+    rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+    said = "echo (outcome and meaning come from the plugin's README, which has no row for it)"
+    assert (" ".join(rows["word_not_allowed"]), rows["timed_out"][:3]) == (said, ["core", "error", "yes"])
+
+
+def test_reason_with_two_meanings_is_listed_twice(run, site) -> None:
+    """One word may deny and fail: every row of the README is shown."""
+    with (site / "toolcharter_demo-1.0.dist-info/METADATA").open("a") as file:
+        file.write("| `word_not_allowed` | error | yes | The word is none. |\n")
+
+    result = run("reasons", "echo", "--json")
+
+    assert [(row["reason"], row["outcome"], row["retry"], row["meaning"]) for row in json.loads(result.stdout)] == [
+        ("word_not_allowed", "denied", False, "The word is not in the list."),
+        ("word_not_allowed", "error", True, "The word is none."),
+    ]
 
 
 @pytest.mark.parametrize(("name", "guess"), [("eco", " Did you mean 'echo'?"), ("zzz", "")])

@@ -23,7 +23,7 @@ FILES = [
 ]
 
 
-def test_skeleton_is_written(run, desk) -> None:
+def test_skeleton_is_written(run, desk, project_root) -> None:
     """Every file is named, and no mark is left in any."""
     result = run("new", "moon")
 
@@ -32,8 +32,21 @@ def test_skeleton_is_written(run, desk) -> None:
     told = result.stdout.partition("\n\n")
     assert (written, result.exit_code) == (FILES, 0)
     assert sorted(told[0].splitlines()) == [f"toolcharter-moon/{file}" for file in FILES]
-    assert told[2] == "Next: pip install -e toolcharter-moon pytest && pytest toolcharter-moon\n"
+    core = f"Next: pip install -e {project_root} -e "
+    assert told[2] == f"{core}toolcharter-moon pytest && pytest toolcharter-moon\n"
+    assert "pip install -e PATH/TO/toolcharter -e . pytest" in (folder / "README.md").read_text()
     assert not [file for file in FILES if re.search(r"@\w+@", (folder / file).read_text())]
+
+
+def test_installed_core_has_no_path_to_name(run, monkeypatch) -> None:
+    """Away from a checkout the line says where its path belongs; what a shell would split is quoted."""
+    monkeypatch.setattr("toolcharter.profile.find.checkout", lambda: None)
+
+    result = run("new", "moon", "--directory", "my moon")
+
+    assert result.stdout.splitlines()[-1] == (
+        "Next: pip install -e PATH/TO/toolcharter -e 'my moon' pytest && pytest 'my moon'"
+    )
 
 
 def test_existing_folder_is_refused(run, desk) -> None:

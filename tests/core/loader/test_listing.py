@@ -1,28 +1,31 @@
 import sys
+from dataclasses import replace
 from operator import attrgetter
 
 from toolcharter.loader.listing import PluginInfo, list_plugins
 
 
-def test_a_listing_imports_nothing(site, index) -> None:
-    """Name, version, place and names come from metadata."""
-    metadata = site.tool("acme-git", "tag", "git", source="raise SystemExit('imported')")
+def test_a_plugin_is_described(site, index) -> None:
+    """Name, version, place and names come from metadata; specs from what it registers."""
+    metadata = site.tool("acme-git", "tag", "git")
     (metadata / "entry_points.txt").write_text(
-        "[toolcharter]\ntag = acme_git\ngit = acme_git\n[toolcharter.extensions]\nwatch = acme_git\n"
+        "[toolcharter]\ntag = acme_git\ngit = acme_git\n[toolcharter.extensions]\nwatch = acme_watch\n"
     )
 
-    assert list_plugins(index=index()) == [
-        PluginInfo(
-            distribution="acme-git",
-            version="1.0",
-            metadata_dir=str(metadata),
-            trusted=True,
-            permitted=True,
-            tools=("git", "tag"),
-            extensions=("watch",),
-        )
-    ]
-    assert "acme_git" not in sys.modules
+    (info,) = list_plugins(index())
+
+    assert list(info.specs) == ["tag", "git"]
+    assert replace(info, specs={}) == PluginInfo(
+        distribution="acme-git",
+        version="1.0",
+        metadata_dir=str(metadata),
+        trusted=True,
+        permitted=True,
+        tools=("git", "tag"),
+        extensions=("watch",),
+        specs={},
+        problems=("there is no module 'acme_watch' to import.\nInstall acme-git again.",),
+    )
 
 
 def test_a_check_imports_all_and_tells_every_problem(site, index, tmp_path, monkeypatch) -> None:
@@ -37,7 +40,7 @@ def test_a_check_imports_all_and_tells_every_problem(site, index, tmp_path, monk
     site.extension("acme-wire", "wire", source="@hookimpl\ndef open_sink(url): ...")
     monkeypatch.setenv("TOOLCHARTER_PLUGINS", "acme-git,acme-hg,acme-broken,acme-absent,acme-wire")
 
-    found = list_plugins(check=True, index=index(stray.folder))
+    found = list_plugins(index(stray.folder))
 
     clash = (
         "is claimed 2 times, by acme-git 1.0, acme-hg 1.0.\n"
@@ -63,7 +66,7 @@ def test_a_checked_listing_holds_capabilities_and_reasons(site, index) -> None:
     source = site.source("git").replace("aliases=()", "capabilities={'fs:read'}, reasons=['no_push']")
     site.tool("acme-git", "git", source=source)
 
-    (info,) = list_plugins(check=True, index=index())
+    (info,) = list_plugins(index())
 
     assert attrgetter("capabilities", "reasons")(info.specs["git"]) == ({"fs:read"}, ["no_push"])
 

@@ -56,7 +56,7 @@ def test_a_plugin_that_is_not_installed_is_a_configuration_error(site: Path) -> 
         subjects(["acme-gret"])
 
     assert str(caught.value) == (
-        "acme-gret: no plugin of this name is installed.\nDid you mean 'acme-greet'? Install it: pip install -e ."
+        "acme-gret: no plugin of this name is installed.\nDid you mean 'acme-greet'? Install it: pip install -e PATH/TO/toolcharter -e ."
     )
 
 

@@ -39,6 +39,8 @@ def command(
     KEY=VALUE is read by the tool's schema: numbers, booleans and JSON where it wants them; text
     stays text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
+    if stray := next((word for word in words if "=" not in word), None):
+        raise _stray(stray, tool, profile, workspace)
     given = arguments.split(words)
     whole = arguments.parse_object(sys.stdin.read() if text == "-" else text or "{}")
     if twice := sorted(whole.keys() & given.keys()):
@@ -47,6 +49,15 @@ def command(
         result = toolbox.call(tool, {**whole, **_typed(toolbox, tool, given)})
     _show(result, as_json=as_json)
     stop(0 if result.outcome == "ok" else 1)
+
+
+def _stray(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
+    """What to say of a word without `=`: of a tool that has actions, it was most likely meant to be one."""
+    with opened(profile, workspace, ()) as toolbox:
+        tool = toolbox.get(name)
+    properties = tool.parameters.get("properties", {}) if tool else {}
+    guess = f"; did you mean 'action={word}'?" if "action" in properties else "."
+    return click.UsageError(f"{word!r} is not of the form key=value{guess}")
 
 
 def _typed(toolbox: "Toolbox", name: str, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:

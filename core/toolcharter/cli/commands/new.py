@@ -5,6 +5,7 @@ import keyword
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -35,7 +36,15 @@ def command(tool: str, directory: str | None) -> None:
         raise click.UsageError(f"Cannot make the folder {str(folder)!r}: {error.strerror}.") from error
     for file in _write(folder, values):
         click.echo(file)
-    click.echo(f"\nNext: pip install -e {folder} pytest && pytest {folder}")
+    click.echo(f"\nNext: pip install -e {_core()} -e {quote(str(folder))} pytest && pytest {quote(str(folder))}")
+
+
+def _core() -> str:
+    """What pip takes for the core: it is not published, so a checkout's path."""
+    from toolcharter.profile.find import checkout  # noqa: PLC0415 - `--help` does without it
+
+    root = checkout()
+    return "PATH/TO/toolcharter" if root is None else quote(str(root))
 
 
 def _require_usable(tool: str) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
+from toolcharter.cli.facts import cell, counted, facts, ordered, warn
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 
@@ -23,17 +24,20 @@ def command(check: bool, as_json: bool) -> None:  # noqa: FBT001 - click passes 
     Every trusted plugin is imported for it; none is built, and no profile is read.
     """
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
 
-    plugins = list_plugins(check=True)
-    if as_json:
-        print_json([_described(plugin) for plugin in plugins])
-    else:
-        columns = ("distribution", "version", "provides", "capabilities", "reasons")
-        print_table(columns, [row for plugin in plugins for row in _rows(plugin)], ("bold",))
+    index = installed()
+    warn(index.unmatched())
+    plugins = list_plugins(index)
     problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]
     if check and problems:
         click.echo("\n\n".join(problems), err=True)
-        stop(2)
+    if as_json:
+        print_json([_described(plugin) for plugin in plugins])
+    else:
+        columns = ("distribution", "version", *(["check"] if check else []), "provides", "capabilities", "reasons")
+        print_table(columns, [row for plugin in plugins for row in _rows(plugin, check=check)], ("bold",))
+    stop(2 if check and problems else 0)
 
 
 def _described(plugin: "PluginInfo") -> dict[str, Any]:
@@ -52,23 +56,16 @@ def _described(plugin: "PluginInfo") -> dict[str, Any]:
 def _facts(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
     if spec is None:
         return None
-    capabilities, reasons = spec.all_capabilities(), spec.own_reasons()
-    return {
-        "kind": spec.kind,
-        "safety": spec.safety,
-        "capabilities": None if capabilities is None else sorted(capabilities),
-        "reasons": None if reasons is None else sorted(reasons),
-    }
+    return {**facts(spec, spec.all_capabilities()), "reasons": ordered(spec.own_reasons())}
 
 
-def _rows(plugin: "PluginInfo") -> list[tuple[str, ...]]:
+def _rows(plugin: "PluginInfo", *, check: bool) -> list[tuple[str, ...]]:
     offers = [(name, *_words(plugin, name)) for name in plugin.tools]
     offers += [(f"{name} (extension)", "", "") for name in plugin.extensions]
-    return [(plugin.distribution, plugin.version, *offer) for offer in offers]
+    verdict = [counted(len(plugin.problems), "problem") or "ok"] if check else []
+    return [(plugin.distribution, plugin.version, *verdict, *offer) for offer in offers]
 
 
 def _words(plugin: "PluginInfo", tool: str) -> tuple[str, str]:
-    facts = _facts(plugin.specs.get(tool))
-    if facts is None:
-        return "not loaded; see --check", ""
-    return tuple("undeclared" if facts[key] is None else ", ".join(facts[key]) for key in ("capabilities", "reasons"))  # type: ignore[return-value]
+    known = _facts(plugin.specs.get(tool))
+    return ("not loaded; see --check", "") if known is None else (cell(known["capabilities"]), cell(known["reasons"]))

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from toolcharter.cli import options
+from toolcharter.cli.facts import counted
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
-from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.errors import Fault
 
 if TYPE_CHECKING:
     from toolcharter.profile.read import FoundProfile
@@ -20,11 +21,14 @@ class _Row(NamedTuple):
     description: str
     place: str
     faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...] = ()
 
 
 @click.command("profiles")
 @click.argument("chosen", nargs=-1, metavar="[PROFILE]...")
-@click.option("--check", is_flag=True, help="Load and build each; report every fault; exit status 2 if there is one.")
+@click.option(
+    "--check", is_flag=True, help="Load and build each; report faults and warnings; exit status 2 for a fault."
+)
 @options.json_output
 @options.place
 def command(
@@ -40,17 +44,26 @@ def command(
     """
     rows = list(_given(chosen) if chosen else _findable())
     if check:
-        rows = [row._replace(faults=tuple(_faults(row, workspace))) for row in rows]
+        rows = [_checked(row, workspace) for row in rows]
+    faults = [str(fault) for row in rows for fault in row.faults] if check or chosen else []
+    said = [*faults, *(f"Warning: {warning}" for row in rows for warning in row.warnings)]
+    if said:
+        click.echo("\n\n".join(dict.fromkeys(said)), err=True)
     if as_json:
-        print_json([{**row._asdict(), "faults": [str(fault) for fault in row.faults]} for row in rows])
+        print_json([_described(row) for row in rows])
     else:
-        print_table(
-            ("name", "place", "description"), [(row.name, row.place, row.description) for row in rows], ("bold",)
-        )
-    faults = list(dict.fromkeys(str(fault) for row in rows for fault in row.faults))
-    if faults and (check or chosen):
-        click.echo("\n\n".join(faults), err=True)
-        stop(2)
+        columns = ("name", *(["check"] if check else []), "place", "description")
+        print_table(columns, [_cells(row, check=check) for row in rows], ("bold",))
+    stop(2 if faults else 0)
+
+
+def _described(row: _Row) -> dict[str, Any]:
+    return {**row._asdict(), "faults": list(map(str, row.faults)), "warnings": list(map(str, row.warnings))}
+
+
+def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
+    verdict = counted(len(row.faults), "fault") or counted(len(row.warnings), "warning") or "ok"
+    return (row.name, *([verdict] if check else []), row.place, row.description)
 
 
 def _findable() -> Iterator[_Row]:
@@ -75,16 +88,13 @@ def _given(names: Sequence[str]) -> Iterator[_Row]:
         yield _Row(shown, _first_line(description), place, tuple(source.faults))
 
 
-def _faults(row: _Row, workspace: str) -> Iterator[Fault]:
-    """All that building *row* would be refused for; constructors do no I/O, so it is built."""
-    from toolcharter.gate.build import build_tools  # noqa: PLC0415 - `--help` does without it
+def _checked(row: _Row, workspace: str) -> _Row:
+    from toolcharter.cli.findings import examine  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
 
-    seen = set(row.faults)
-    yield from row.faults
-    try:
-        build_tools(row.place, workspace=workspace, events=lambda _: None).close()
-    except ConfigurationError as error:
-        yield from (fault for fault in error.faults if fault not in seen)
+    found = examine(row.place, workspace, _search())
+    faults = in_file_order(dict.fromkeys([*row.faults, *found.faults]), row.place)
+    return row._replace(faults=tuple(faults), warnings=found.warnings)
 
 
 def _search() -> list[Path]:

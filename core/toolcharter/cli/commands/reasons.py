@@ -9,6 +9,7 @@ from toolcharter.cli import options
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import did_you_mean
 
+_UNEXPLAINED = "(outcome and meaning come from the plugin's README, which has no row for it)"
 _RETRY = {"yes": True, "no": False}
 
 
@@ -40,7 +41,7 @@ def command(tool: str | None, as_json: bool) -> None:  # noqa: FBT001 - click pa
     if as_json:
         print_json([row._asdict() for row in rows])
         return
-    shown = [(row.reason, row.source, row.outcome, _yes(row.retry), row.meaning) for row in rows]
+    shown = [(row.reason, row.source, row.outcome, _yes(row.retry), row.meaning or _UNEXPLAINED) for row in rows]
     print_table(("reason", "from", "outcome", "retry", "meaning"), shown, ("bold",))
 
 
@@ -59,23 +60,24 @@ def _of_tools() -> Iterator[_Row]:
     from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
 
     index = installed()
-    for plugin in list_plugins(check=True, index=index):
+    for plugin in list_plugins(index):
         for name, spec in sorted(plugin.specs.items()):
             documented = _documented(readme_of(index.tools[name]))
             for reason in map(str, spec.reasons or ()):
-                yield _Row(name, reason, *documented.get(reason, ("", None, "")))
+                for explained in documented.get(reason, [("", None, "")]):
+                    yield _Row(name, reason, *explained)
 
 
-def _documented(readme: str) -> dict[str, tuple[str, bool | None, str]]:
-    """Outcome, retry and meaning by reason, from the tables headed `reason`; the last column is the meaning."""
+def _documented(readme: str) -> dict[str, list[tuple[str, bool | None, str]]]:
+    """Outcome, retry and meaning of each row by reason, from the tables headed `reason`; the last column is the meaning."""
     from toolcharter.testing.readme import tables  # noqa: PLC0415 - as above
 
-    return {
-        reason: (row.cells.get("outcome", ""), _RETRY.get(row.cells.get("retry", "")), list(row.cells.values())[-1])
-        for row in tables(readme)
-        if "reason" in row.cells
-        for reason in row.names
-    }
+    found: dict[str, list[tuple[str, bool | None, str]]] = {}
+    for row in tables(readme):
+        for reason in row.names if "reason" in row.cells else ():
+            outcome, retry = row.cells.get("outcome", ""), _RETRY.get(row.cells.get("retry", ""))
+            found.setdefault(reason, []).append((outcome, retry, list(row.cells.values())[-1]))
+    return found
 
 
 def _yes(retry: bool | None) -> str:  # noqa: FBT001 - a cell of the table

@@ -1,11 +1,12 @@
 """`toolcharter tools`: what a profile offers, or what is installed."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolcharter.cli import options
+from toolcharter.cli.facts import cell, facts, warn
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.cli.session import opened
 
@@ -32,7 +33,7 @@ def command(profile: str | None, as_json: bool, workspace: str, events: Sequence
         print_json(rows)
         return
     columns = ("name", "safety", "capabilities", "description") if profile else (*_INSTALLED, "description")
-    print_table(columns, [[_cell(row[column]) for column in columns] for row in rows], ("bold",))
+    print_table(columns, [[cell(row[column]) for column in columns] for row in rows], ("bold",))
 
 
 _INSTALLED = ("name", "distribution", "version", "safety", "capabilities")
@@ -42,9 +43,7 @@ def _offered(tool: "Tool") -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "kind": tool.kind,
-        "safety": tool.safety,
-        "capabilities": _sorted(tool.capabilities),
+        **facts(tool, tool.capabilities),
         "parameters": tool.parameters,
         "output_schema": tool.output_schema,
     }
@@ -52,15 +51,16 @@ def _offered(tool: "Tool") -> dict[str, Any]:
 
 def _installed() -> Iterator[dict[str, Any]]:
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
 
-    for plugin in list_plugins(check=True):
+    index = installed()
+    warn(index.unmatched())
+    for plugin in list_plugins(index):
         for name, spec in sorted(plugin.specs.items()):
             yield {
                 "name": name,
                 "description": _description(spec),
-                "kind": spec.kind,
-                "safety": spec.safety,
-                "capabilities": _sorted(spec.all_capabilities()),
+                **facts(spec, spec.all_capabilities()),
                 "distribution": plugin.distribution,
                 "version": plugin.version,
             }
@@ -71,13 +71,3 @@ def _description(spec: "ToolSpec[Any]") -> str:
     import inspect  # noqa: PLC0415 - `--help` does without it
 
     return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
-
-
-def _sorted(words: Collection[str] | None) -> list[str] | None:
-    return None if words is None else sorted(words)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "undeclared"
-    return ", ".join(value) if isinstance(value, list) else str(value).partition("\n")[0]
