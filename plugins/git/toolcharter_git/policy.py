@@ -38,19 +38,21 @@ class GitPolicy(ToolPolicy):
     allow_worktree_dirty: bool = False
     """Whether `create_branch`, `checkout`, `tag` and `push` may run with uncommitted changes, and
     `commit` with changes that were not added."""
-    ref_pattern: str = Field(DEFAULT_REF_PATTERN, validation_alias=AliasChoices("ref_pattern", "allowed_ref_pattern"))
+    ref_pattern: str = Field(
+        default=DEFAULT_REF_PATTERN, validation_alias=AliasChoices("ref_pattern", "allowed_ref_pattern")
+    )
     """A pattern (RE2) that a whole reference must match, besides what is always refused."""
     protected: tuple[str, ...] = (".env", ".env.*", ".toolcharter")
     """Name globs, besides the profile's own, of files whose content is never shown or added."""
-    max_output_chars: int = Field(60_000, ge=1)
+    max_output_chars: int = Field(default=60_000, ge=1)
     """Characters of text that are returned."""
-    max_files: int = Field(200, ge=0)
+    max_files: int = Field(default=200, ge=0)
     """Files that one diff or `add` may touch, and entries that `status` lists."""
-    max_since_chars: int = Field(64, ge=1)
+    max_since_chars: int = Field(default=64, ge=1)
     """Length of `since`, in characters."""
     context_lines: int = 3
     """Lines around each change in a diff; brought into 0 to 20."""
-    timeout_s: float = Field(30.0, gt=0)
+    timeout_s: float = Field(default=30.0, gt=0)
     """For each run of git, in seconds; the call's own limit holds as well."""
     author_name: str = "toolcharter agent"
     """Who commits and tags where the repository's configuration names nobody."""

@@ -66,7 +66,7 @@ def test_the_template_of_a_plain_after_equals_the_general_form() -> None:
     """Both forms of an ok after are one event."""
     format_ = LineFormat("p", "d").for_tool("t", "x", Caller())
     tail = format_.tail("c", None, None, b"{}")
-    fields = {
+    fields: dict[str, Any] = {
         "reason": None,
         "message": None,
         "rule": None,

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -319,8 +320,8 @@ def test_kernel_is_not_asked_where_its_number_is_unknown(
     monkeypatch: pytest.MonkeyPatch, platform: str, machine: str
 ) -> None:
     """Where the system call's number is not known to be right, nothing is called."""
-    monkeypatch.setattr(kernel.sys, "platform", platform)
-    monkeypatch.setattr(kernel.os, "uname", lambda: type("uname", (), {"machine": machine}))
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(os, "uname", lambda: type("uname", (), {"machine": machine}))
 
     assert kernel.opener(0) is kernel.never
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from toolcharter import Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths.held import HeldFile
 from toolcharter.guards.paths.workspace import kernel_openers, walking_openers
 
 NAMES = st.sampled_from(["a", "b", "c", ".git", ".Git"])
@@ -44,11 +45,11 @@ def grow(root: Path, entries: list) -> None:
 
 
 def outcomes(paths: WorkspacePaths, path: str) -> list[tuple[str, ...]]:
-    found = []
+    found: list[tuple[str, ...]] = []
     for opener in (paths.open_file, paths.open_folder):
         try:
             with opener(path) as opened:
-                content = opened.read(9).decode() if opener == paths.open_file else "folder"
+                content = opened.read(9).decode() if isinstance(opened, HeldFile) else "folder"
                 found.append(("ok", opened.path, content))
         except Denied as denied:
             found.append(("denied", denied.reason))

@@ -46,13 +46,14 @@ def workspace(tmp_path: Path, outside: Path) -> Path:
 def box(workspace: Path, tmp_path: Path) -> Iterator[Any]:
     """Builds a toolbox with one tool under a policy; its events are collected as `box.events`."""
     with ExitStack() as stack:
+        events: list[dict[str, Any]] = []
 
         def build(tool: str, policy: dict[str, Any]) -> Toolbox:
             profile = tmp_path / "profile.yaml"
             profile.write_text(json.dumps({"profile": "test", "tools": {tool: policy}}))
-            return stack.enter_context(build_tools(profile, workspace=workspace, events=build.events.append))
+            return stack.enter_context(build_tools(profile, workspace=workspace, events=events.append))
 
-        build.events = []
+        build.events = events  # type: ignore[attr-defined]
         yield build
 
 

@@ -3,6 +3,7 @@
 from importlib.metadata import PackageNotFoundError, PackagePath
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -215,14 +216,14 @@ def test_repository_cannot_steer_ripgrep(call, workspace: Path, monkeypatch) -> 
 )
 def test_failures_of_the_program_have_reasons(timed_out, exit_code, stderr, reason) -> None:
     """A program that ends otherwise than searched is an error; a file it could not read is not."""
-    from toolcharter import Completed, ToolError  # noqa: PLC0415 - only here
+    from toolcharter import Completed, ToolError, ToolRuntime  # noqa: PLC0415 - only here
 
     class Runtime:
         def inspect(self, argv, **_):
             return Completed(tuple(argv), exit_code, b"", stderr, truncated=False, timed_out=timed_out, elapsed_s=0)
 
     with pytest.raises(ToolError) as caught:
-        ripgrep.search_bytes(Runtime(), b"", [])
+        ripgrep.search_bytes(cast("ToolRuntime", Runtime()), b"", [])
 
     assert caught.value.reason == reason
 

@@ -4,6 +4,7 @@ import inspect
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -88,7 +89,7 @@ def test_a_bad_policy_names_its_field(field: str, value: object) -> None:
 
 def test_the_model_is_shown_what_it_may_use() -> None:
     """The list of actions shrinks to the profile's; push is shown only with its switch."""
-    schema = {"type": "object", "properties": {"action": {"type": "string"}, "ref": {"type": "string"}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"action": {"type": "string"}, "ref": {"type": "string"}}}
     policy = GitPolicy(allowed_actions=("push", " LOG", "frobnicate"))
 
     shown = [advertise(each, schema) for each in (policy, policy.model_copy(update={"allow_push": True}))]
@@ -163,6 +164,10 @@ class Answers:
         return self._answers.pop(0)
 
 
+def answering(*answers: Completed) -> Any:
+    return Answers(*answers)
+
+
 def completed(stdout: bytes = b"", *, timed_out: bool = False, truncated: bool = False) -> Completed:
     return Completed(("git",), 0, stdout, b"", truncated, timed_out, 0.1)
 
@@ -170,7 +175,7 @@ def completed(stdout: bytes = b"", *, timed_out: bool = False, truncated: bool =
 @pytest.mark.parametrize("version", [b"git version 2.31.9\n", b"git version 1.99\n", b"something else\n"])
 def test_an_old_git_is_refused(repo, version: bytes) -> None:
     """It would pass over our settings in silence."""
-    git = Git(repo.path, GitPolicy(), Answers(completed(version)))
+    git = Git(repo.path, GitPolicy(), answering(completed(version)))
 
     with pytest.raises(ToolError) as caught:
         git.open("status", GitReason.GIT_STATUS_FAILED)
@@ -181,7 +186,7 @@ def test_an_old_git_is_refused(repo, version: bytes) -> None:
 @pytest.mark.parametrize("answer", [completed(timed_out=True), completed(truncated=True)])
 def test_a_configuration_that_is_not_heard_to_its_end_is_refused(repo, answer: Completed) -> None:
     """Half of a configuration is none."""
-    git = Git(repo.path, GitPolicy(), Answers(completed(b"git version 2.40.0\n"), answer))
+    git = Git(repo.path, GitPolicy(), answering(completed(b"git version 2.40.0\n"), answer))
 
     with pytest.raises(Denied) as caught:
         git.open("status", GitReason.GIT_STATUS_FAILED)
@@ -198,7 +203,7 @@ def test_a_configuration_that_is_not_heard_to_its_end_is_refused(repo, answer: C
 )
 def test_an_answer_that_is_not_whole_is_an_error(repo, answer: Completed, reason: str, *, retryable: bool) -> None:
     """A list that was cut is not shown as the whole."""
-    answers = Answers(completed(b"git version 2.40.0\n"), completed(), answer)
+    answers = answering(completed(b"git version 2.40.0\n"), completed(), answer)
     repository = Git(repo.path, GitPolicy(), answers).open("log", GitReason.GIT_LOG_FAILED)
 
     with pytest.raises(ToolError) as caught:
