@@ -119,5 +119,13 @@ def key_of(spec: Any) -> ToolKey:
     return ToolKey(spec.name, module)
 
 
+def wrapped(text: str, width: int) -> str:
+    """*text*, a line that lists reasons, in lines of at most *width* characters; all but the first are indented."""
+    from textwrap import fill  # noqa: PLC0415 - only a run that has something to list needs it
+
+    indent = " " * (len(text) - len(text.lstrip()) + 4)
+    return fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def _sorted(reasons: Collection[str] | None) -> list[str] | None:
     return None if reasons is None else sorted(reasons)

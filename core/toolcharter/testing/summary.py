@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toolcharter.testing.coverage import ReasonCoverage, ReasonRow
+from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, wrapped
 from toolcharter.testing.plugin import MINIMUM
 
 _PARTIAL = ("keyword", "markexpr", "deselect", "lf", "stepwise")
@@ -18,7 +18,8 @@ def summarise(reporter: pytest.TerminalReporter, config: pytest.Config, coverage
     if not rows and not complained:
         return
     reporter.section("toolcharter: reasons shown")
-    reporter.write("".join(f"{line}\n" for line in _table(rows)))
+    width = config.get_terminal_writer().fullwidth
+    reporter.write("".join(f"{wrapped(line, width)}\n" for line in _table(rows)))
     shown, declared = coverage.totals()
     if declared:
         reporter.write_line(f"{shown} of {declared} declared reasons shown ({_percent(shown, declared):.0f} %)")

@@ -45,6 +45,15 @@ def test_reasons_that_no_case_shows_are_named(run, desk) -> None:
     assert (result.stdout, result.exit_code) == (text, 0)
 
 
+def test_reasons_are_told_within_the_terminals_width(run, desk, monkeypatch) -> None:
+    """A tool with many reasons takes some lines of a screen and not one that is as long as it likes."""
+    monkeypatch.setenv("COLUMNS", "24")
+
+    result = run("test", "./demo.yaml")
+
+    assert result.stdout.splitlines()[-2:] == ["  demo: echo: 1 of 1:", "      word_not_allowed"]
+
+
 def test_profiles_folder_is_the_default(run, cases) -> None:
     """Without a path, all profiles of `./profiles` are tested."""
     (cases / "profiles").mkdir()

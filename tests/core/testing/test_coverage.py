@@ -10,7 +10,7 @@ from toolcharter.gate.watching import WATCHERS
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
-from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, key_of
+from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, key_of, wrapped
 from toolcharter.testing.toolboxes import plan_of, toolbox_of
 
 
@@ -27,6 +27,21 @@ def build(workspace, policy, rt):
 
 TELL = ToolSpec("tell", ToolPolicy, build, reasons={"odd", "even"}, staged=True)
 OPEN = ToolSpec("open", ToolPolicy, build)
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        pytest.param(29, ["  p: t: 1 of 9: one-a, two, x"], id="fits"),
+        pytest.param(28, ["  p: t: 1 of 9: one-a, two,", "      x"], id="one-too-narrow"),
+        pytest.param(
+            9, ["  p: t: 1", "      of", "      9:", "      one-a,", "      two,", "      x"], id="words-stay"
+        ),
+    ],
+)
+def test_long_lists_of_reasons_are_wrapped(width, lines) -> None:
+    """At the terminal's width, between words, and indented below their first line."""
+    assert wrapped("  p: t: 1 of 9: one-a, two, x", width).splitlines() == lines
 
 
 def test_calls_and_dry_runs_show_reasons(tmp_path) -> None:

@@ -96,6 +96,16 @@ def test_a_failed_case_shows_what_differs_and_no_traceback(project: pytest.Pytes
     result.stdout.no_fnmatch_line("*items.py*")
 
 
+def test_reasons_are_told_within_the_terminals_width(project: pytest.Pytester, monkeypatch) -> None:
+    """A tool with many reasons takes some lines of a screen and not one that is as long as it likes."""
+    monkeypatch.setenv("COLUMNS", "40")
+    (project.path / "profiles/greeter.yaml").write_text(WRONG)
+
+    result = run(project)
+
+    result.stdout.fnmatch_lines(["greeter  greet  1 of 2, never:", "    name_empty"], consecutive=True)
+
+
 def test_a_case_can_be_chosen_by_its_id(project: pytest.Pytester) -> None:
     """An id from a failed run is an argument for the next."""
     run(project, "profiles/greeter.yaml::Ann is greeted").assert_outcomes(passed=1)
@@ -124,8 +134,8 @@ def test_a_broken_profile_is_a_collection_error_with_all_faults(project: pytest.
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
         [
-            "profiles/bad.yaml:3:1: limts: unknown key 'limts'.",
             "profiles/bad.yaml:2:9: tools.gret: no installed plugin*",
+            "profiles/bad.yaml:3:1: limts: unknown key 'limts'.",
         ]
     )
 

@@ -71,9 +71,13 @@ def _show(tested: "Sequence[Tested]", rows: "Iterable[ReasonRow]") -> None:
         _say(f"{one.file}: {_count(one)}", "red" if one.failed else "green" if one.verdicts else "yellow")
     gaps = [_gap(row) for row in rows if row.missing]
     if gaps:
+        from shutil import get_terminal_size  # noqa: PLC0415 - as above
+
+        from toolcharter.testing.coverage import wrapped  # noqa: PLC0415 - as above
+
         _say("\nDeclared reasons that no case has shown:")
         for gap in gaps:
-            _say(f"  {gap}")
+            _say(wrapped(f"  {gap}", get_terminal_size().columns))
 
 
 def _count(tested: "Tested") -> str:
