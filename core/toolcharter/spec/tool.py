@@ -56,7 +56,7 @@ class ToolSpec(Generic[P]):
     staged: bool
     """The body calls `ctx.policy_passed()` before it acts on the world."""
     isolate: bool
-    """The body may block for ever: run it in a thread of its own."""
+    """The body may block for ever: run it in a thread of its own. Not for `async def`, cancelled at its deadline."""
     group: str | None
     """A tool group (`fs`) that rules can name."""
     aliases: tuple[str, ...]
