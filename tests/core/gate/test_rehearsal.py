@@ -189,8 +189,9 @@ async def test_a_body_that_leaves_a_rehearsal_has_failed(make, how, make_toolbox
         await asyncio.to_thread(toolbox.decide, make.__name__, {"how": how}),
     ]
 
-    message = f"ERROR: unexpected_failure: {LEAVES[how].__name__}: "
-    assert decisions == [Decision("error", "tool", "unexpected_failure", message, tool_checks="error")] * 2
+    called = await toolbox.acall(make.__name__, {"how": how})
+    assert called.text == f"{LEAVES[how].__name__}: "
+    assert decisions == [Decision("error", "tool", "unexpected_failure", called.message, tool_checks="error")] * 2
 
 
 async def interrupted(toolbox: Any) -> str:
