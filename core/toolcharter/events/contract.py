@@ -1,5 +1,8 @@
 """The event contract: which events a call leaves, with which fields, in which order.
 
+`events/lines.py` and `gate/closing.py` write the fields in the same order by hand, because a loop over the names here
+would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
+
 A call has two halves. The first (`before`, `policy.before`) is written ahead of the body, so that
 a crash cannot hide a call; the second (`policy.deny`, `after`) when its outcome is known.
 """
@@ -53,6 +56,6 @@ LEVELS = {"ok": "info", "denied": "warning", "error": "error"}
 """The level of `hook.tool.after` by outcome; `hook.policy.deny` is a warning, the rest info."""
 
 MAX_FIELD_CHARS = 400
-"""Longer strings in `args`, `fields` and `message` are cut. Source: source 003, its log format."""
+"""Longer strings in `args`, `fields` and `message` are cut, so that a line stays one that people can read."""
 
 CUT_NOTICE = "...<truncated>"

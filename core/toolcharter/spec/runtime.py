@@ -21,7 +21,7 @@ class ToolContext(Protocol):
         ...
 
     def policy_before(self, **fields: Any) -> None:
-        """Accepted for tools written for source 003; the gate has emitted the event already."""
+        """Accepted from tools that announce their checks themselves; the gate has emitted that event already."""
 
     def policy_passed(self) -> None:
         """Mark that nothing above acted on the world and everything below may."""
@@ -219,7 +219,11 @@ class ToolRuntime(Protocol):
 
     @property
     def inspect(self) -> Runner:
-        """Run a program that only looks: read-only and without side effects."""
+        """Run a program that only looks, on the tool's word: no sandbox holds it to that yet.
+
+        The program runs as one of `run` does, also before the mark and in a dry run, which is
+        therefore only as harmless as what its tool inspects with.
+        """
         ...
 
     def start(self, tool: str, /, **args: Any) -> ToolContext:
