@@ -26,7 +26,12 @@ async def acall(
         if ctx.outcome is None and passage.shared.checks:
             passage.heed(ctx, await object_to(passage, ctx))
         if ctx.outcome is None:
-            ctx = await _run(passage, ctx)
+            if passage.tool.spec.isolate:
+                ctx = await isolated(passage, ctx, passage.body)
+            elif passage.tool.function.is_async:
+                await abody(passage, ctx)
+            else:
+                passage.body(ctx)  # inline: a thread hop costs 80 to 110 us (speed.md)
     except BaseException:
         passage.interrupt(ctx)
         raise
@@ -42,16 +47,6 @@ async def object_to(passage: Passage, ctx: CallContext) -> Answer:
         objection: Answer = end.value
         return objection
     return await drive(checks, awaitable, ctx.deadline)
-
-
-async def _run(passage: Passage, ctx: CallContext) -> CallContext:
-    if passage.tool.spec.isolate:
-        return await isolated(passage, ctx, passage.body)
-    if passage.tool.function.is_async:
-        await abody(passage, ctx)
-    else:
-        passage.body(ctx)  # inline: a thread hop costs 80 to 110 us (speed.md)
-    return ctx
 
 
 async def abody(passage: Passage, ctx: CallContext) -> None:

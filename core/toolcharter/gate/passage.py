@@ -21,11 +21,13 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
+from toolcharter.gate.lazily import acall
 from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
 from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
 from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
 
 
@@ -81,9 +83,7 @@ class Passage:
         """
         if self.tool.function.is_async:
             refuse_inside_loop(self._name)
-            from toolcharter.gate.awaiting import acall  # noqa: PLC0415 - imports asyncio
-
-            return self.shared.loop.run(acall(self, args, call_id=call_id, parent_id=parent_id))
+            return self.shared.loop.run(acall()(self, args, call_id=call_id, parent_id=parent_id))
         ctx = self.enter(args, call_id, parent_id)
         try:
             if ctx.outcome is None and self.shared.checks:
@@ -216,6 +216,8 @@ class Passage:
         if ctx.outcome is None:
             if isinstance(value, ToolResult):
                 ctx.adopt(value)
+            elif isinstance(value, Completed):
+                _record_program(ctx, value)
             else:
                 ctx.text, ctx.data = _as_text(value)
                 ctx.outcome = "ok"
@@ -232,7 +234,9 @@ class Passage:
             ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
             ctx.message = error.message
         else:
-            ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {_told(error)}", reason=Reason.UNEXPECTED_FAILURE)
+            told = _told(error)
+            ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {told}", reason=Reason.UNEXPECTED_FAILURE)
+            ctx.message = told
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
             self.time_out(ctx)
 
@@ -248,6 +252,22 @@ class Passage:
             ctx.drop_result()
             ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.")
             self.closer.close(ctx)
+
+
+def _record_program(ctx: CallContext, program: Completed) -> None:
+    """A program's end as the end of its call; a status other than zero is an error unless the tool says otherwise."""
+    stdout, stderr = program.stdout.decode(errors="replace"), program.stderr.decode(errors="replace")
+    text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
+    data = {"stdout": stdout, "stderr": stderr, "exit_code": program.exit_code}
+    if program.timed_out:
+        ctx.error(f"ERROR: {Reason.TIMED_OUT}\n{text}", reason=Reason.TIMED_OUT, data=data)
+        ctx.message = "The program took too long and was ended."
+    elif program.exit_code:
+        ctx.error(f"ERROR: {Reason.NONZERO_EXIT}\n{text}", reason=Reason.NONZERO_EXIT, data=data)
+        ctx.message = f"The program ended with status {program.exit_code}."
+    else:
+        ctx.ok(text, data=data)
+    ctx.exit_code = program.exit_code
 
 
 def _as_text(value: Any) -> tuple[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from toolcharter.gate.lazily import acall
 from toolcharter.gate.passage import Passage
 from toolcharter.spec.call import ToolResult
 
@@ -71,9 +72,7 @@ class Tool:
 
     async def acall(self, /, **args: Any) -> ToolResult:
         """Call the tool from asynchronous code."""
-        from toolcharter.gate.awaiting import acall  # noqa: PLC0415 - imports asyncio
-
-        return await acall(self._passage, args)
+        return await acall()(self._passage, args)
 
     def __repr__(self) -> str:
         return f"<Tool {self.name!r}>"

@@ -7,6 +7,7 @@ from typing import Any, Self
 from toolcharter.errors import did_you_mean
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.closing import Closer
+from toolcharter.gate.lazily import acall
 from toolcharter.gate.passage import BuiltTool, Passage
 from toolcharter.gate.rehearsal import decide
 from toolcharter.gate.shared import Shared
@@ -80,12 +81,10 @@ class Toolbox(Mapping[str, Tool]):
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """One governed call from asynchronous code."""
-        from toolcharter.gate.awaiting import acall  # noqa: PLC0415 - imports asyncio
-
         passage = self._passage(name)
         if passage is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
-        return await acall(passage, args, call_id=call_id, parent_id=parent_id)
+        return await acall()(passage, args, call_id=call_id, parent_id=parent_id)
 
     def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """What the call would meet; nothing is executed, counted or logged."""

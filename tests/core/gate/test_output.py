@@ -8,6 +8,7 @@ from toolcharter.errors import SpecError
 from toolcharter.gate.closing import ContractBroken
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
 
 from .conftest import spec_of, spec_with_runtime
@@ -305,3 +306,51 @@ def test_extra_fields_without_bound_are_left_out(make_toolbox, events) -> None:
     make_toolbox(spec_with_runtime(flood)).call("flood", {})
 
     assert list(events[-1]["fields"]) == ["omitted_bytes"]
+
+
+def completed(exit_code: int = 0, *, timed_out: bool = False) -> Completed:
+    return Completed(
+        ("x",), exit_code, b"out\xff", b"err" if exit_code else b"", truncated=False, timed_out=timed_out, elapsed_s=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "ended", "message"),
+    [
+        pytest.param(completed(), ("ok", None, "out\ufffd", 0), None, id="zero"),
+        pytest.param(
+            completed(2),
+            ("error", "nonzero_exit", "ERROR: nonzero_exit\nout\ufffd\n--- stderr ---\nerr", 2),
+            "The program ended with status 2.",
+            id="another-status",
+        ),
+        pytest.param(
+            completed(-15, timed_out=True),
+            ("error", "timed_out", "ERROR: timed_out\nout\ufffd\n--- stderr ---\nerr", -15),
+            "The program took too long and was ended.",
+            id="out-of-time",
+        ),
+    ],
+)
+def test_a_program_returned_as_it_ended(program, ended, message, make_toolbox) -> None:
+    """A tool that hands on what `rt.run` gave it fails as the program failed."""
+
+    def runs() -> Completed:
+        return program
+
+    result = make_toolbox(spec_of(runs)).call("runs", {})
+
+    assert (result.outcome, result.reason, result.text, result.exit_code) == ended
+    assert result.message == message
+    assert result.data["exit_code"] == program.exit_code
+
+
+def test_an_unexpected_failure_is_told_to_people_without_the_prefix(make_toolbox) -> None:
+    """`message` is for people, `text` for the model."""
+
+    def breaks() -> str:
+        raise ValueError("boom")
+
+    result = make_toolbox(spec_of(breaks)).call("breaks", {})
+
+    assert (result.text, result.message) == ("ERROR: unexpected_failure: ValueError: boom", "ValueError: boom")

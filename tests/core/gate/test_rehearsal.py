@@ -190,7 +190,7 @@ async def test_a_body_that_leaves_a_rehearsal_has_failed(make, how, make_toolbox
     ]
 
     called = await toolbox.acall(make.__name__, {"how": how})
-    assert called.text == f"{LEAVES[how].__name__}: "
+    assert called.text == f"ERROR: unexpected_failure: {LEAVES[how].__name__}: "
     assert decisions == [Decision("error", "tool", "unexpected_failure", called.message, tool_checks="error")] * 2
 
 
