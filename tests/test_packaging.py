@@ -142,6 +142,25 @@ def test_wheel_holds_the_package_and_its_metadata(folder: Path, built: Callable[
 
 
 @each_distribution
+def test_wheel_says_that_it_is_typed(folder: Path, built: Callable[[Path], Distribution]) -> None:
+    """Type checkers read annotations only beside this mark."""
+    package = "toolcharter" if folder == ROOT else f"toolcharter_{folder.name}"
+
+    assert f"{package}/py.typed" in content(built(folder).wheel)
+
+
+def test_core_wheel_holds_the_skeleton_of_a_plugin(built: Callable[[Path], Distribution]) -> None:
+    """`toolcharter new` works away from the checkout: every template travels along, the package's included."""
+    prefix = "toolcharter/cli/skeleton/"
+
+    templates = {name.removeprefix(prefix) for name in content(built(ROOT).wheel) if name.startswith(prefix)}
+
+    skeleton = ROOT / "core" / prefix
+    assert templates == {path.relative_to(skeleton).as_posix() for path in skeleton.rglob("*.in")}
+    assert {"pyproject.toml.in", "README.md.in", "package/__init__.py.in", "package/py.typed.in"} <= templates
+
+
+@each_distribution
 def test_sdist_holds_the_sources_and_what_builds_them(folder: Path, built: Callable[[Path], Distribution]) -> None:
     """The sources lie in it as in the checkout, each as a file of its own: a link would lead nowhere."""
     distribution = built(folder)

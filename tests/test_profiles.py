@@ -1,4 +1,8 @@
-"""The shipped profiles: their own cases, and what each is for, on a real repository with a real remote."""
+"""The shipped profiles: their own cases, and what each is for, on a real repository with a real remote.
+
+Not through `toolcharter_profiles` in `pyproject.toml`: there the checkout would be the workspace, in which the cases of
+git fail on a branch below `agent/` and where a source archive is no repository.
+"""
 
 import json
 import subprocess
