@@ -69,6 +69,8 @@ class _Builder:
     stack: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[Node, int, int] | None] = field(default_factory=dict)
     """Of each name: the node, the nodes it stands for, its height; None while it is open."""
+    refused: set[str] = field(default_factory=set)
+    """Places of faults: what stands there in the tree was never written."""
     count: int = 0
     documents: int = 0
 
@@ -80,6 +82,7 @@ class _Builder:
         return tuple(key for key in keys if key is not None)
 
     def fault(self, place: Place, what: str, fix: str) -> None:
+        self.refused.add(str(place))
         self.faults.append(Fault(str(place), dotted(self.path()), what, fix))
 
     def stop(self, place: Place, what: str, fix: str) -> NoReturn:
@@ -157,7 +160,7 @@ class _Builder:
         node, size, height = known
         self.grow(size, place)
         self.check_depth(height, place)
-        self.add(Node(node.value, place), height)
+        self.add(Node(node.value, node.place if str(node.place) in self.refused else place), height)
 
     def grow(self, size: int, place: Place) -> None:
         self.count += size
@@ -195,8 +198,8 @@ class _Builder:
     def take_key(self, frame: _Open, value: dict[str, Entry], key: Node) -> None:
         frame.is_key_good = False
         name = key.value
-        if self.faults and self.faults[-1].place == str(key.place):
-            pass  # Nobody wrote what stands for it here.
+        if str(key.place) in self.refused:
+            pass  # Told already.
         elif not isinstance(name, str):
             quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
             self.fault(key.place, f"a key must be text; here stands {described(name)}.", quoted)

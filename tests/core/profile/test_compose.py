@@ -188,7 +188,7 @@ def test_idle_parts_of_a_parents_path_are_dropped(write) -> None:
 def test_what_the_parser_refuses_has_one_fault(write) -> None:
     """The schema says nothing about what stands for a number that is too large, be it a key, a limit or a name."""
     large = 10**20
-    text = f"profile: {large}\nlimits: {{timeout_s: {large}}}\ntools: {{{large}: {{}}}}\nextends: [{large}]\n"
+    text = f"profile: &large {large}\nlimits: {{timeout_s: {large}, max_output_chars: *large}}\ntools: {{{large}: {{}}}}\nextends: [{large}]\n"
     write("p.yaml", text)
 
     assert [fault.splitlines()[0] for fault in faults("p.yaml")] == [
