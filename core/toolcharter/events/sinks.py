@@ -179,6 +179,11 @@ class GroupSyncedFileSink(FileSink):
             super().close()
 
 
+_FIXES = {
+    errno.ENXIO: "A named pipe needs a reader before it is opened.",
+    errno.ENOENT: "Make its folder first.",
+    errno.EISDIR: "Name a file in that folder.",
+}
 _FILE_SINKS = {"none": FileSink, "group": GroupSyncedFileSink, "each": EachSyncedFileSink}
 
 
@@ -233,8 +238,9 @@ def _open_file(url: str, rest: str) -> FileSink:
     try:
         return _FILE_SINKS[sync](Path(unquote(path)))
     except (OSError, ValueError) as error:
-        fix = "A named pipe needs a reader before it is opened." if getattr(error, "errno", 0) == errno.ENXIO else ""
-        raise _fault(url, f"the file cannot be opened for appending: {error}", fix) from error
+        told = getattr(error, "strerror", None) or str(error)
+        fix = _FIXES.get(getattr(error, "errno", 0), "Name a file that can be created or appended to.")
+        raise _fault(url, f"the file cannot be opened for appending: {told}", fix) from error
 
 
 def _fault(url: str, what: str, fix: str) -> ConfigurationError:

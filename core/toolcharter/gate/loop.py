@@ -133,8 +133,8 @@ def refuse_inside_loop(tool: str, *unawaited: Any, instead: str = "acall") -> No
     if asyncio is None or asyncio._get_running_loop() is None:  # noqa: SLF001 - the one that never raises
         return
     for coroutine in unawaited:
-        if hasattr(coroutine, "close"):
-            coroutine.close()
+        # A future has no `close`, and needs none.
+        getattr(coroutine, "close", bool)()
     raise SyncCallInLoop(
         f"{tool!r} or a check of it is asynchronous and an event loop is running here; await {instead}() instead"
     )

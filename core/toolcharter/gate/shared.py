@@ -45,10 +45,8 @@ class CallIds:
 new_call_id = CallIds()
 
 
-def host_id(given: object) -> str | None:
+def host_id(given: object) -> str:
     """An identifier that a host brings: text of bounded length that every event line can carry."""
-    if given is None:
-        return None
     return str(given).encode("utf-8", "backslashreplace").decode()[:MAX_ID]
 
 

@@ -94,7 +94,7 @@ def _missing(entry: EntryPoint, noun: str, names: set[str]) -> list[Fault]:
             entry.owner,
             "",
             f"the entry point {name!r} has no {noun} behind it: {entry.module} registers none of that name.",
-            "The name of the spec must be that of the entry point, letter by letter.",
+            f"Mark register_{noun}s with @hookimpl, and give the spec the entry point's name, letter by letter.",
         )
         for name in sorted(names)
     ]

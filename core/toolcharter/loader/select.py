@@ -112,11 +112,11 @@ def _unknown(need: Need, index: Installed) -> Fault:
     plural = "tools" if need.group == TOOLS else "extensions"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    known = f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip()
+    if need.noun == "event sink":
+        known = f"A file is named by file:PATH; stderr: and structlog: are built in. {known}"
     return Fault(
-        need.place,
-        need.path,
-        f"no installed plugin provides {article} {need.noun} named {need.name!r}.",
-        f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip(),
+        need.place, need.path, f"no installed plugin provides {article} {need.noun} named {need.name!r}.", known
     )
 
 

@@ -76,8 +76,8 @@ def test_the_forms_of_a_file_url(form: str, tmp_path: Path) -> None:
         (
             "file:/nonexistent/x",
             (
-                "events: the file cannot be opened for appending: [Errno 2] No such file or directory: "
-                "'/nonexistent/x': 'file:/nonexistent/x'"
+                "events: the file cannot be opened for appending: No such file or directory: 'file:/nonexistent/x'\n"
+                "Make its folder first."
             ),
         ),
     ],
@@ -213,8 +213,8 @@ def test_a_named_pipe_without_a_reader_is_refused(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout == (
-        "events: the file cannot be opened for appending: [Errno 6] No such device or address: "
-        f"'{pipe}': 'file:{pipe}'\nA named pipe needs a reader before it is opened.\n"
+        "events: the file cannot be opened for appending: No such device or address: "
+        f"'file:{pipe}'\nA named pipe needs a reader before it is opened.\n"
     )
 
 

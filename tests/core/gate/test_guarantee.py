@@ -60,6 +60,16 @@ def raises_after_the_end(rt):
     return tool
 
 
+def denies_twice(rt):
+    def tool():
+        ctx = rt.start("denies_twice")
+        ctx.deny("name_not_allowed")
+        ctx.ok("again")
+        return ctx.deny("too_late")
+
+    return tool
+
+
 def raises_denied(rt):
     def tool():
         raise Denied("too_late", "The shop is closed.", hint="Come back tomorrow.")
@@ -155,6 +165,12 @@ ROWS = [
         denies_then_ok,
         DENIED,
         ("denied", "name_not_allowed", "ERROR: denied_by_policy reason=name_not_allowed\nNot this one."),
+        {"fault": ["ended_twice"]},
+    ),
+    (
+        denies_twice,
+        DENIED,
+        ("denied", "name_not_allowed", "ERROR: denied_by_policy reason=name_not_allowed"),
         {"fault": ["ended_twice"]},
     ),
     (errors, OK, ("error", "tool_error", "ERROR: it broke"), {}),

@@ -485,3 +485,10 @@ def test_a_rehearsed_body_cannot_make_a_call_of_an_unknown_name_either(make_tool
     decision = held[0].decide("sneaks", {})
 
     assert (decision.outcome, decision.reason, events) == ("error", "unexpected_failure", [])
+
+
+def test_a_rehearsal_needs_nobody_to_watch(make_toolbox, monkeypatch) -> None:
+    """In use nobody collects the reasons that bodies give."""
+    monkeypatch.setattr("toolcharter.gate.examine.WATCHERS", [])
+
+    assert make_toolbox(spec_with_runtime(staged, staged=True)).decide("staged", {}) == PASSED

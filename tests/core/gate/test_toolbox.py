@@ -9,6 +9,7 @@ import pytest
 
 from toolcharter.errors import NotGated, SyncCallInLoop, ToolboxClosed
 from toolcharter.gate import shared as shared_module
+from toolcharter.profile.model import Limits
 from toolcharter.spec.call import Caller
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
@@ -342,3 +343,25 @@ def test_a_constructor_that_raises_stops_the_start(make_toolbox) -> None:
         "toolcharter-test 1.0: building the tool 'broken' failed: OSError: no such device.\n"
         "A constructor does no I/O; its author has to mend it."
     )
+
+
+def test_nothing_is_begun_in_a_call_whose_time_is_up(make_toolbox) -> None:
+    """A body that is late is told so by the first guard it asks."""
+
+    def late(rt):
+        def tool():
+            time.sleep(0.02)
+            rt.paths.open_folder(".")
+
+        return tool
+
+    result = make_toolbox(spec_with_runtime(late), limits=Limits(timeout_s=0.01)).call("late", {})
+
+    assert (result.outcome, result.reason, result.retryable) == ("error", "timed_out", True)
+
+
+def test_a_tool_tells_which_other_names_its_arguments_have(make_toolbox) -> None:
+    """A command line reads `file=x` by it."""
+    tool = make_toolbox(spec_of(greet, argument_aliases={"who": "name"}))["greet"]
+
+    assert dict(tool.argument_aliases) == {"who": "name"}

@@ -131,7 +131,7 @@ def test_a_hook_that_would_not_be_called_as_written_stops_the_start(site, load, 
         pytest.param(
             "return []",
             "the entry point 'git' has no tool behind it: acme_git registers none of that name.\n"
-            "The name of the spec must be that of the entry point, letter by letter.",
+            "Mark register_tools with @hookimpl, and give the spec the entry point's name, letter by letter.",
             id="nothing",
         ),
         pytest.param(
@@ -139,7 +139,7 @@ def test_a_hook_that_would_not_be_called_as_written_stops_the_start(site, load, 
             "acme_git registers the tool 'Git', for which acme-git has no entry point.\n"
             'Add Git = "acme_git" under [project.entry-points."toolcharter"], or rename the spec.\n'
             "acme-git 1.0: the entry point 'git' has no tool behind it: acme_git registers none of that name.\n"
-            "The name of the spec must be that of the entry point, letter by letter.",
+            "Mark register_tools with @hookimpl, and give the spec the entry point's name, letter by letter.",
             id="another-case",
         ),
         pytest.param(
@@ -170,7 +170,7 @@ def test_an_entry_point_of_a_module_without_hooks_is_refused(site, load) -> None
 
     assert _message(load, "git") == (
         "acme-git 1.0: the entry point 'git' has no tool behind it: acme_git registers none of that name.\n"
-        "The name of the spec must be that of the entry point, letter by letter."
+        "Mark register_tools with @hookimpl, and give the spec the entry point's name, letter by letter."
     )
 
 
@@ -316,7 +316,7 @@ def test_an_extension_that_cannot_be_built_stops_the_start(site, load, tmp_path,
             {"sinks": ["wire"]},
             "",
             "the entry point 'wire' has no extension behind it: acme_wire registers none of that name.\n"
-            "The name of the spec must be that of the entry point, letter by letter.",
+            "Mark register_extensions with @hookimpl, and give the spec the entry point's name, letter by letter.",
             id="neither",
         ),
         pytest.param(

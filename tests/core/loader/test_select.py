@@ -45,7 +45,7 @@ def test_unknown_extensions_and_sinks_are_told_in_the_same_breath(load) -> None:
         "p.yaml:7:3: extensions.rules: no installed plugin provides an extension named 'rules'.\n"
         "Installed extensions: none.\n"
         "event sink 'sislog:': no installed plugin provides an event sink named 'sislog'.\n"
-        "Installed extensions: none."
+        "A file is named by file:PATH; stderr: and structlog: are built in. Installed extensions: none."
     )
 
 
