@@ -5,7 +5,10 @@ import os
 import pty
 import signal
 import subprocess
+from pathlib import Path
 from subprocess import DEVNULL, PIPE
+
+import pytest
 
 from .conftest import QUIET, events_in, lines_of
 
@@ -102,12 +105,29 @@ def test_without_input_there_is_nothing_to_answer(shell) -> None:
 
 
 def test_without_output_nobody_is_answered(shell) -> None:
-    """A closed standard output ends it before a call is made."""
+    """A closed standard output ends it before a call is made, and says so."""
     command = " ".join([*shell.command("call", "echo", "word=hi", *QUIET), ">&-"])
 
     ran = subprocess.run(command, shell=True, cwd=shell.desk, stderr=PIPE, check=False)
 
-    assert (ran.stderr, ran.returncode, (shell.desk / "events.jsonl").exists()) == (b"", 1, False)
+    told = b"toolcharter: standard output cannot be written: it is closed\n"
+    assert (ran.stderr, ran.returncode, (shell.desk / "events.jsonl").exists()) == (told, 1, False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--version",), ("--help",), ("plugins",), ("reasons",), ("call", "echo", "word=hi", *QUIET), ("run", *QUIET)],
+    ids=" ".join,
+)
+def test_full_output_is_told_in_one_line(shell, words) -> None:
+    """What the device does not take is no traceback; the call's events are written all the same."""
+    with Path("/dev/full").open("wb") as full:
+        process = shell.start(*words, stdin=PIPE, stdout=full, stderr=PIPE)
+        _, errors = process.communicate(CALL % (b"hi", 1))
+
+    told = b"toolcharter: standard output cannot be written: [Errno 28] No space left on device\n"
+    assert (errors, process.returncode) == (told, 1)
+    assert "echo" not in words or events_in(shell.desk)[-1] == "hook.tool.after"
 
 
 def test_terminal_gets_a_table(shell) -> None:
