@@ -1,12 +1,14 @@
 """The group of all commands. Each lies in a module of its own, imported when it is called.
 
-Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration; 130 interrupted.
+Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration; 130 interrupted; 143 terminated.
 """
 
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+
+from toolcharter.cli.interrupts import Terminated
 
 COMMANDS = {
     "call": "Make one governed call.",
@@ -56,6 +58,8 @@ class Group(click.Group):
         """Run the command; turn what stops it into an exit status and no traceback."""
         try:
             return super().invoke(ctx)
+        except Terminated:
+            ctx.exit(143)
         except KeyboardInterrupt:
             ctx.exit(130)
         except Exception as error:

@@ -42,8 +42,9 @@ def hold_standard_streams() -> None:
     if sys.stdout is None:
         tell("it is closed")
         sys.exit(1)
-    if sys.stdout is sys.__stdout__:  # Else somebody in this process reads along.
-        sys.stdout = telling(sys.__stdout__)
+    own = sys.__stdout__
+    if own is not None and sys.stdout is own:  # Else somebody in this process reads along.
+        sys.stdout = telling(own)
 
 
 def finish() -> None:

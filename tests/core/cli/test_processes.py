@@ -55,8 +55,9 @@ def test_closed_output_ends_quietly(shell) -> None:
     assert events_in(shell.desk)[-1] == "hook.tool.after"
 
 
-def test_interrupt_ends_the_call_under_way(shell) -> None:
-    """Ctrl-C: status 130, no traceback, and the call's `after` is written."""
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"])
+def test_interrupt_ends_the_call_under_way(shell, number, status) -> None:
+    """Ctrl-C or a supervisor's signal: a status of its own, no traceback, and the call's `after` is written."""
     process = shell.start("run", *QUIET, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     process.stdin.write(CALL % (b"hi", 1) + CALL % (b"sleep", 2))
     process.stdin.flush()
@@ -65,11 +66,11 @@ def test_interrupt_ends_the_call_under_way(shell) -> None:
     while events.read_bytes().count(b"\n") < 5:  # The first half of the second call is on disk.
         assert process.poll() is None
 
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate()
 
     last = json.loads(events.read_bytes().splitlines()[-1])
-    assert (output, errors, process.returncode) == (b"", b"", 130)
+    assert (output, errors, process.returncode) == (b"", b"", status)
     assert (last["event"], last["reason"]) == ("hook.tool.after", "cancelled")
 
 
@@ -84,6 +85,20 @@ def test_interrupt_while_it_waits_for_a_line(shell) -> None:
     _, errors = process.communicate()
 
     assert (errors, process.returncode) == (b"", 130)
+
+
+def test_termination_where_it_is_ignored_ends_nothing(shell) -> None:
+    """Who starts a command with SIGTERM ignored wants it to go on."""
+    words = " ".join(["trap '' TERM; exec", *shell.command("run", *QUIET)])
+    process = subprocess.Popen(words, shell=True, cwd=shell.desk, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    process.stdin.write(CALL % (b"hi", 1))
+    process.stdin.flush()
+    process.stdout.readline()
+
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(CALL % (b"hi", 2))
+
+    assert ([line["id"] for line in lines_of(output)], errors, process.returncode) == ([2], b"", 0)
 
 
 def test_closed_streams_do_not_take_in_events(shell) -> None:

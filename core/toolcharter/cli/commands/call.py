@@ -8,6 +8,7 @@ import click
 
 from toolcharter.cli import arguments, options
 from toolcharter.cli.group import stop
+from toolcharter.cli.interrupts import ended_by_sigterm
 from toolcharter.cli.output import encoded, is_terminal, print_text
 from toolcharter.cli.session import opened
 
@@ -25,6 +26,7 @@ _STYLES = {"ok": "", "error": "red", "denied": "yellow"}
 @click.option("--args", "text", metavar="JSON", help="Arguments as a JSON object; '-' reads it from standard input.")
 @options.json_output
 @options.place
+@ended_by_sigterm()
 def command(
     tool: str,
     words: Sequence[str],

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from toolcharter.cli import options
+from toolcharter.cli.interrupts import ended_by_sigterm
 from toolcharter.cli.lines import Line, answer_lines
 from toolcharter.cli.session import opened
 
@@ -14,6 +15,7 @@ from toolcharter.cli.session import opened
 @click.command("run")
 @options.profile
 @options.place
+@ended_by_sigterm()
 def command(profile: str, workspace: str, events: Sequence[str]) -> None:
     """Make the calls that standard input names.
 
