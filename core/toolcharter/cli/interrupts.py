@@ -34,5 +34,9 @@ def _terminate(number: int, _: Any) -> None:
     import signal  # noqa: PLC0415 - loaded by then
 
     # `timeout` and others send it to the process and to its group. Not SIG_IGN: programs would inherit that.
-    signal.signal(number, lambda *_: None)
+    signal.signal(number, _pass)
     raise Terminated
+
+
+def _pass(_number: int, _: Any) -> None:
+    """Do nothing."""

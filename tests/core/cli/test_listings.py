@@ -103,6 +103,26 @@ def test_broken_plugins_are_listed_and_reported_on_demand(run, site) -> None:
     assert json.loads(run("plugins", "--json").stdout)[0]["tools"] == {"echo": None}
 
 
+def test_tools_that_cannot_be_built_are_told(run, site) -> None:
+    """`--check` builds with the default policy what builds with one; the rest takes a profile."""
+    build = "def build(workspace, policy, rt):\n    "
+    broken = MODULE.replace('"echo", EchoPolicy', '"crash", EchoPolicy').replace(build, f"{build}1 / 0\n    ")
+    needy = MODULE.replace('"echo", EchoPolicy', '"needy", EchoPolicy').replace("] = ()\n", "]\n", 1)
+    install(site, "broken", module=broken)
+    install(site, "needy", module=needy)
+    for name, tool in (("broken", "crash"), ("needy", "needy")):
+        (site / f"{name}-1.0.dist-info/entry_points.txt").write_text(f"[toolcharter]\n{tool} = {name}\n")
+
+    result = run("plugins", "--check")
+
+    told = (
+        "broken 1.0: building the tool 'crash' failed: ZeroDivisionError: division by zero.\n"
+        "A constructor does no I/O; its author has to mend it.\n"
+    )
+    verdicts = [line.split()[2:4] for line in result.stdout.splitlines()[1:]]
+    assert (result.stderr, verdicts, result.exit_code) == (told, [["1", "problem"], ["ok", "needy"], ["ok", "echo"]], 2)
+
+
 def test_findable_profiles_are_listed(run, desk) -> None:
     """Every profile that a bare name finds, with its place."""
     (desk / "profiles").mkdir()
