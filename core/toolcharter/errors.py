@@ -93,5 +93,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only who has mistyped needs it
 
     by_lower = {word.lower(): word for word in sorted(known)}
-    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    # Of two letters one may be wrong.
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5 if len(name) == 2 else 0.6)  # noqa: PLR2004 - as above
     return f"Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -170,7 +170,10 @@ def _the_one(name: str, files: Sequence[str]) -> str:
 
 def _not_found(name: str, places: Sequence[str]) -> Unusable:
     near = did_you_mean(name, set(_names_in(places)))
-    looked = f"Looked in: {', '.join(map(repr, places))}."
+    once = dict[str, str]()
+    for place in places:  # `extends` of a profile in one of these looks there first, by another path.
+        once.setdefault(identity(place), place)
+    looked = f"Looked in: {', '.join(map(repr, once.values()))}."
     return Unusable(f"there is no profile named {name!r}.", f"{near} {looked}".lstrip())
 
 

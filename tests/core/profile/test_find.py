@@ -104,6 +104,15 @@ def test_an_unknown_name_gets_near_matches(write, shipped) -> None:
     ]
 
 
+def test_a_short_name_gets_a_near_match_and_each_folder_once(write, shipped, tmp_path) -> None:
+    """Of two letters one may be wrong; one folder by two paths is one."""
+    write("profiles/wx.yaml", "profile: wx")
+
+    assert refusal("wy", [tmp_path / "profiles"]) == (
+        f"profile 'wy': there is no profile named 'wy'.\nDid you mean 'wx'? Looked in: 'profiles', {shipped!r}."
+    )
+
+
 def make_pipe(file: Path) -> None:
     os.mkfifo(file)
 
