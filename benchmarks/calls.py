@@ -10,8 +10,19 @@ _CAREFUL = Subject("peers/careful_tool.py", CAREFUL)
 
 _OURS = (GOVERNED, "call")
 
+_WHERE_IT_GOES = (
+    "two writes to the event file take a seventh of the call, the confined open with its `fstat`, read and close a third, "
+    "the two searches for secrets a tenth, and some sixty Python calls the rest. Less is to be had by writing both halves "
+    "of the events after the body, or by reading files unexamined."
+)
+
 ROWS = (
-    Row("governed call / LangChain `StructuredTool.invoke`", ratio(_OURS, (_LANGCHAIN, "call")), 0.10),
+    Row(
+        "governed call / LangChain `StructuredTool.invoke`",
+        ratio(_OURS, (_LANGCHAIN, "call")),
+        0.10,
+        price=_WHERE_IT_GOES,
+    ),
     Row("governed call / pydantic-ai `ToolManager.handle_call`, async tool", ratio(_OURS, (_PYDANTIC_AI, "call")), 0.9),
     Row("governed call / a careful user's LangChain, governed by hand", ratio(_OURS, (_CAREFUL, "call")), 0.05),
     Row(
@@ -30,6 +41,7 @@ ROWS = (
         "sync tool from async code / pydantic-ai, sync tool",
         ratio((GOVERNED, "acall"), (_PYDANTIC_AI, "sync_tool")),
         0.12,
+        price="the peer's thread hop has become cheaper; ours is the governed call and a coroutine around it.",
     ),
     Row(
         "governed call / MCP SDK, low-level server in memory", ratio(_OURS, (Subject("peers/mcp_tool.py", MCP), "call"))

@@ -91,6 +91,8 @@ def test_termination_where_it_is_ignored_ends_nothing(shell) -> None:
     """Who starts a command with SIGTERM ignored wants it to go on."""
     words = " ".join(["trap '' TERM; exec", *shell.command("run", *QUIET)])
     process = subprocess.Popen(words, shell=True, cwd=shell.desk, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write(CALL % (b"hi", 1))
     process.stdin.flush()
     process.stdout.readline()
