@@ -6,6 +6,7 @@ end, with the line that installs it. Where the variable `CI` is set the test fai
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ _MISSING = "missing_program"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts its background jobs with Ctrl-C ignored, and so would be every program that a test interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers",
         "needs_program(name, package=name): the test runs this program, which the Debian package brings",

@@ -45,6 +45,11 @@ def hold_standard_streams() -> None:
     own = sys.__stdout__
     if own is not None and sys.stdout is own:  # Else somebody in this process reads along.
         sys.stdout = telling(own)
+        _opened.append(sys.stdout)
+
+
+_opened: list[TextIOWrapper] = []
+"""Our standard output. After a broken pipe, click puts a wrapper that hides failures in its place."""
 
 
 def finish() -> None:
@@ -54,7 +59,8 @@ def finish() -> None:
         OutputLost: It cannot be written.
         BrokenPipeError: Nobody reads it.
     """
-    sys.stdout.flush()
+    for stream in (*_opened, sys.stdout):
+        stream.flush()
 
 
 def tell(cause: object) -> None:
