@@ -29,8 +29,6 @@ class ArgumentReader:
     """Reads the arguments of one tool: made once when the tool is built, used on every call."""
 
     def __init__(self, spec: ToolSpec[Any], function: ToolFunction) -> None:
-        self._spec = spec
-        self._function = function
         self._aliases = {**spec.argument_aliases}
         self._validator = (
             _SchemaArguments(spec.name, spec.parameters)
@@ -99,7 +97,6 @@ class _SignatureArguments:
     """Validation by a Python signature, through pydantic-core."""
 
     def __init__(self, tool: str, function: ToolFunction) -> None:
-        self._tool = tool
         self._function = function
         parameters = function.parameters
         self.names = frozenset(parameters)

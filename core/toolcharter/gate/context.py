@@ -67,7 +67,7 @@ class CallContext:
         self.live_key = id(self)
 
     def policy_before(self, **fields: Any) -> None:
-        """Accepted for tools written for source 003; *fields* go to the event's `fields`."""
+        """Accepted from tools that mark where their checks begin; *fields* go to the event's `fields`."""
         self._add(fields)
 
     def policy_passed(self) -> None:

@@ -11,8 +11,11 @@ from toolcharter.guards.secrets import find, scrub_json, scrub_text
 ArgsDetail = Literal["full", "shape", "none"]
 
 _WORD = 16
+"""No secret is shorter than so many characters."""
 _MAX_NAME = 64
+"""As long as a tool's name may be."""
 _MAX_NAME_BYTES = 400
+"""How much of a name that no tool has is looked at."""
 MAX_SHOWN_BYTES = 65_536
 """Arguments that are longer even with their strings cut are shown by their shape, or not at all."""
 _SMALL = 400
