@@ -21,7 +21,8 @@ from toolcharter.events.sinks import CORE_SCHEMES
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.scan import installed
-from toolcharter.profile.schema import PROFILE, CaseShape, Items, Keys
+from toolcharter.profile.schema import PROFILE, CaseShape
+from toolcharter.profile.shapes import Items, Keys
 from toolcharter.spec.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
 from toolcharter.spec.tool import ToolSpec

@@ -51,7 +51,7 @@ def _undeclared(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
     """Entries of `missing_ok` that except nothing: most likely misspelt."""
-    from toolcharter.profile.schema import same_tool  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - `--help` does without it
 
     listed = {*plan.profile.tools, *plan.profile.tool_limits}
     known = set(map(same_tool, listed))

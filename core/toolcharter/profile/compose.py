@@ -8,7 +8,8 @@ from toolcharter.errors import Fault
 from toolcharter.profile.find import Unusable, identity, locate, read_bytes
 from toolcharter.profile.nodes import Entry, Node, Place, entries, items
 from toolcharter.profile.parse import parse, position
-from toolcharter.profile.schema import PROFILE, canonical, same_tool
+from toolcharter.profile.schema import PROFILE
+from toolcharter.profile.shapes import canonical, same_tool
 
 MAX_CHAIN = 20
 """Profiles that extend each other in one line."""
@@ -22,7 +23,14 @@ _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "plugins": (1, canonical),
     "events": (1, str),
     "limits": (3, same_tool),
+    "capabilities": (1, str),
+    "toolsets": (1, str),
+    "groups": (1, str),
+    "approvals": (1, str),
+    "guards": (1, str),
 }
+# A child adds to these lists: what a parent denies, or whom it tells, is not lost by one more entry.
+_APPENDED = frozenset({"deny", "allow", "availability", "notify", "cases"})
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -110,10 +118,10 @@ def merged(parent: Node, child: Node) -> Node:
 
 
 def _put_together(key: str, parent: Node, child: Node) -> Node:
-    if key == "cases":
-        # A parent reached on two ways gives its cases once.
-        own = {case.place for case in items(parent)}
-        return Node([*items(parent), *(case for case in items(child) if case.place not in own)], child.place)
+    if key in _APPENDED:
+        # A parent reached on two ways gives its entries once.
+        own = {item.place for item in items(parent)}
+        return Node([*items(parent), *(item for item in items(child) if item.place not in own)], child.place)
     levels, same = _LEVELS.get(key, (0, str))
     return _over(parent, child, levels, same)
 

@@ -1,12 +1,13 @@
 """`Profile`: the effective profile, as the gate and the test runner read it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from toolcharter.profile.nodes import Node, entries, items, plain
-from toolcharter.profile.schema import same_tool
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Approvals, Availability, Capabilities, Ceiling, Memory, Mode, Notify, Rates
+from toolcharter.profile.shapes import same_tool
 from toolcharter.spec.call import Stage, Verdict
 
 Truncate = Literal["head", "tail", "both"]
@@ -14,6 +15,11 @@ Truncate = Literal["head", "tail", "both"]
 
 def _nothing() -> Mapping[str, Any]:
     return MappingProxyType({})
+
+
+def smaller(one: Any, other: Any) -> Any:
+    """The smaller of two limits, each of which may be None for none."""
+    return min((value for value in (one, other) if value is not None), default=None)
 
 
 class Limits(NamedTuple):
@@ -27,8 +33,8 @@ class Limits(NamedTuple):
     def within(self, outer: "Limits") -> "Limits":
         """Both together: the smaller number of each, and this `truncate` before that of *outer*."""
         return Limits(
-            _smaller(self.timeout_s, outer.timeout_s),
-            _smaller(self.max_output_chars, outer.max_output_chars),
+            smaller(self.timeout_s, outer.timeout_s),
+            smaller(self.max_output_chars, outer.max_output_chars),
             self.truncate or outer.truncate,
         )
 
@@ -69,6 +75,17 @@ class Profile:
     tool_limits: Mapping[str, Limits] = field(default_factory=_nothing)
     """By tool, names in lower case."""
     events: Events = field(default_factory=Events)
+    mode: Mode = "policy"
+    deny: tuple[Rule, ...] = ()
+    allow: tuple[Rule, ...] = ()
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    availability: tuple[Availability, ...] = ()
+    toolsets: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    approvals: Approvals = field(default_factory=Approvals)
+    memory: Memory = field(default_factory=Memory)
+    rates: Rates = field(default_factory=Rates)
+    notify: tuple[Notify, ...] = ()
     cases: tuple[Case, ...] = ()
     missing_ok: tuple[str, ...] = ()
 
@@ -81,6 +98,7 @@ class Profile:
         policies: Mapping[str, Mapping[str, Any]],
         extensions: Mapping[str, Mapping[str, Any]],
         distributions: Mapping[str, str],
+        ceilings: Sequence[Ceiling] = (),
     ) -> str:
         """SHA-256, in hexadecimal, of all that decides what this profile permits.
 
@@ -90,6 +108,7 @@ class Profile:
             policies: By tool, JSON types, defaults filled in.
             extensions: By extension, the same.
             distributions: Versions of the loaded distributions by name.
+            ceilings: What else holds: the administrator's file, the workspace's, the environment.
 
         Raises:
             ValueError: A policy holds an infinite number or one that is none.
@@ -106,6 +125,18 @@ class Profile:
             "limits": self.limits._asdict(),
             "tool_limits": {name: limits._asdict() for name, limits in self.tool_limits.items()},
             "events": self.events._asdict(),
+            "mode": self.mode,
+            "deny": values_of(self.deny),
+            "allow": values_of(self.allow),
+            "capabilities": values_of(self.capabilities),
+            "availability": values_of(self.availability),
+            "toolsets": dict(self.toolsets),
+            "groups": dict(self.groups),
+            "approvals": values_of(self.approvals),
+            "guards": values_of(self.memory),
+            "rates": values_of(self.rates),
+            "notify": values_of(self.notify),
+            "ceilings": values_of(tuple(ceilings)),
             "missing_ok": sorted(self.missing_ok),
             "distributions": dict(distributions),
         }
@@ -113,32 +144,15 @@ class Profile:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def profile_from(node: Node) -> Profile:
-    """Build the profile from a merged tree that fits the schema."""
-    below = {key: plain(entry.node) for key, entry in entries(node).items()}
-    own_limits = dict(below.get("limits", {}))
-    tool_limits = {same_tool(name): _limits(values) for name, values in own_limits.pop("tools", {}).items()}
-    cases = items(entries(node)["cases"].node) if "cases" in below else []
-    return Profile(
-        name=below.get("profile", ""),
-        description=below.get("description"),
-        tools=MappingProxyType(below.get("tools", {})),
-        extensions=MappingProxyType(below.get("extensions", {})),
-        plugins=MappingProxyType(below.get("plugins", {})),
-        limits=_limits(own_limits),
-        tool_limits=MappingProxyType(tool_limits),
-        events=Events(**below.get("events", {})),
-        cases=tuple(Case(**{"args": {}} | plain(case), place=str(case.place)) for case in cases),
-        missing_ok=tuple(below.get("missing_ok", ())),
-    )
-
-
-def _limits(values: dict[str, Any]) -> Limits:
-    timeout_s = values.get("timeout_s")
-    # 30 and 30.0 are one limit and have one digest.
-    seconds = None if timeout_s is None else float(timeout_s)
-    return Limits(seconds, values.get("max_output_chars"), values.get("truncate"))
-
-
-def _smaller(one: Any, other: Any) -> Any:
-    return min((value for value in (one, other) if value is not None), default=None)
+def values_of(setting: Any) -> Any:
+    """A setting as JSON types, without the places where it was written."""
+    if isinstance(setting, Rule):
+        return setting.plain()
+    names = getattr(setting, "_fields", None)
+    if names is not None:
+        return {name: values_of(getattr(setting, name)) for name in names if name != "place"}
+    if isinstance(setting, tuple):
+        return [values_of(item) for item in setting]
+    if isinstance(setting, Mapping):
+        return {key: values_of(value) for key, value in setting.items()}
+    return setting

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile import find
+from toolcharter.profile.assemble import profile_from
 from toolcharter.profile.compose import Composer
-from toolcharter.profile.model import Profile, profile_from
+from toolcharter.profile.model import Profile
 from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entries, in_file_order, items
-from toolcharter.profile.schema import same_tool
+from toolcharter.profile.shapes import same_tool
 
 
 class ProfileSource(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import KeyPath, Places, described, dotted
-from toolcharter.profile.schema import unknown_key
+from toolcharter.profile.shapes import unknown_key
 
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

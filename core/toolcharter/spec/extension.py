@@ -1,16 +1,32 @@
 """`ExtensionSpec` and `Sink`: what plugins without tools provide."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import Field
 
 from toolcharter.errors import SpecError
 from toolcharter.spec.policy import ToolPolicy
 
+CHECK_TIMEOUT_S = 10.0
+"""How long an asynchronous check may take where nothing says otherwise, in seconds."""
+
 
 class ExtensionPolicy(ToolPolicy):
     """Base of an extension's knobs in a profile."""
+
+
+class CheckPolicy(ExtensionPolicy):
+    """Base of the knobs of an extension that implements `check_call`."""
+
+    advisory: bool = False
+    """Whether a call passes where the check raises, takes too long or answers what it may not: then the event has the
+    fault `advisory_check_failed`. What the check denies is denied all the same."""
+    timeout_s: float = Field(default=CHECK_TIMEOUT_S, gt=0, le=120)
+    """How long an asynchronous check may take, in seconds; never longer than the call has."""
 
 
 E = TypeVar("E", bound=ExtensionPolicy)
@@ -30,6 +46,8 @@ class ExtensionSpec(Generic[E]):
     """The model of its knobs."""
     build: Callable[[Path, E], Any]
     """`(workspace, policy) -> object` whose marked methods implement hooks such as `check_call`."""
+    reasons: type[StrEnum] | Collection[str] = ()
+    """The reasons that its check gives, for pages and the `reasons` command; the README explains each."""
 
     def __post_init__(self) -> None:
         faults = list(_faults(self))

@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from toolcharter.errors import SpecError
 from toolcharter.spec.call import Invocation
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.runtime import ToolRuntime
+from toolcharter.spec.words import KINDS, RULE_PREFIXES, SAFETY_LEVELS, Kind, Safety
 
 P = TypeVar("P", bound=ToolPolicy)
 
-Kind = Literal["builtin", "bash", "cli", "mcp", "custom"]
-Safety = Literal["low", "medium", "high"]
 Constructor = Callable[[Path, P, ToolRuntime], Callable[..., Any]]
-
-KINDS = ("builtin", "bash", "cli", "mcp", "custom")
-SAFETY_LEVELS = ("low", "medium", "high")
-RULE_PREFIXES = frozenset({"bash", "builtin", "cli", "mcp", "custom", "*", "group", "cap"})
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 REASON = re.compile(r"[a-z][a-z0-9_]{0,63}")
