@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolcharter.spec.call import Deny as Deny
     from toolcharter.spec.call import Invocation as Invocation
     from toolcharter.spec.call import ToolResult as ToolResult
+    from toolcharter.spec.extension import CheckPolicy as CheckPolicy
     from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
     from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
     from toolcharter.spec.extension import Sink as Sink
@@ -52,7 +53,7 @@ _HOMES = {
     "toolcharter.gate.toolbox": "Toolbox",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
-    "toolcharter.spec.extension": "ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "Reason",
     "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder Paths ToolContext ToolRuntime",

@@ -71,10 +71,13 @@ def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
 
     Returns:
         None to let the call pass, or a `Deny` or `Ask`. A synchronous check does no I/O; an
-        asynchronous one is awaited within the call's deadline.
+        asynchronous one is awaited for 10 seconds, or what the `timeout_s` of its extension's
+        `CheckPolicy` says, and never beyond the call's deadline.
 
     Raises:
-        Exception: Anything raised, a timeout or another answer denies with `check_failed`.
+        Exception: Anything raised, a timeout or another answer denies with `check_failed`. Where
+            the profile says `advisory: true` of an extension with a `CheckPolicy`, the failure is
+            noted on the event and the call goes on; what such a check denies is denied.
     """
 
 

@@ -7,7 +7,7 @@ from inspect import isawaitable
 from time import monotonic
 from typing import Any, TypeVar
 
-from toolcharter.gate.checks import Answer
+from toolcharter.gate.checks import Answer, Waiting
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.isolation import Body
 from toolcharter.gate.loop import is_the_callers
@@ -42,11 +42,11 @@ async def object_to(passage: Passage, ctx: CallContext) -> Answer:
     """Stage 4: what the plugins' checks say of the call."""
     checks = passage.objections(ctx)
     try:
-        awaitable = next(checks)
+        waiting = next(checks)
     except StopIteration as end:
         objection: Answer = end.value
         return objection
-    return await drive(checks, awaitable, ctx.deadline)
+    return await drive(checks, waiting, ctx.deadline)
 
 
 async def abody(passage: Passage, ctx: CallContext) -> None:
@@ -95,18 +95,19 @@ def _tell(loop: asyncio.AbstractEventLoop, done: asyncio.Event) -> None:
         loop.call_soon_threadsafe(done.set)
 
 
-async def drive(
-    checks: Generator[Awaitable[Answer], Answer, Answer], awaitable: Awaitable[Answer], deadline: float
-) -> Answer:
-    """Await *awaitable*, the first that *checks* has yielded, and whatever else it yields."""
+async def drive(checks: Generator[Waiting, Any, Answer], waiting: Waiting, deadline: float) -> Answer:
+    """Await *waiting*, the first that *checks* has yielded, and whatever else it yields.
+
+    Each has its own time, and all together have until *deadline*, a moment of `time.monotonic`.
+    """
     try:
         while True:
             try:
-                answer = await until(deadline, awaitable)
+                answer = await until(min(deadline, monotonic() + waiting.timeout_s), waiting.answer)
             except BaseException as error:  # noqa: BLE001 - the generator knows which check it was, and whose the error is
-                awaitable = checks.throw(error)
+                waiting = checks.throw(error)
             else:
-                awaitable = checks.send(answer)
+                waiting = checks.send(answer)
     except StopIteration as end:
         found: Answer = end.value
         return found

@@ -15,7 +15,7 @@ import orjson
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
 from toolcharter.gate.beginning import begin
-from toolcharter.gate.checks import Answer, objections
+from toolcharter.gate.checks import Answer, Waiting, objections
 from toolcharter.gate.closing import Closer, OutputLimit
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
@@ -156,7 +156,7 @@ class Passage:
         if not taken and shared.required:
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
 
-    def objections(self, ctx: CallContext) -> Generator[Awaitable[Answer], Answer, Answer]:
+    def objections(self, ctx: CallContext) -> Generator[Waiting, Any, Answer]:
         """The checks' generator for *ctx*; see `toolcharter.gate.checks`."""
         spec = self.tool.spec
         return objections(
@@ -176,6 +176,7 @@ class Passage:
                 dry_run=ctx.dry,
             ),
             ctx.deadline,
+            lambda: ctx.fault("advisory_check_failed"),
         )
 
     def object_to(self, ctx: CallContext) -> Answer:

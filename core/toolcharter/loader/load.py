@@ -17,7 +17,7 @@ from toolcharter.loader.module import PluginModule, load_module
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import Need, needs_of, pin_faults, select
 from toolcharter.spec.call import Call
-from toolcharter.spec.extension import ExtensionPolicy, ExtensionSpec, Sink
+from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
 from toolcharter.spec.tool import ToolSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -47,6 +47,10 @@ class Check(NamedTuple):
     """`distribution:module`, and `:extension` for the object of an extension."""
     function: Callable[[Call], Any]
     """Takes the call; returns None, `Deny`, `Ask` or an awaitable of these."""
+    advisory: bool = False
+    """Whether a call passes where the check fails."""
+    timeout_s: float = CHECK_TIMEOUT_S
+    """How long its awaitable may take, in seconds."""
 
 
 class Opener(NamedTuple):
@@ -84,15 +88,16 @@ class Loaded(NamedTuple):
         Raises:
             PluginError: A constructor raised, or its object implements a hook wrongly.
         """
-        openers, failures = dict(self.openers), Failures()
+        openers, settings, failures = dict(self.openers), dict[str, ExtensionPolicy](), Failures()
         for name, loaded in self.extension_specs.items():
-            owner = f"{loaded.distribution} {loaded.version}"
+            owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
+            settings[plugin] = policies[name]
             with failures:
                 built = _build(loaded.spec, owner, workspace, policies[name])
-                register(self.manager, built, f"{loaded.distribution}:{loaded.module}:{name}", owner, OBJECT_HOOKS)
+                register(self.manager, built, plugin, owner, OBJECT_HOOKS)
                 openers |= _openers(self.manager, built, name, owner)
         failures.stop()
-        return self._replace(checks=_checks(self.manager), openers=openers)
+        return self._replace(checks=_checks(self.manager, settings), openers=openers)
 
     def open_sink(self, url: str) -> Sink:
         """Open the event sink behind *url* through the plugin whose entry point is its scheme.
@@ -246,9 +251,16 @@ def _openers(manager: PluginManager, plugin: object, scheme: str, owner: str) ->
     return {} if function is None else {scheme: Opener(owner, function)}
 
 
-def _checks(manager: PluginManager) -> tuple[Check, ...]:
+def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:
     found = [Check(impl.plugin_name, direct(impl)) for impl in manager.hook.check_call.get_hookimpls()]
-    return tuple(sorted(found, key=lambda check: check.plugin))
+    return tuple(sorted((_with(settings.get(check.plugin), check) for check in found), key=lambda check: check.plugin))
+
+
+def _with(policy: ExtensionPolicy | None, check: Check) -> Check:
+    """*check* as its extension's policy wants it; that of a module has no policy."""
+    if isinstance(policy, CheckPolicy):
+        return check._replace(advisory=policy.advisory, timeout_s=policy.timeout_s)
+    return check
 
 
 def _sink_place(scheme: str) -> str:

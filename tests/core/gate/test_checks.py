@@ -1,13 +1,17 @@
 """Checks that end as no check should: what leaves no answer denies, in every way a call can be made or rehearsed."""
 
 import asyncio
+import contextlib
+import functools
+import gc
 import time
 from typing import Any
 
 import pytest
 
+from toolcharter.errors import SyncCallInLoop
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Call, Decision
+from toolcharter.spec.call import Ask, Call, Decision, Deny
 
 from .conftest import spec_of
 
@@ -108,3 +112,163 @@ async def test_checks_that_use_up_the_time_deny(way, make_toolbox) -> None:
 
     assert found == ("denied", "check_failed", "The checks took all the time that the call may take.")
     assert ACTED == []
+
+
+def advised(toolbox: Any, **settings: Any) -> Any:
+    """*toolbox* with its checks as profiles set them: advisory, or with less time."""
+    toolbox._shared.checks = tuple(check._replace(**settings) for check in toolbox._shared.checks)
+    return toolbox
+
+
+async def hangs(call: Call) -> None:
+    await asyncio.sleep(60)
+
+
+async def refuses_to_end(call: Call) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(60)
+
+
+async def blocks(call: Call) -> None:
+    time.sleep(0.05)  # noqa: ASYNC251 - what a check must not do
+
+
+@each_way
+@pytest.mark.parametrize("check", [hangs, refuses_to_end, blocks])
+async def test_a_check_has_its_own_time(check, way, make_toolbox) -> None:
+    """A check that takes longer denies, though the call itself could wait for ever; an answer that comes late is none."""
+    toolbox = advised(make_toolbox(spec_of(act), checks={"slow": check}), timeout_s=0.02)
+
+    found = await outcome(toolbox, way)
+
+    assert found == ("denied", "check_failed", "The check of 'slow' raised TimeoutError.")
+    assert ACTED == []
+
+
+async def test_a_denial_that_comes_late_is_one(make_toolbox) -> None:
+    """Whoever says no is heard."""
+
+    async def denies(call: Call) -> Deny:
+        time.sleep(0.05)  # noqa: ASYNC251 - as above
+        return Deny("too_much")
+
+    toolbox = advised(make_toolbox(spec_of(act), checks={"slow": denies}), timeout_s=0.02)
+
+    assert await outcome(toolbox, "acall") == ("denied", "too_much", None)
+
+
+def raises(call: Call) -> None:
+    raise ValueError("no")
+
+
+async def raises_later(call: Call) -> None:
+    raise ValueError("no")
+
+
+def lies(call: Call) -> Any:
+    return True
+
+
+class Turncoat(Deny):
+    """Says no, and something else whenever it is asked again."""
+
+    @property
+    def hint(self) -> str:
+        raise AttributeError
+
+
+def pretends(call: Call) -> Any:
+    return Turncoat.__new__(Turncoat)
+
+
+def says_nothing(call: Call) -> Any:
+    return Deny.__new__(Deny)
+
+
+FAILURES = [
+    pytest.param(raises, "raised ValueError", id="raises"),
+    pytest.param(raises_later, "raised ValueError", id="raises later"),
+    pytest.param(hangs, "raised TimeoutError", id="hangs"),
+    pytest.param(lies, "answered bool, not None, Deny or Ask", id="lies"),
+    pytest.param(pretends, "answered Turncoat, not None, Deny or Ask", id="subclass"),
+    pytest.param(says_nothing, "raised AttributeError", id="empty"),
+]
+
+
+@pytest.mark.parametrize(("check", "what"), FAILURES)
+async def test_a_check_that_fails_denies(check, what, make_toolbox, events) -> None:
+    """Whatever is no answer is a refusal, and no fault of the tool."""
+    toolbox = advised(make_toolbox(spec_of(act), checks={"a": check}), timeout_s=0.02)
+
+    found = [await outcome(toolbox, way) for way in ("call", "acall", "decide", "adecide")]
+
+    assert found == [("denied", "check_failed", f"The check of 'a' {what}.")] * 4
+    assert [event.get("fault") for event in events if event["event"] == "hook.tool.after"] == [None, None]
+    assert ACTED == []
+
+
+@pytest.mark.parametrize(("check", "what"), FAILURES)
+async def test_an_advisory_check_that_fails_is_noted(check, what, make_toolbox, events) -> None:
+    """The call goes on, and its event says that the check did not count."""
+    toolbox = advised(
+        make_toolbox(spec_of(act), checks={"a": check, "b": functools.partial(check)}), advisory=True, timeout_s=0.02
+    )
+
+    results = [await asyncio.to_thread(toolbox.call, "act", {}), await toolbox.acall("act", {})]
+    decisions = [await asyncio.to_thread(toolbox.decide, "act", {}), await toolbox.adecide("act", {})]
+
+    assert [result.outcome for result in results] == ["ok", "ok"]
+    assert [decision.outcome for decision in decisions] == ["allow", "allow"]
+    noted = [event["fault"] for event in events if event["event"] == "hook.tool.after"]
+    assert noted == [["advisory_check_failed"]] * 2
+
+
+async def test_the_denial_of_an_advisory_check_denies(make_toolbox, events) -> None:
+    """Advisory is a check's failure, not its answer."""
+
+    async def denies(call: Call) -> Deny:
+        return Deny("too_much")
+
+    toolbox = advised(make_toolbox(spec_of(act), checks={"a": denies}), advisory=True)
+
+    found = [await outcome(toolbox, way) for way in ("call", "acall", "decide", "adecide")]
+
+    assert found == [("denied", "too_much", None)] * 4
+    assert "fault" not in events[-1]
+
+
+async def test_checks_are_asked_one_after_the_other(make_toolbox) -> None:
+    """In the order of their names; the first denial spares the others the question."""
+    asked: list[str] = []
+
+    def check(name: str, answer: Any) -> Any:
+        async def look(call: Call) -> Any:
+            asked.append(f"{name} begins")
+            await asyncio.sleep(0)
+            asked.append(f"{name} ends")
+            return answer
+
+        return look
+
+    checks = {"c": check("c", Deny("third")), "b": check("b", Deny("second")), "a": check("a", Ask("first"))}
+
+    found = await outcome(make_toolbox(spec_of(act), checks=checks), "acall")
+
+    assert found == ("denied", "second", None)
+    assert asked == ["a begins", "a ends", "b begins", "b ends"]
+
+
+async def test_no_check_is_asked_after_a_refusal_to_wait(make_toolbox) -> None:
+    """A synchronous call inside a loop ends at the first check that it would have to await, advisory or not."""
+    asked: list[str] = []
+
+    def later(call: Call) -> None:
+        asked.append("b")
+
+    toolbox = advised(make_toolbox(spec_of(act), checks={"a": hangs, "b": later}), advisory=True)
+
+    with pytest.raises(SyncCallInLoop):
+        toolbox.call("act", {})
+
+    gc.collect()
+    assert asked == []

@@ -262,6 +262,24 @@ def test_the_object_of_an_extension_adds_its_hooks(site, load, tmp_path) -> None
     assert type(built.open_sink("rules:x")).__name__ == "Sink"
 
 
+def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
+    """The profile says how long a check may take and whether its failure counts; other checks have the defaults."""
+    site.extension("acme-rules", "rules", source=RULES.replace("ExtensionPolicy)", "CheckPolicy)"))
+    site.extension("acme-words", "words", source=RULES.replace('"rules"', '"words"'))
+    loaded = load(extensions={"rules": "p.yaml:7:3", "words": "p.yaml:8:3"})
+    policies = {
+        "rules": loaded.extension_specs["rules"].spec.policy(advisory=True, timeout_s=0.5),
+        "words": loaded.extension_specs["words"].spec.policy(),
+    }
+
+    checks = loaded.build_extensions(tmp_path, policies).checks
+
+    assert [(check.plugin, check.advisory, check.timeout_s) for check in checks] == [
+        ("acme-rules:acme_rules:rules", True, 0.5),
+        ("acme-words:acme_words:words", False, 10.0),
+    ]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

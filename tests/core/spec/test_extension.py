@@ -1,8 +1,9 @@
 from dataclasses import FrozenInstanceError
 
 import pytest
+from pydantic import ValidationError
 
-from toolcharter import ExtensionPolicy, ExtensionSpec, SpecError, ToolPolicy
+from toolcharter import CheckPolicy, ExtensionPolicy, ExtensionSpec, SpecError, ToolPolicy
 
 
 def test_an_extension_spec_is_frozen() -> None:
@@ -34,3 +35,19 @@ def test_an_extension_policy_must_be_a_class() -> None:
     assert str(raised.value) == (
         "ExtensionSpec 'rules': policy is ExtensionPolicy(), not a subclass of ExtensionPolicy"
     )
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(0.001, id="little"), pytest.param(120, id="most")])
+def test_a_check_has_some_time(seconds) -> None:
+    """A profile gives a check its time; by default ten seconds, and its failure counts."""
+    assert CheckPolicy.from_profile({"timeout_s": seconds}).timeout_s == seconds
+    assert CheckPolicy().canonical() == {"advisory": False, "timeout_s": 10.0}
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(0, id="none"), pytest.param(120.1, id="more")])
+def test_a_check_has_a_bounded_time(seconds) -> None:
+    """No time at all would deny everything; a call is not held up for ever."""
+    with pytest.raises(ValidationError) as raised:
+        CheckPolicy.from_profile({"timeout_s": seconds})
+
+    assert [fault["loc"] for fault in raised.value.errors()] == [("timeout_s",)]
