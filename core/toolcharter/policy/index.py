@@ -1,0 +1,177 @@
+"""Many globs at once: which of them match a subject, in time that hardly grows with their number.
+
+Each distinct glob is filed under one thing that every subject it matches has: its whole text, how it begins, how it
+ends, or a gram, some characters in a row that stand somewhere. A subject is looked up in these four places, and only
+what is filed there is matched in full.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+from toolcharter.profile.globs import Glob
+
+Gram: TypeAlias = tuple[str, ...]
+
+_WIDTH = 4
+"""Characters of a gram; of a shorter one only if the glob has no literal that long."""
+_FEW = 8
+"""So many globs that begin, or end, alike are matched one by one, since grams take a look at the whole subject."""
+
+
+class _Entry(NamedTuple):
+    needed: str
+    """A literal of the glob that says more than what it is filed under: most candidates fail it, and sooner."""
+    glob: Glob
+    ordinals: Sequence[int]
+    """Of all globs with the same parts, ascending."""
+
+
+_Buckets: TypeAlias = Mapping[str, Sequence[_Entry]]
+
+
+class GlobIndex:
+    """An immutable set of globs, numbered as they came; threads may share it.
+
+    A look-up takes one `bisect` for each end of the subject and one dictionary access per character and width of gram
+    in use; a gram is the glob's rarest among all globs, so that what they share does not count. What remains linear:
+    globs that begin (or end) like the subject where more than a few of them do and have no rarer gram, and globs whose
+    rarest gram is in the subject, be it that most globs are made of the same few grams or the subject of theirs. They
+    are matched in full, each in time linear in the subject: never slower than one glob after the other.
+
+    Memory is proportional to the text of the globs.
+    """
+
+    __slots__ = ("_always", "_exact", "_grams", "_heads", "_size", "_tails")
+
+    def __init__(self, globs: Sequence[Glob]) -> None:
+        same: dict[tuple[str, ...], list[int]] = {}
+        for ordinal, glob in enumerate(globs):
+            same.setdefault(glob.parts, []).append(ordinal)
+        self._size = len(globs)
+        self._always = same.pop(("", ""), [])
+        self._exact = {parts[0]: same.pop(parts) for parts in [parts for parts in same if len(parts) == 1]}
+        filed = _Filed([(globs[ordinals[0]], ordinals) for ordinals in same.values()])
+        self._heads = _Heads(filed.heads)
+        self._tails = _Heads(filed.tails)
+        self._grams = [
+            (width, {gram: bucket for gram, bucket in filed.grams.items() if len(gram) == width})
+            for width in sorted(set(map(len, filed.grams)))
+        ]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def first(self, subject: str) -> int | None:
+        """The smallest ordinal whose glob matches *subject*."""
+        best = self._always[0] if self._always else self._size
+        exact = self._exact.get(subject)
+        if exact and exact[0] < best:
+            best = exact[0]
+        for bucket in self._buckets(subject):
+            for needed, glob, ordinals in bucket:
+                if ordinals[0] >= best:
+                    break
+                if needed in subject and glob.matches(subject):
+                    best = ordinals[0]
+                    break
+        return best if best < self._size else None
+
+    def all(self, subject: str) -> list[int]:
+        """The ordinals of all globs that match *subject*, ascending."""
+        found = [*self._always, *self._exact.get(subject, ())]
+        for bucket in self._buckets(subject):
+            for needed, glob, ordinals in bucket:
+                if needed in subject and glob.matches(subject):
+                    found += ordinals
+        return sorted(found)
+
+    def _buckets(self, subject: str) -> list[Sequence[_Entry]]:
+        found = self._heads.of(subject)
+        if self._tails:
+            found += self._tails.of(subject[::-1])
+        for width, grams in self._grams:
+            # The intersection makes and looks up a gram per character without a step in Python.
+            found += map(grams.__getitem__, grams.keys() & _windows(subject, width))
+        return found
+
+
+class _Heads:
+    """What is filed under beginnings, found by one binary search.
+
+    Of all beginnings that sort before the subject, only the last one and those that it begins with itself can be the
+    subject's: whatever sorts between a beginning of the subject and the subject begins alike.
+    """
+
+    __slots__ = ("_chains", "_keys")
+
+    def __init__(self, buckets: _Buckets) -> None:
+        self._keys = sorted(buckets)
+        self._chains: list[Sequence[tuple[str, Sequence[_Entry]]]] = []
+        chain: list[tuple[str, Sequence[_Entry]]] = []
+        for key in self._keys:
+            while chain and not key.startswith(chain[-1][0]):
+                chain.pop()
+            chain.append((key, buckets[key]))
+            self._chains.append(tuple(chain))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def of(self, subject: str) -> list[Sequence[_Entry]]:
+        """What is filed under a beginning of *subject*."""
+        found: list[Sequence[_Entry]] = []
+        at = bisect_right(self._keys, subject)
+        if at:
+            for key, bucket in self._chains[at - 1]:
+                if not subject.startswith(key):
+                    break
+                found.append(bucket)
+        return found
+
+
+class _Filed:
+    """What is filed where, in the order of the first ordinals."""
+
+    __slots__ = ("grams", "heads", "tails")
+
+    def __init__(self, distinct: Sequence[tuple[Glob, Sequence[int]]]) -> None:
+        self.heads: defaultdict[str, list[_Entry]] = defaultdict(list)
+        self.tails: defaultdict[str, list[_Entry]] = defaultdict(list)
+        """Under the tail from its end to its beginning."""
+        self.grams: defaultdict[Gram, list[_Entry]] = defaultdict(list)
+        heads = Counter([glob.parts[0] for glob, _ in distinct])
+        tails = Counter([glob.parts[-1] for glob, _ in distinct])
+        # Every subject begins and ends with nothing: as if all globs, and more than a few, did alike.
+        heads[""] = tails[""] = len(distinct) + _FEW
+        common = {
+            glob.parts: _grams(glob.parts)
+            for glob, _ in distinct
+            if heads[glob.parts[0]] > _FEW and tails[glob.parts[-1]] > _FEW
+        }
+        counts = Counter(chain.from_iterable(common.values()))
+        for glob, ordinals in distinct:
+            head, tail = heads[glob.parts[0]], tails[glob.parts[-1]]
+            gram = min(common.get(glob.parts, ()), key=counts.__getitem__, default=())
+            if gram and counts[gram] < min(head, tail):
+                self._under_gram(gram, glob, ordinals)
+            elif head <= max(tail, _FEW):
+                self.heads[glob.parts[0]].append(_Entry(max(glob.parts[1:], key=len), glob, ordinals))
+            else:
+                self.tails[glob.parts[-1][::-1]].append(_Entry(max(glob.parts[:-1], key=len), glob, ordinals))
+
+    def _under_gram(self, gram: Gram, glob: Glob, ordinals: Sequence[int]) -> None:
+        run = "".join(gram)
+        needed = next(part for part in glob.parts if run in part)
+        self.grams[gram].append(_Entry(needed, glob, ordinals))
+
+
+def _grams(parts: Sequence[str]) -> Collection[Gram]:
+    width = min(_WIDTH, max(map(len, parts)))
+    return {gram for part in parts if part for gram in _windows(part, width)}
+
+
+def _windows(text: str, width: int) -> Iterable[Gram]:
+    return zip(*(text, text[1:], text[2:], text[3:])[:width], strict=False)
