@@ -1,0 +1,347 @@
+"""Which tools a caller sees: a profile's `availability`, `toolsets` and `groups`, compiled once. Pure, no I/O.
+
+The entries that match a caller intersect, their denies unite, their `also_allow` undoes narrowing and never a deny. An
+entry with `replaces` takes the place of the entry it names, whole, for the callers that it matches itself. So the order
+of entries decides nothing but which of several reasons is told.
+
+Source: design.md, section 4, "Composition"; inventory.md, section 7, 2, 3 and 9.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.policy.toolsets import GROUPS, TOOLSETS
+from toolcharter.profile.globs import Glob, fold, parse_glob
+from toolcharter.profile.nodes import KeyPath, dotted, shortened
+from toolcharter.profile.settings import Availability, CallerPattern
+from toolcharter.spec.call import Caller
+
+PlaceOf: TypeAlias = Callable[..., str]
+"""From the parts of a path, `("availability", 0, "tools", 2)`, to `file:line:column`; `Places.of` is one."""
+
+COMPARISONS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
+    {
+        "<": operator.lt,
+        "<=": operator.le,
+        "==": operator.eq,
+        ">=": operator.ge,
+        ">": operator.gt,
+    }
+)
+"""What may stand before the number in a caller's `depth`."""
+
+_LISTS = ("tools", "deny", "also_allow")
+_FACTS = ("provider", "agent", "group")
+_KINDS = {"group": "groups", "toolset": "toolsets"}
+"""The prefixes of items that stand for several tools, with the profile's key that defines them."""
+_ITEM = re.compile(r"[A-Za-z0-9_*-]+")
+_MOST_VIEWS = 256
+
+
+class Universe(NamedTuple):
+    """What there is for entries to name, in one toolbox. Names are without case."""
+
+    tools: Mapping[str, frozenset[str]]
+    """The groups of each tool, in the order in which tools are shown."""
+    aliases: Mapping[str, str]
+    """Other names of these tools."""
+    toolsets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The profile's own; one of a shipped name replaces it."""
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The profile's own; these members join those that specs and the shipped groups name."""
+    missing_ok: frozenset[str] = frozenset()
+    """Items that may stand for nothing yet, such as `later_tool` or `group:mcp:jira`."""
+
+
+class Hidden(NamedTuple):
+    """What hides a tool from a caller."""
+
+    by: Literal["deny", "tools"]
+    text: str
+    """The item of `deny` as written, or the whole of `tools`."""
+    name: str | None
+    """The entry's name."""
+    place: str
+    """The entry's `file:line:column`."""
+
+
+class _Who(NamedTuple):
+    """The callers that an entry is for."""
+
+    facts: tuple[tuple[str, tuple[Glob, ...]], ...]
+    depth: tuple[tuple[Callable[[int, int], bool], int], ...]
+
+    def matches(self, caller: Caller) -> bool:
+        return all(_one_matches(globs, getattr(caller, fact)) for fact, globs in self.facts) and all(
+            holds(caller.depth, number) for holds, number in self.depth
+        )
+
+
+def _one_matches(globs: Iterable[Glob], fact: str | None) -> bool:
+    return fact is not None and any(glob.matches(fact) for glob in globs)
+
+
+def _who(pattern: CallerPattern) -> _Who:
+    given = ((fact, getattr(pattern, fact)) for fact in _FACTS)
+    facts = ((fact, tuple(map(parse_glob, texts))) for fact, texts in given if texts is not None)
+    return _Who(tuple(facts), tuple((COMPARISONS[word], number) for word, number in pattern.depth or ()))
+
+
+class _Compiled(NamedTuple):
+    """An entry, its lists turned into names of tools without case."""
+
+    entry: Availability
+    who: _Who
+    tools: frozenset[str] | None
+    denied: Mapping[str, str]
+    """Each denied tool, and the item of `deny` that did it."""
+    also_allow: frozenset[str]
+
+
+class AvailabilityPlan:
+    """The entries of one profile over the tools of one toolbox.
+
+    Safe to share between threads. What entries name in vain covers no tool; `availability_faults` tells of it.
+
+    Args:
+        entries: In the order of the file.
+        universe: What there is to name.
+
+    Raises:
+        ConfigurationError: Two entries bear one name, or a `replaces` leads in a circle or nowhere.
+        GlobError: An item or a caller's pattern is no glob.
+    """
+
+    def __init__(self, entries: Sequence[Availability], universe: Universe) -> None:
+        if faults := list(_replacement_faults(entries, lambda *path: _place_in(entries, path))):
+            raise ConfigurationError(faults)
+        self._names = {fold(name): name for name in universe.tools}
+        lists = _Lists(universe)
+        self._entries = tuple(_compiled(entry, lists) for entry in entries)
+        # Callers differ in session and user; the entries that they match seldom do.
+        self._view = lru_cache(_MOST_VIEWS)(self._view_of)
+
+    def of(self, caller: Caller) -> Mapping[str, Hidden | None]:
+        """For every tool, in the universe's order: None if *caller* sees it, else the first thing that hides it."""
+        return self._view(self._active(caller))
+
+    def why(self, tool: str, caller: Caller) -> tuple[Hidden, ...]:
+        """Everything that hides *tool*, which the universe has, from *caller*: denies, then narrowings, in file order."""
+        return tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
+
+    def entries_for(self, caller: Caller) -> tuple[Availability, ...]:
+        """The entries that decide for *caller*, without those that another replaces."""
+        return tuple(compiled.entry for compiled in self._in_force(self._active(caller)))
+
+    def _active(self, caller: Caller) -> tuple[int, ...]:
+        matching = [(index, each.entry) for index, each in enumerate(self._entries) if each.who.matches(caller)]
+        gone = {entry.replaces for _, entry in matching}
+        return tuple(index for index, entry in matching if entry.name is None or entry.name not in gone)
+
+    def _in_force(self, active: tuple[int, ...]) -> list[_Compiled]:
+        return [self._entries[index] for index in active]
+
+    def _view_of(self, active: tuple[int, ...]) -> Mapping[str, Hidden | None]:
+        entries = self._in_force(active)
+        view = {name: next(_hiders(entries, key), None) for key, name in self._names.items()}
+        return MappingProxyType(view)
+
+
+def _place_in(entries: Sequence[Availability], path: KeyPath) -> str:
+    return entries[int(path[1])].place
+
+
+def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
+    for each in entries:
+        if tool in each.denied:
+            yield Hidden("deny", each.denied[tool], each.entry.name, each.entry.place)
+    if any(tool in each.also_allow for each in entries):
+        return
+    for each in entries:
+        if each.tools is not None and tool not in each.tools:
+            yield Hidden("tools", f"[{', '.join(each.entry.tools or ())}]", each.entry.name, each.entry.place)
+
+
+def _compiled(entry: Availability, lists: "_Lists") -> _Compiled:
+    tools = None if entry.tools is None else lists.tools_of(entry.tools)
+    # Backwards, so that of several items that cover a tool the first is the one that is told.
+    denied = {tool: text for text in reversed(entry.deny) for tool in lists.tools_of((text,))}
+    return _Compiled(entry, _who(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
+
+
+class _Lists:
+    """What the items of lists stand for in one universe."""
+
+    def __init__(self, universe: Universe) -> None:
+        self._aliases = {fold(alias): fold(name) for alias, name in universe.aliases.items()}
+        self._tools = frozenset(map(fold, universe.tools))
+        self._definitions = _definitions(universe)
+        self._members: dict[str, set[str]] = {}
+        for name, groups in universe.tools.items():
+            for group in groups:
+                self._members.setdefault(f"group:{fold(group)}", set()).add(fold(name))
+
+    def tools_of(self, items: Iterable[str]) -> frozenset[str]:
+        """The tools that *items* cover, by name without case."""
+        found, seen, waiting = set[str](), set[str](), list(items)
+        while waiting:
+            item = fold(waiting.pop())
+            if item not in seen:
+                seen.add(item)
+                found |= self._members.get(item, set()) if _kind(item) else self._matching(item)
+                waiting.extend(self._definitions.get(item, ()))
+        return frozenset(found)
+
+    def _matching(self, item: str) -> frozenset[str]:
+        glob = parse_glob(item)
+        if glob.literal is None:
+            return frozenset(filter(glob.matches, self._tools))
+        name = item if item in self._tools else self._aliases.get(item)
+        return self._tools & {name}
+
+
+def _kind(item: str) -> str | None:
+    """`group` or `toolset`, if *item* stands for such a list."""
+    prefix = item.partition(":")[0]
+    return prefix if ":" in item and prefix in _KINDS else None
+
+
+def _definitions(universe: Universe) -> dict[str, tuple[str, ...]]:
+    """What groups and toolsets are made of, by the item that names them."""
+    found = {f"group:{name}": items for name, items in GROUPS.items()}
+    for name, items in universe.groups.items():
+        key = f"group:{fold(name)}"
+        # Joined, never replaced: a deny of the group must not become narrower.
+        found[key] = (*found.get(key, ()), *items)
+    own = {f"toolset:{fold(name)}": items for name, items in universe.toolsets.items()}
+    return found | {f"toolset:{name}": items for name, items in TOOLSETS.items()} | own
+
+
+def availability_faults(
+    entries: Sequence[Availability], universe: Universe, installed: Collection[str], place_of: PlaceOf
+) -> Iterator[Fault]:
+    """Everything in a profile's availability, toolsets and groups that names what there is not.
+
+    Args:
+        entries: As the profile has them.
+        universe: What there is to name.
+        installed: Names of installed tools, listed in the profile or not.
+        place_of: Where the value at a path was written.
+    """
+    yield from _replacement_faults(entries, place_of)
+    known = _known(universe, installed)
+    for path, item in _items(entries, universe):
+        if fault := _item_fault(item, known):
+            yield Fault(place_of(*path), dotted(path), *fault)
+    yield from _circle_faults(universe, place_of)
+
+
+def _items(entries: Sequence[Availability], universe: Universe) -> Iterator[tuple[KeyPath, str]]:
+    """Every item that the profile's author wrote, and where."""
+    lists: list[tuple[KeyPath, tuple[str, ...]]] = [
+        *(
+            (("availability", index, key), getattr(entry, key) or ())
+            for index, entry in enumerate(entries)
+            for key in _LISTS
+        ),
+        *((("toolsets", name), items) for name, items in universe.toolsets.items()),
+        *((("groups", name), items) for name, items in universe.groups.items()),
+    ]
+    for path, items in lists:
+        yield from (((*path, index), item) for index, item in enumerate(items))
+
+
+def _known(universe: Universe, installed: Collection[str]) -> frozenset[str]:
+    """Every item, without case, that stands for something."""
+    groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
+    names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
+    return frozenset(map(fold, names)) | _definitions(universe).keys()
+
+
+def _item_fault(item: str, known: frozenset[str]) -> tuple[str, str] | None:
+    """What is wrong with *item* and the likely fix, if anything is."""
+    key = fold(item)
+    kind = _kind(key)
+    if key in known or ("*" in key and _ITEM.fullmatch(key)):
+        return None
+    if kind is None and not _ITEM.fullmatch(key):
+        fix = "Write a tool's name, a glob over names, 'group:NAME' or 'toolset:NAME'."
+        return f"no tool's name can match {shortened(item)}.", fix
+    name = key.partition(":")[2] if kind else key
+    others = [word for word in (name, f"group:{name}", f"toolset:{name}") if word in known]
+    alike = {word.removeprefix(f"{kind}:") for word in known if _kind(word) == kind}
+    fixes = [
+        f"Did you mean {others[0]!r}?" if others else did_you_mean(name, alike),
+        f"Known {_KINDS[kind]}: {', '.join(map(repr, sorted(alike)))}." if kind else "",
+        "" if kind == "toolset" else f"If it comes later, add {item!r} to `missing_ok`.",
+    ]
+    what = f"there is no {kind} {name!r}." if kind else f"nothing provides a tool named {item!r}."
+    return what, " ".join(filter(None, fixes))
+
+
+def _replacement_faults(entries: Sequence[Availability], place_of: PlaceOf) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        # A grandparent that two parents extend brings its entries twice.
+        if entry.name is not None and entries[first.setdefault(entry.name, index)] != entry:
+            what = (
+                f"another entry is named {entry.name!r}, too: the one at {place_of('availability', first[entry.name])}."
+            )
+            yield _replacing(index, "name", what, "Give each a name of its own.", place_of)
+    graph = {entry.name: [entry.replaces] for entry in entries if entry.name is not None and entry.replaces is not None}
+    for circle in _circles(graph):
+        what = f"these entries replace each other in a circle: {_arrows(circle)}."
+        yield _replacing(first[circle[0]], "replaces", what, "Let one of them replace nothing.", place_of)
+    for index, entry in enumerate(entries):
+        if entry.replaces is not None and entry.replaces not in first:
+            listed = f"Named entries: {', '.join(map(repr, sorted(first)))}." if first else "No entry has a name."
+            fix = f"{did_you_mean(entry.replaces, first)} {listed}".strip()
+            yield _replacing(index, "replaces", f"no entry is named {entry.replaces!r}.", fix, place_of)
+
+
+def _replacing(index: int, key: str, what: str, fix: str, place_of: PlaceOf) -> Fault:
+    path: KeyPath = ("availability", index, key)
+    return Fault(place_of(*path), dotted(path), what, fix)
+
+
+def _circle_faults(universe: Universe, place_of: PlaceOf) -> Iterator[Fault]:
+    own: dict[str, KeyPath] = {
+        f"{kind}:{fold(name)}": (key, name) for kind, key in _KINDS.items() for name in getattr(universe, key)
+    }
+    if not own:
+        return
+    every = {key: [word for word in map(fold, items) if _kind(word)] for key, items in _definitions(universe).items()}
+    # The profile's own come first: each circle has one, and is told where that one stands.
+    graph = {key: every[key] for key in own} | every
+    for circle in _circles(graph):
+        what = f"these lists are made of each other: {_arrows(circle)}."
+        path = own[circle[0]]
+        yield Fault(
+            place_of(*path), dotted(path), what, "A list that bears a shipped name cannot name the shipped one."
+        )
+
+
+def _arrows(circle: Sequence[str]) -> str:
+    return " -> ".join((*circle, circle[0]))
+
+
+def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Circles of *graph* that share no node, each from its first node in the graph's order; none is left after them."""
+    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - few profiles have lists of lists
+
+    left, order = dict(graph), {node: rank for rank, node in enumerate(graph)}
+    while left:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1][:0:-1]  # Each leads to the one before it, the first is the last.
+            start = circle.index(min(circle, key=order.__getitem__))
+            yield circle[start:] + circle[:start]
+            left = {node: others for node, others in left.items() if node not in circle}
+        else:
+            return
