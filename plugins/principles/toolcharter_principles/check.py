@@ -1,0 +1,153 @@
+"""Asks the service and reads its answer.
+
+Source: 001 (stevef1uk/artificial_mind), hdn/tools.go for the question, principles/internal/api/handlers.go for path,
+request and answer. Its client lets a call pass when the service fails, and vetoes names that contain `hit` or `harm`
+(`whitelist`, `pharmacy`); neither is done here.
+"""
+
+import json
+import os
+import re
+import ssl
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from toolcharter import Call, Deny, hookimpl
+from toolcharter_principles.policy import PrinciplesPolicy, PrinciplesReason
+
+MAX_ANSWER = 65536
+"""How long an answer may be, in bytes."""
+MAX_MESSAGE = 500
+"""How much of the service's reasons a denial shows, in characters."""
+
+_TOKEN = re.compile("[!-~]+")
+
+
+class BadAnswer(Exception):
+    """What the service said is neither a yes nor a no."""
+
+
+class Principles:
+    """The check of one toolbox.
+
+    Each question has a connection of its own. One that was kept would belong to the event loop that opened it, break
+    when the service closes it just then, and could hand a late answer to the next question.
+    """
+
+    def __init__(self, policy: PrinciplesPolicy) -> None:
+        self._policy = policy
+        self._headers = _headers(policy.token_env)
+
+    @hookimpl
+    async def check_call(self, call: Call) -> Deny | None:
+        """Deny what the service blocks.
+
+        Raises:
+            BadAnswer: The service did not answer as it should.
+            httpx.HTTPError: It could not be asked, or its answer broke off.
+        """
+        reasons = objections(await self._ask(question(call, self._policy.action_prefix)))
+        return None if reasons is None else Deny(PrinciplesReason.BLOCKED_BY_PRINCIPLES, reasons)
+
+    async def _ask(self, asked: dict[str, Any]) -> bytes:
+        client = httpx.AsyncClient(
+            verify=self._tls, timeout=self._policy.timeout_s, trust_env=False, follow_redirects=False
+        )
+        content = json.dumps(asked).encode()
+        async with (
+            client,
+            client.stream("POST", self._policy.endpoint, content=content, headers=self._headers) as response,
+        ):
+            if response.status_code != HTTPStatus.OK:
+                raise BadAnswer(f"status {response.status_code}")
+            return await _read(response)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The system's own certificates, to which an administrator adds those of the house."""
+        return ssl.create_default_context()
+
+
+def question(call: Call, prefix: str) -> dict[str, Any]:
+    """What the service is asked about *call*.
+
+    Returns:
+        `action` and `context` as source 001 sends them: identifiers without blanks around them, `""` where there is
+        none, `permissions` null where the tool declares none. `context.action` is there for tools that have actions.
+        The fields beside `context` are ours; the source's service ignores them.
+    """
+    context = {
+        "category": "tool_invoke",
+        "tool_id": call.tool,
+        "permissions": None if call.capabilities is None else sorted(call.capabilities),
+        "safety_level": call.safety,
+        "agent_id": (call.caller.agent or "").strip(),
+        "project_id": (call.caller.project or "").strip(),
+    }
+    if call.action is not None:
+        context["action"] = call.action
+    return {
+        "action": f"{prefix}{call.tool}",
+        "params": {},
+        "context": context,
+        "call_id": call.call_id,
+        "profile": call.profile,
+        "dry_run": call.dry_run,
+    }
+
+
+def objections(body: bytes) -> str | None:
+    """What an answer says against the call; None if it lets it pass.
+
+    An answer is `{"result": TEXT}`, or `{"reasons": [TEXT, ...]}` if the call is blocked.
+
+    Raises:
+        BadAnswer: It is no such object: what says neither yes nor no is no yes.
+        ValueError: It is no JSON.
+    """
+    answer = json.loads(body, object_pairs_hook=_object)
+    if not isinstance(answer, dict):
+        raise BadAnswer("no object")
+    result, reasons = answer.get("result"), answer.get("reasons")
+    if reasons and isinstance(reasons, list) and all(isinstance(reason, str) for reason in reasons):
+        return _message(reasons)
+    # A field we do not know could be what forbids the call.
+    if reasons not in (None, []) or not isinstance(result, str) or not result or answer.keys() - {"result", "reasons"}:
+        raise BadAnswer("neither a result nor reasons")
+    return None
+
+
+def _message(reasons: list[str]) -> str:
+    text = "; ".join(filter(None, (" ".join(reason.split()) for reason in reasons)))
+    shown = text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} ..."
+    return shown or "The service gives no reason."
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise BadAnswer("a field stands twice")
+    return fields
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > MAX_ANSWER:
+            raise BadAnswer(f"more than {MAX_ANSWER} bytes")
+    return bytes(body)
+
+
+def _headers(token_env: str | None) -> dict[str, str]:
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json"}
+    if token_env is None:
+        return headers
+    token = os.environ.get(token_env, "").strip()
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(f"the environment variable {token_env!r} holds no token")
+    return headers | {"Authorization": f"Bearer {token}"}
