@@ -1,39 +1,196 @@
-"""Stage 3 of a call: the decision that needs nothing but the profile and the call.
+"""Stage 3 of a call: the decision that needs nothing but the profile and the call. Pure: no I/O, no clock.
 
-The one evaluator: the gate asks it before it runs a call, and a toolbox asks it which tools a
-caller sees. Floor, rules, availability and capabilities join the mode table here.
+The one evaluator: the gate asks it before it runs a call, a toolbox asks it which tools a caller sees, and `explain` asks
+each stage for all it has to say. Source: design.md, sections 4 and 5.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from toolcharter.spec.call import Decision
+from toolcharter.policy.availability import Hidden
+from toolcharter.policy.capability import Bounds
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rulelist import Denials, Permits, RuleList
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Ceiling, Mode
+from toolcharter.spec.call import Decision, RuleRef, Stage, Verdict
 from toolcharter.spec.reasons import Reason
 
-
-class ToolFacts(NamedTuple):
-    """What a decision may know about a tool."""
-
-    name: str
-    kind: str
-
-
 ALLOWED = Decision("allow", "mode")
-UNBOUNDED_NOT_ALLOWED = Decision(
-    "deny",
-    "mode",
-    Reason.NOT_IN_ALLOW,
-    "The tool's arguments are programs; it needs a matching allow rule and the profile has none.",
-)
+_STRICTNESS: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def decide(facts: ToolFacts) -> Decision:
-    """Apply the mode table: a bounded tool's own policy decides, any other needs an `allow`.
+class Permission(NamedTuple):
+    """What a mode says of a call: the mode, who sets it, and its row of the table."""
 
-    Source: design.md, section 4, row `policy` of the mode table.
-    """
-    return ALLOWED if facts.kind == "builtin" else UNBOUNDED_NOT_ALLOWED
+    mode: Mode
+    source: str
+    """`profile`, or the name of the ceiling."""
+    verdict: Verdict
+
+
+def by_mode(mode: Mode, *, bounded: bool, covered: bool) -> Verdict:
+    """The mode table. Source: design.md, section 4, "What may run"."""
+    if mode == "dangerous" or (mode == "policy" and bounded) or covered:
+        return "allow"
+    return "ask" if mode == "ask" else "deny"
+
+
+class Policy:
+    """The rules of one profile and all ceilings, compiled."""
+
+    def __init__(
+        self,
+        deny: Sequence[Rule] = (),
+        allow: Sequence[Rule] = (),
+        mode: Mode = "policy",
+        bounds: Bounds | None = None,
+        ceilings: Sequence[Ceiling] = (),
+    ) -> None:
+        ceilings = tuple(ceilings)
+        # The reported rule is the first match: ceilings, then file order.
+        self.deny = RuleList([*(rule for ceiling in ceilings for rule in ceiling.deny), *deny])
+        self.allow = RuleList(allow)
+        self.modes: tuple[tuple[Mode, str], ...] = (
+            (mode, "profile"),
+            *((ceiling.mode, ceiling.name) for ceiling in ceilings if ceiling.mode is not None),
+        )
+        self.bounds = Bounds(()) if bounds is None else bounds
+
+    def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
+        """What the policy says of one tool; *hidden* is what availability says for the caller."""
+        return ToolPolicyView(self, facts, hidden)
+
+
+class ToolPolicyView:
+    """The decisions on one tool for one caller."""
+
+    def __init__(self, policy: Policy, facts: ToolFacts, hidden: Hidden | None) -> None:
+        self.policy = policy
+        self.facts = facts
+        self.hidden = hidden
+        self.denials = Denials(policy.deny, facts)
+        self.permits = Permits(policy.allow, facts)
+
+    def decide(self, subject: Subject) -> Decision:
+        """What the call meets at stage 3."""
+        for stage in STAGES:
+            decision = stage(self, subject)
+            if decision is not None:
+                return decision
+        return self._by_mode(subject)
+
+    def permissions(self, *, covered: bool) -> Iterator[Permission]:
+        """What each mode that holds says."""
+        for mode, source in self.policy.modes:
+            yield Permission(mode, source, by_mode(mode, bounded=self.facts.is_bounded, covered=covered))
+
+    def _by_mode(self, subject: Subject) -> Decision:
+        if self._free:
+            return ALLOWED
+        rule = self.permits.first(subject)
+        strictest = max(self.permissions(covered=rule is not None), key=lambda one: _STRICTNESS[one.verdict])
+        if strictest.verdict == "allow":
+            return ALLOWED if rule is None else Decision("allow", "mode", rule=ref(rule))
+        return not_covered(strictest, self.facts)
+
+    @cached_property
+    def _free(self) -> bool:
+        """No mode asks for an `allow` rule."""
+        return all(one.verdict == "allow" for one in self.permissions(covered=False))
+
+    @cached_property
+    def concealed(self) -> Decision | None:
+        """The decision that hides the tool, if no call of it can pass, whatever its arguments; None if one might.
+
+        Errs on the side of showing: a hidden tool is denied for every call.
+        """
+        for stage in (_deny_by_name, availability, _every_action):
+            decision = stage(self, Subject())
+            if decision is not None:
+                return decision
+        if self._free or self.permits.could_cover():
+            return None
+        strictest = max(self.permissions(covered=False), key=lambda one: _STRICTNESS[one.verdict])
+        return not_covered(strictest, self.facts) if strictest.verdict == "deny" else None
+
+    @cached_property
+    def constant(self) -> Decision | None:
+        """The decision on every call, if neither action nor arguments nor commands can matter; the gate's short cut."""
+        if self.hidden is not None or len(self.policy.deny):
+            return None
+        if self.facts.kind != "bash" and self._free and self.policy.bounds.is_open:
+            return ALLOWED
+        return None
+
+
+def floor(_: ToolPolicyView, subject: Subject) -> Decision | None:
+    """What nobody may permit, and what nobody can understand."""
+    if subject.refusal is None:
+        return None
+    return Decision("deny", "floor", subject.refusal.reason, subject.refusal.message)
+
+
+def deny(view: ToolPolicyView, subject: Subject) -> Decision | None:
+    """The first `deny` rule that matches."""
+    rule = view.denials.first(subject)
+    return None if rule is None else denied_by(rule)
+
+
+def availability(view: ToolPolicyView, _: Subject) -> Decision | None:
+    """Whether the caller has the tool at all."""
+    if view.hidden is None:
+        return None
+    message = f"The tool {view.facts.name!r} is not available to this caller."
+    return Decision(
+        "deny", "availability", Reason.NOT_AVAILABLE, message, rule=RuleRef(view.hidden.text, view.hidden.place)
+    )
+
+
+def capability(view: ToolPolicyView, subject: Subject) -> Decision | None:
+    """What the action touches, and how much harm it can do."""
+    return view.policy.bounds.refuse(view.facts, subject.action)
+
+
+STAGES: tuple[Callable[[ToolPolicyView, Subject], Decision | None], ...] = (floor, deny, availability, capability)
+"""Each may end the call, in this order; the mode table has the last word."""
+
+
+def _deny_by_name(view: ToolPolicyView, _: Subject) -> Decision | None:
+    rule = view.denials.on_every_call()
+    return None if rule is None else denied_by(rule)
+
+
+def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
+    refused = [view.policy.bounds.refuse(view.facts, action) for action in view.facts.actions]
+    return refused[0] if all(refused) else None
+
+
+def denied_by(rule: Rule) -> Decision:
+    """The decision of a `deny` rule."""
+    message = rule.message or "A rule of the profile denies this call."
+    return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
+
+
+def not_covered(permission: Permission, facts: ToolFacts) -> Decision:
+    """The decision on a call that needs an `allow` rule and has none."""
+    if permission.verdict == "ask":
+        return Decision("ask", "mode", Reason.NOT_IN_ALLOW, "A person has to agree: no rule of the profile allows it.")
+    nature = "this call" if facts.is_bounded else "this call, whose arguments are programs"
+    return Decision("deny", "mode", Reason.NOT_IN_ALLOW, f"No rule of the profile allows {nature}.")
 
 
 def unknown_tool(name: str, hint: str | None) -> Decision:
     """The decision on a name that the profile does not have."""
     return Decision("deny", "name", Reason.UNKNOWN_TOOL, f"There is no tool named {name!r}.", hint)
+
+
+def ref(rule: Rule) -> RuleRef:
+    """A rule as decisions and events name it."""
+    return RuleRef(rule.text, rule.source)
+
+
+def stage_name(stage: Callable[..., object]) -> Stage:
+    """The name of one of `STAGES`."""
+    return {floor: "floor", deny: "deny", availability: "availability", capability: "capability"}[stage]  # type: ignore[return-value, index]

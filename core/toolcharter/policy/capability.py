@@ -1,0 +1,85 @@
+"""What the tools of a profile may touch, and how much harm they may do: capabilities and safety levels.
+
+An action that declares nothing counts as the highest safety level and as declaring everything, so that no restriction
+lets it through. Source: design.md, section 3, "Spec", and section 4, "Ceilings".
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.globs import Glob, parse_glob
+from toolcharter.profile.settings import Capabilities
+from toolcharter.spec.call import Decision
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.words import SAFETY_LEVELS, Safety
+
+
+class Bound(NamedTuple):
+    """The `capabilities` of the profile or of one ceiling, compiled."""
+
+    source: str
+    """`profile`, or the name of the ceiling."""
+    allow: tuple[Glob, ...] | None
+    deny: tuple[Glob, ...]
+    max_safety: Safety | None
+
+    def refused(self, declared: frozenset[str] | None) -> list[str]:
+        """Those of *declared* that this bound keeps closed, sorted; for an undeclared action `["*"]`."""
+        if self.allow is None and not self.deny:
+            return []
+        if declared is None:
+            return [] if self._is_all else ["*"]
+        return sorted(word for word in declared if not self._permits(word))
+
+    @property
+    def _is_all(self) -> bool:
+        return not self.deny and self.allow is not None and any(glob.parts == ("", "") for glob in self.allow)
+
+    def _permits(self, word: str) -> bool:
+        allowed = self.allow is None or any(glob.matches(word) for glob in self.allow)
+        return allowed and not any(glob.matches(word) for glob in self.deny)
+
+
+def bound(source: str, written: Capabilities) -> Bound:
+    """Compile what *source* says."""
+    allow = None if written.allow is None else tuple(map(parse_glob, written.allow))
+    return Bound(source, allow, tuple(map(parse_glob, written.deny)), written.max_safety)
+
+
+class Bounds:
+    """The bounds of the profile and all ceilings; a call must pass each."""
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self.bounds = tuple(one for one in bounds if one != Bound(one.source, None, (), None))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is refused."""
+        return not self.bounds
+
+    def refuse(self, facts: ToolFacts, action: str | None) -> Decision | None:
+        """The decision on an action that touches too much, or is too dangerous."""
+        declared = facts.capabilities_of(action)
+        for one in self.bounds:
+            refused = one.refused(declared)
+            if refused:
+                return Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, _said(refused, action))
+        level = safety_of(facts, action)
+        for one in self.bounds:
+            if one.max_safety is not None and SAFETY_LEVELS.index(level) > SAFETY_LEVELS.index(one.max_safety):
+                message = f"The call counts as {level!r}, and no more than {one.max_safety!r} is permitted."
+                return Decision("deny", "capability", Reason.SAFETY_TOO_HIGH, message)
+        return None
+
+
+def safety_of(facts: ToolFacts, action: str | None) -> Safety:
+    """How much harm *action* can do; what declares no capabilities counts as the highest level."""
+    return "high" if facts.capabilities_of(action) is None else facts.safety
+
+
+def _said(refused: list[str], action: str | None) -> str:
+    what = "The tool" if action is None else f"The action {action!r}"
+    if refused == ["*"]:
+        return f"{what} does not declare what it touches, and not everything is permitted."
+    return f"{what} needs {', '.join(refused)}, which is not permitted."

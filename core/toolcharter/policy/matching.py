@@ -1,0 +1,102 @@
+"""What one rule means: whether it matches a call in `deny`, and whether it covers one in `allow`.
+
+Source: design.md, section 4, "Rules". `toolcharter.policy.rulelist` answers the same for a whole list, faster.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from toolcharter.policy.facts import Subject, ToolFacts, mcp_subject
+from toolcharter.profile.conditions import compile_condition
+from toolcharter.profile.globs import Glob, fold
+from toolcharter.profile.rules import Rule
+
+_OPEN = frozenset({"*", "builtin", "group", "cap", ""})
+"""Prefixes that cover bounded tools only; a bare glob among them may be an unbounded tool's literal name."""
+
+
+class Matcher:
+    """One rule, ready to be held against calls."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.is_conditional = bool(rule.args) or rule.when is not None
+        """Whether it asks anything of the arguments."""
+        self._tests: dict[str, Callable[[Any], bool]] = {
+            name: compile_condition(schema) for name, schema in (rule.when or {}).items()
+        }
+
+    def denies(self, facts: ToolFacts, subject: Subject) -> bool:
+        """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""
+        return self.condition_holds(subject.args) and (
+            self.names(facts, subject.action) or any(map(self.matches_command, subject.commands))
+        )
+
+    def covers(self, facts: ToolFacts, subject: Subject) -> bool:
+        """Whether the rule in `allow` alone covers the call: all its commands, all its capabilities."""
+        if not (self.may_cover(facts) and self.condition_holds(subject.args)):
+            return False
+        if self.rule.prefix == "bash":
+            return bool(subject.commands) and all(map(self.matches_command, subject.commands))
+        if self.rule.prefix == "cap":
+            declared = facts.capabilities_of(subject.action)
+            return bool(declared) and all(map(self.matches_capability, declared or ()))
+        return self.names(facts, subject.action)
+
+    def may_cover(self, facts: ToolFacts) -> bool:
+        """Whether a rule with this prefix can permit a tool of this kind."""
+        prefix, glob = self.rule.prefix, self.rule.glob
+        if facts.is_bounded:
+            return prefix in _OPEN
+        return prefix == facts.kind or (prefix == "" and names_literally(glob))
+
+    def condition_holds(self, args: Mapping[str, Any]) -> bool:
+        """Whether the arguments are as the rule asks; an absent one matches no glob, and is null to `when`."""
+        for name, glob in self.rule.args:
+            value = args.get(name)
+            if not (isinstance(value, str) and glob.matches(value)):
+                return False
+        return all(test(args.get(name)) for name, test in self._tests.items())
+
+    def names(self, facts: ToolFacts, action: str | None) -> bool:
+        """Whether the rule names the tool, its action, its group or one of its capabilities."""
+        prefix, glob = self.rule.prefix, self.rule.glob
+        if prefix == "cap":
+            declared = facts.capabilities_of(action)
+            return declared is None or any(map(self.matches_capability, declared))
+        return any(map(glob.matches, subjects_of(prefix, facts, action)))
+
+    def matches_command(self, command: str) -> bool:
+        """Whether one command in normal form is what the rule looks for."""
+        if self.rule.prefix == "*":
+            return self.rule.glob.matches(fold(command))
+        return self.rule.prefix == "bash" and self.rule.glob.matches(command)
+
+    def matches_capability(self, capability: str) -> bool:
+        """Whether the rule's glob matches *capability*."""
+        return self.rule.glob.matches(fold(capability))
+
+
+def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:
+    """The texts, without case, that a rule's glob is held against to see whether it names the tool."""
+    if prefix == "group":
+        return facts.groups
+    if prefix == "mcp":
+        return (mcp_subject(facts.name),) if facts.kind == "mcp" else ()
+    if prefix in {"", "*"} or (prefix == facts.kind and prefix != "bash"):
+        return tuple(_names(prefix, facts, action))
+    return ()
+
+
+def _names(prefix: str, facts: ToolFacts, action: str | None) -> Iterator[str]:
+    for name in facts.names:
+        yield name
+        if action is not None:
+            yield f"{name}:{fold(action)}"
+    if prefix == "*" and facts.kind == "mcp":
+        yield mcp_subject(facts.name)
+
+
+def names_literally(glob: Glob) -> bool:
+    """Whether *glob* writes the tool's name out, whatever it says of the action."""
+    return glob.literal is not None or ":" in glob.prefix

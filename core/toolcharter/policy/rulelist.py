@@ -1,0 +1,286 @@
+"""`RuleList`: the rules of `deny` or `allow`, found by what they name instead of one after the other.
+
+A list of 10,000 rules decides as fast as one of 10: each prefix has an index of its globs, what the rules say of a tool
+and action is looked up once and kept, and globs over arguments have an index of their own. What each rule means stands
+in `toolcharter.policy.matching`; tests hold the two against each other.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.index import GlobIndex
+from toolcharter.policy.matching import Matcher, subjects_of
+from toolcharter.profile.globs import Glob, fold
+from toolcharter.profile.rules import Rule
+
+MAX_ACTIONS = 64
+"""Of how many actions of a tool the answer is kept: the model may make up any number of them."""
+_BY_NAME = ("", "*", "builtin", "cli", "mcp", "custom", "group")
+
+
+class _Filed(NamedTuple):
+    """Some rules of a list, by one glob of each."""
+
+    ordinals: tuple[int, ...]
+    globs: GlobIndex
+
+    def all(self, subject: str) -> Iterator[int]:
+        return (self.ordinals[found] for found in self.globs.all(subject))
+
+    def first(self, subject: str) -> int | None:
+        found = self.globs.first(subject)
+        return None if found is None else self.ordinals[found]
+
+
+def _filed(globs: Mapping[int, Glob]) -> _Filed:
+    return _Filed(tuple(globs), GlobIndex(list(globs.values())))
+
+
+class RuleList:
+    """Rules in the order in which they are reported."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.matchers = tuple(map(Matcher, rules))
+        by_prefix: dict[str, dict[int, Glob]] = {}
+        plain: dict[str, dict[int, Glob]] = {"bash": {}, "*": {}}
+        for ordinal, matcher in enumerate(self.matchers):
+            rule = matcher.rule
+            by_prefix.setdefault(rule.prefix, {})[ordinal] = rule.glob
+            if rule.prefix in plain and not matcher.is_conditional:
+                plain[rule.prefix][ordinal] = rule.glob
+        self._by_prefix = {prefix: _filed(globs) for prefix, globs in by_prefix.items() if prefix != "bash"}
+        self._on_commands, self._on_anything = _filed(plain["bash"]), _filed(plain["*"])
+        self.conditional_on_commands = tuple(
+            ordinal
+            for ordinal, matcher in enumerate(self.matchers)
+            if matcher.is_conditional and matcher.rule.prefix in plain
+        )
+        """Rules on commands that ask something of the arguments, too."""
+
+    def __len__(self) -> int:
+        return len(self.matchers)
+
+    def naming(self, facts: ToolFacts, action: str | None) -> Iterator[int]:
+        """The rules that name the tool, its action or its group; `cap:` rules aside."""
+        for prefix in _BY_NAME:
+            filed = self._by_prefix.get(prefix)
+            if filed is not None:
+                for subject in subjects_of(prefix, facts, action):
+                    yield from filed.all(subject)
+
+    def on_capability(self, capability: str) -> Iterator[int]:
+        """The `cap:` rules that name *capability*."""
+        filed = self._by_prefix.get("cap")
+        return iter(()) if filed is None else filed.all(fold(capability))
+
+    def on_capabilities(self) -> Sequence[int]:
+        """All `cap:` rules."""
+        filed = self._by_prefix.get("cap")
+        return () if filed is None else filed.ordinals
+
+    def first_on_command(self, command: str) -> int | None:
+        """The first `bash:` rule without conditions that matches *command*."""
+        return self._on_commands.first(command)
+
+    def first_on_anything(self, command: str) -> int | None:
+        """The first `*:` rule without conditions that matches *command*."""
+        return self._on_anything.first(fold(command)) if self._on_anything.ordinals else None
+
+    def has_commands(self) -> bool:
+        """Whether any rule looks at commands."""
+        return bool(self._on_commands.ordinals or self._on_anything.ordinals or self.conditional_on_commands)
+
+
+class Conditional:
+    """Rules that also ask something of the arguments, by what they ask first."""
+
+    def __init__(self, rules: RuleList, ordinals: Iterable[int]) -> None:
+        self._matchers = rules.matchers
+        by_argument: dict[str, dict[int, Glob]] = {}
+        self._others: list[int] = []
+        for ordinal in sorted(set(ordinals)):
+            args = self._matchers[ordinal].rule.args
+            if args:
+                by_argument.setdefault(args[0][0], {})[ordinal] = args[0][1]
+            else:
+                self._others.append(ordinal)
+        self._by_argument = {name: _filed(globs) for name, globs in by_argument.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._others or self._by_argument)
+
+    def holding(self, args: Mapping[str, Any]) -> Iterator[int]:
+        """The rules whose conditions *args* fulfil, in order."""
+        candidates = list(self._others)
+        for name, filed in self._by_argument.items():
+            value = args.get(name)
+            if isinstance(value, str):
+                candidates += filed.all(value)
+        return (ordinal for ordinal in sorted(candidates) if self._matchers[ordinal].condition_holds(args))
+
+
+class _Named(NamedTuple):
+    """What a list says of one tool and action, as far as no argument matters."""
+
+    plain: int | None
+    """The first rule that asks nothing of the arguments."""
+    conditional: Conditional
+
+
+class _ToolRules:
+    """The rules of one list as they concern one tool."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._known: dict[str | None, _Named] = {}
+
+    def named(self, action: str | None) -> _Named:
+        """What the list says of *action*, looked up once."""
+        known = self._known.get(action)
+        if known is None:
+            if len(self._known) >= MAX_ACTIONS:
+                self._known.clear()
+            known = self._known[action] = self._look_up(action)
+        return known
+
+    def _look_up(self, action: str | None) -> _Named:
+        found = sorted(set(self._naming(action)))
+        matchers = self._rules.matchers
+        plain = next((ordinal for ordinal in found if not matchers[ordinal].is_conditional), None)
+        return _Named(plain, Conditional(self._rules, (one for one in found if matchers[one].is_conditional)))
+
+    def _naming(self, action: str | None) -> Iterator[int]:
+        raise NotImplementedError
+
+
+class Denials(_ToolRules):
+    """The `deny` rules that concern one tool."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        super().__init__(rules, facts)
+        self._on_commands = Conditional(rules, rules.conditional_on_commands)
+        self.look_at_commands = rules.has_commands()
+
+    def first(self, subject: Subject) -> Rule | None:
+        """The first rule that matches the call."""
+        best, conditional = self.named(subject.action)
+        found = [] if best is None else [best]
+        if conditional:
+            found.extend(_next(conditional.holding(subject.args)))
+        if subject.commands and self.look_at_commands:
+            found.extend(self._by_command(subject))
+        return self._rules.matchers[min(found)].rule if found else None
+
+    def on_every_call(self) -> Rule | None:
+        """A rule that matches every call of the tool, whatever its action."""
+        # `cap:` rules look at the action, so that each sort of action needs one.
+        by_action = [self.named(action).plain for action in self._facts.actions]
+        last = by_action[-1]
+        return None if last is None or None in by_action else self._rules.matchers[last].rule
+
+    def _naming(self, action: str | None) -> Iterator[int]:
+        yield from self._rules.naming(self._facts, action)
+        declared = self._facts.capabilities_of(action)
+        if declared is None:
+            yield from self._rules.on_capabilities()
+        else:
+            for capability in declared:
+                yield from self._rules.on_capability(capability)
+
+    def _by_command(self, subject: Subject) -> Iterator[int]:
+        rules = self._rules
+        for command in subject.commands:
+            for found in (rules.first_on_command(command), rules.first_on_anything(command)):
+                if found is not None:
+                    yield found
+        if self._on_commands:
+            holding = self._on_commands.holding(subject.args)
+            yield from _next(one for one in holding if any(map(rules.matchers[one].matches_command, subject.commands)))
+
+
+class Permits(_ToolRules):
+    """The `allow` rules that concern one tool."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        super().__init__(rules, facts)
+        self._may_cover = frozenset(one for one, matcher in enumerate(rules.matchers) if matcher.may_cover(facts))
+        takes_commands = facts.kind == "bash"
+        self._on_commands = Conditional(rules, rules.conditional_on_commands if takes_commands else ())
+        self.look_at_commands = takes_commands and rules.has_commands()
+
+    def first(self, subject: Subject) -> Rule | None:
+        """The rule by which the call is covered: the first that names it, or that of its first command."""
+        plain, conditional = self.named(subject.action)
+        found = [] if plain is None else [plain]
+        if conditional:
+            found.extend(_next(conditional.holding(subject.args)))
+        if subject.commands and self.look_at_commands:
+            found.extend(self._by_commands(subject))
+        return self._rules.matchers[min(found)].rule if found else None
+
+    def could_cover(self) -> bool:
+        """Whether there is a rule that could cover any call of the tool at all."""
+        matchers = self._rules.matchers
+        return any(could_concern(matchers[one], self._facts) for one in self._may_cover)
+
+    def _naming(self, action: str | None) -> Iterator[int]:
+        named = (one for one in self._rules.naming(self._facts, action) if one in self._may_cover)
+        yield from named
+        yield from self._by_capabilities(action)
+
+    def _by_capabilities(self, action: str | None) -> Iterator[int]:
+        """The `cap:` rules that together cover all that the action declares."""
+        declared = self._facts.capabilities_of(action)
+        if not declared or not self._facts.is_bounded:
+            return
+        found = [list(self._rules.on_capability(capability)) for capability in declared]
+        matchers = self._rules.matchers
+        plain = [next((one for one in rules if not matchers[one].is_conditional), None) for rules in found]
+        if None not in plain:
+            yield from (one for one in plain if one is not None)
+        alone = set.intersection(*map(set, found))
+        yield from (one for one in alone if matchers[one].is_conditional)
+
+    def _by_commands(self, subject: Subject) -> Iterator[int]:
+        """The first command's rule, if each command has one."""
+        holding = list(self._on_commands.holding(subject.args)) if self._on_commands else []
+        found = [self._by_command(command, holding) for command in subject.commands]
+        if None not in found:
+            yield from _next(one for one in found if one is not None)
+
+    def _by_command(self, command: str, holding: Sequence[int]) -> int | None:
+        plain = self._rules.first_on_command(command)
+        matchers = self._rules.matchers
+        others = (
+            one for one in holding if matchers[one].rule.prefix == "bash" and matchers[one].matches_command(command)
+        )
+        return min((one for one in (plain, next(others, None)) if one is not None), default=None)
+
+
+def could_concern(matcher: Matcher, facts: ToolFacts) -> bool:
+    """Whether the rule could match any call of the tool; errs on the side of yes."""
+    rule = matcher.rule
+    if rule.prefix == "bash":
+        return True
+    if rule.prefix == "cap":
+        declared = [facts.capabilities_of(action) for action in facts.actions]
+        return any(words is None or any(map(matcher.matches_capability, words)) for words in declared)
+    if rule.prefix == "*" and facts.kind == "bash":
+        return True
+    subjects = subjects_of(rule.prefix, facts, None)
+    return any(rule.glob.matches(subject) or _could_name_action(rule.glob, subject) for subject in subjects)
+
+
+def _could_name_action(glob: Glob, name: str) -> bool:
+    """Whether *glob* could match the name with some action behind it."""
+    before, head = f"{name}:", glob.prefix
+    return (glob.literal is None and before.startswith(head[: len(before)])) or head.startswith(before)
+
+
+def _next(ordinals: Iterator[int]) -> Iterator[int]:
+    """The first of *ordinals*, if there is one."""
+    for ordinal in ordinals:
+        yield ordinal
+        return
