@@ -7,9 +7,9 @@ what is filed there is matched in full.
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from toolcharter.profile.globs import Glob
 
@@ -21,15 +21,11 @@ _FEW = 8
 """So many globs that begin, or end, alike are matched one by one, since grams take a look at the whole subject."""
 
 
-class _Entry(NamedTuple):
-    needed: str
-    """A literal of the glob that says more than what it is filed under: most candidates fail it, and sooner."""
-    glob: Glob
-    ordinals: Sequence[int]
-    """Of all globs with the same parts, ascending."""
-
-
-_Buckets: TypeAlias = Mapping[str, Sequence[_Entry]]
+_Entry: TypeAlias = tuple[str, Glob, int]
+"""A literal that says more than what the glob is filed under (most candidates fail it, and sooner), the glob, and its
+ordinal: the first, if several globs have the same parts. A plain tuple: thousands are made while a toolbox is built."""
+_Bucket: TypeAlias = Sequence[_Entry]
+"""Ascending."""
 
 
 class GlobIndex:
@@ -44,16 +40,19 @@ class GlobIndex:
     Memory is proportional to the text of the globs.
     """
 
-    __slots__ = ("_always", "_exact", "_grams", "_heads", "_size", "_tails")
+    __slots__ = ("_always", "_exact", "_grams", "_heads", "_repeats", "_size", "_tails")
 
     def __init__(self, globs: Sequence[Glob]) -> None:
-        same: dict[tuple[str, ...], list[int]] = {}
-        for ordinal, glob in enumerate(globs):
-            same.setdefault(glob.parts, []).append(ordinal)
         self._size = len(globs)
-        self._always = same.pop(("", ""), [])
-        self._exact = {parts[0]: same.pop(parts) for parts in [parts for parts in same if len(parts) == 1]}
-        filed = _Filed([(globs[ordinals[0]], ordinals) for ordinals in same.values()])
+        self._repeats: dict[int, list[int]] = {}
+        firsts: dict[tuple[str, ...], int] = {}
+        for ordinal, glob in enumerate(globs):
+            first = firsts.setdefault(glob.parts, ordinal)
+            if first != ordinal:
+                self._repeats.setdefault(first, []).append(ordinal)
+        self._always = firsts.pop(("", ""), self._size)
+        self._exact = {parts[0]: ordinal for parts, ordinal in firsts.items() if len(parts) == 1}
+        filed = _Filed([(globs[ordinal], ordinal) for parts, ordinal in firsts.items() if len(parts) > 1])
         self._heads = _Heads(filed.heads)
         self._tails = _Heads(filed.tails)
         self._grams = [
@@ -66,29 +65,24 @@ class GlobIndex:
 
     def first(self, subject: str) -> int | None:
         """The smallest ordinal whose glob matches *subject*."""
-        best = self._always[0] if self._always else self._size
-        exact = self._exact.get(subject)
-        if exact and exact[0] < best:
-            best = exact[0]
+        best = min(self._always, self._exact.get(subject, self._size))
         for bucket in self._buckets(subject):
-            for needed, glob, ordinals in bucket:
-                if ordinals[0] >= best:
+            for needed, glob, ordinal in bucket:
+                if ordinal >= best:
                     break
                 if needed in subject and glob.matches(subject):
-                    best = ordinals[0]
+                    best = ordinal
                     break
         return best if best < self._size else None
 
     def all(self, subject: str) -> list[int]:
         """The ordinals of all globs that match *subject*, ascending."""
-        found = [*self._always, *self._exact.get(subject, ())]
+        found = {self._always, self._exact.get(subject, self._size)} - {self._size}
         for bucket in self._buckets(subject):
-            for needed, glob, ordinals in bucket:
-                if needed in subject and glob.matches(subject):
-                    found += ordinals
-        return sorted(found)
+            found.update(ordinal for needed, glob, ordinal in bucket if needed in subject and glob.matches(subject))
+        return sorted(chain(found, *(self._repeats.get(ordinal, ()) for ordinal in found)))
 
-    def _buckets(self, subject: str) -> list[Sequence[_Entry]]:
+    def _buckets(self, subject: str) -> list[_Bucket]:
         found = self._heads.of(subject)
         if self._tails:
             found += self._tails.of(subject[::-1])
@@ -107,22 +101,22 @@ class _Heads:
 
     __slots__ = ("_chains", "_keys")
 
-    def __init__(self, buckets: _Buckets) -> None:
+    def __init__(self, buckets: Mapping[str, _Bucket]) -> None:
         self._keys = sorted(buckets)
-        self._chains: list[Sequence[tuple[str, Sequence[_Entry]]]] = []
-        chain: list[tuple[str, Sequence[_Entry]]] = []
+        self._chains: list[Sequence[tuple[str, _Bucket]]] = []
+        nested: list[tuple[str, _Bucket]] = []
         for key in self._keys:
-            while chain and not key.startswith(chain[-1][0]):
-                chain.pop()
-            chain.append((key, buckets[key]))
-            self._chains.append(tuple(chain))
+            while nested and not key.startswith(nested[-1][0]):
+                nested.pop()
+            nested.append((key, buckets[key]))
+            self._chains.append(tuple(nested))
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def of(self, subject: str) -> list[Sequence[_Entry]]:
+    def of(self, subject: str) -> list[_Bucket]:
         """What is filed under a beginning of *subject*."""
-        found: list[Sequence[_Entry]] = []
+        found: list[_Bucket] = []
         at = bisect_right(self._keys, subject)
         if at:
             for key, bucket in self._chains[at - 1]:
@@ -133,11 +127,11 @@ class _Heads:
 
 
 class _Filed:
-    """What is filed where, in the order of the first ordinals."""
+    """What is filed where, in the order of the ordinals."""
 
     __slots__ = ("grams", "heads", "tails")
 
-    def __init__(self, distinct: Sequence[tuple[Glob, Sequence[int]]]) -> None:
+    def __init__(self, distinct: Sequence[tuple[Glob, int]]) -> None:
         self.heads: defaultdict[str, list[_Entry]] = defaultdict(list)
         self.tails: defaultdict[str, list[_Entry]] = defaultdict(list)
         """Under the tail from its end to its beginning."""
@@ -147,30 +141,27 @@ class _Filed:
         # Every subject begins and ends with nothing: as if all globs, and more than a few, did alike.
         heads[""] = tails[""] = len(distinct) + _FEW
         common = {
-            glob.parts: _grams(glob.parts)
-            for glob, _ in distinct
+            ordinal: _runs(glob.parts)
+            for glob, ordinal in distinct
             if heads[glob.parts[0]] > _FEW and tails[glob.parts[-1]] > _FEW
         }
         counts = Counter(chain.from_iterable(common.values()))
-        for glob, ordinals in distinct:
-            head, tail = heads[glob.parts[0]], tails[glob.parts[-1]]
-            gram = min(common.get(glob.parts, ()), key=counts.__getitem__, default=())
-            if gram and counts[gram] < min(head, tail):
-                self._under_gram(gram, glob, ordinals)
+        for glob, ordinal in distinct:
+            parts = glob.parts
+            head, tail = heads[parts[0]], tails[parts[-1]]
+            run = min(common[ordinal], key=counts.__getitem__) if ordinal in common else ""
+            if run and counts[run] < min(head, tail):
+                needed = next(part for part in parts if run in part)
+                self.grams[tuple(run)].append((needed, glob, ordinal))
             elif head <= max(tail, _FEW):
-                self.heads[glob.parts[0]].append(_Entry(max(glob.parts[1:], key=len), glob, ordinals))
+                self.heads[parts[0]].append((max(parts[1:], key=len), glob, ordinal))
             else:
-                self.tails[glob.parts[-1][::-1]].append(_Entry(max(glob.parts[:-1], key=len), glob, ordinals))
-
-    def _under_gram(self, gram: Gram, glob: Glob, ordinals: Sequence[int]) -> None:
-        run = "".join(gram)
-        needed = next(part for part in glob.parts if run in part)
-        self.grams[gram].append(_Entry(needed, glob, ordinals))
+                self.tails[parts[-1][::-1]].append((max(parts[:-1], key=len), glob, ordinal))
 
 
-def _grams(parts: Sequence[str]) -> Collection[Gram]:
+def _runs(parts: Sequence[str]) -> Sequence[str]:
     width = min(_WIDTH, max(map(len, parts)))
-    return {gram for part in parts if part for gram in _windows(part, width)}
+    return [part[at : at + width] for part in parts for at in range(len(part) - width + 1)]
 
 
 def _windows(text: str, width: int) -> Iterable[Gram]:
