@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 import calls
+import deciding
 import event_files
 import guards
 import lasting
@@ -22,6 +23,7 @@ from report import line, markdown
 
 TOPICS = {
     "One call": calls.ROWS,
+    "Rules": deciding.ROWS,
     "Events": event_files.ROWS,
     "Guards": guards.ROWS,
     "Start": starting.ROWS,
