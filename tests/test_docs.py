@@ -207,7 +207,7 @@ def test_sinks_are_listed() -> None:
     """Each scheme that core opens, and each that a plugin here adds."""
     listed = {name.partition(":")[0] for name in names(doc("events.md"), "sink") if ":" in name}
 
-    extensions = {name for plugin in _ours() for name in plugin.extensions}
+    extensions = {name for plugin in _ours() for name in plugin.extensions if name not in plugin.extension_specs}
     assert listed == {*CORE_SCHEMES, *extensions}
 
 
@@ -249,11 +249,15 @@ def _ours() -> list[Any]:
     return [plugin for plugin in list_plugins(installed()) if plugin.distribution in ours]
 
 
+def _specs(plugin: Any) -> list[Any]:
+    return [*plugin.specs.values(), *plugin.extension_specs.values()]
+
+
 def test_reasons_of_plugins_are_listed() -> None:
-    """Each reason that a tool declares, and none that no tool declares."""
+    """Each reason that a tool or an extension declares, and none that nobody declares."""
     listed = {name for row in rows(doc("reasons.md"), "reason") if "](../plugins/" in row[1] for name in quoted(row[0])}
 
-    declared = {str(word) for plugin in _ours() for spec in plugin.specs.values() for word in spec.reasons or ()}
+    declared = {str(word) for plugin in _ours() for spec in _specs(plugin) for word in spec.reasons or ()}
     assert listed == declared
 
 
@@ -261,7 +265,7 @@ def test_reasons_of_plugins_are_listed() -> None:
 def test_pages_of_plugins_name_nothing_else(folder: Path) -> None:
     """The contract test asks for every field and reason; here none may be left over."""
     text = (folder / "README.md").read_text()
-    specs = [spec for plugin in _ours() if plugin.distribution.endswith(folder.name) for spec in plugin.specs.values()]
+    specs = [spec for plugin in _ours() if plugin.distribution.endswith(folder.name) for spec in _specs(plugin)]
     known = {field for spec in specs for field in spec.policy.model_fields}
     shared = {str(reason) for reason in (*CORE_REASONS, *GUARD_REASONS)}
 

@@ -1,7 +1,7 @@
 """What is installed, for `toolcharter plugins`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolcharter.loader.hooks import Failures, new_manager
@@ -28,6 +28,8 @@ class PluginInfo:
     """`{tool: ToolSpec}`, from which capabilities and reasons can be read; without those that do not load."""
     problems: tuple[str, ...]
     """Why it, or part of it, would not load."""
+    extension_specs: Mapping[str, Any] = field(default_factory=dict)
+    """`{extension: ExtensionSpec}`; without those that only open sinks, and those that do not load."""
 
 
 def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
@@ -49,7 +51,7 @@ def _order(info: PluginInfo) -> tuple[str, str]:
 
 def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
     first = entries[0]
-    specs, problems = _check(entries, index)
+    specs, extension_specs, problems = _check(entries, index)
     return PluginInfo(
         distribution=first.distribution,
         version=first.version,
@@ -60,18 +62,23 @@ def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
         extensions=tuple(sorted(entry.name for entry in entries if entry.group == EXTENSIONS)),
         specs=specs,
         problems=tuple(problems),
+        extension_specs=extension_specs,
     )
 
 
-def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any], Iterable[str]]:
+def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
     if not entries[0].trusted:
-        return {}, ["it lies in no site directory of this interpreter, so it is never loaded."]
+        return {}, {}, ["it lies in no site directory of this interpreter, so it is never loaded."]
     if not index.permits(entries[0]):
-        return {}, ["TOOLCHARTER_PLUGINS leaves it out."]
+        return {}, {}, ["TOOLCHARTER_PLUGINS leaves it out."]
     modules = {entry.module: entry for entry in entries}.values()
     failures = Failures([*clash_faults(entries, index), *(f for entry in modules for f in origin_faults(entry))])
     specs: dict[str, Any] = {}
+    extension_specs: dict[str, Any] = {}
     for entry in modules:
         with failures:
-            specs |= {} if any(origin_faults(entry)) else load_module(entry, index, new_manager()).tools
-    return specs, [str(fault).removeprefix(f"{fault.place}: ") for fault in failures.faults]
+            if not any(origin_faults(entry)):
+                loaded = load_module(entry, index, new_manager())
+                specs |= loaded.tools
+                extension_specs |= loaded.extensions
+    return specs, extension_specs, [str(fault).removeprefix(f"{fault.place}: ") for fault in failures.faults]

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from toolcharter.errors import SpecError
 from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import REASON
 
 CHECK_TIMEOUT_S = 10.0
 """How long an asynchronous check may take where nothing says otherwise, in seconds."""
@@ -77,3 +78,8 @@ def _faults(spec: ExtensionSpec[Any]) -> Iterator[str]:
         yield f"policy is {spec.policy!r}, not a subclass of ExtensionPolicy"
     if not callable(spec.build):
         yield f"build is {spec.build!r}, not a function"
+    if isinstance(spec.reasons, str) or not isinstance(spec.reasons, Collection):
+        yield f"reasons is {spec.reasons!r}; write a set"
+    else:
+        wrong = [str(reason) for reason in spec.reasons if not REASON.fullmatch(str(reason))]
+        yield from (f"the reason {reason!r} is no short lower-case word" for reason in wrong)

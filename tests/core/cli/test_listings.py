@@ -278,6 +278,26 @@ def test_undocumented_reason_is_listed_bare(run, site) -> None:
     assert (" ".join(rows["word_not_allowed"]), rows["timed_out"][:3]) == (said, ["core", "error", "yes"])
 
 
+def test_reasons_of_an_extension_are_listed(run, site) -> None:
+    """A check denies with words of its own; its README explains them too."""
+    metadata = site / "toolcharter_demo-1.0.dist-info"
+    with (metadata / "entry_points.txt").open("a") as file:
+        file.write("[toolcharter.extensions]\nrest = toolcharter_demo\n")
+    with (metadata / "METADATA").open("a") as file:
+        file.write("| `day_of_rest` | denied | yes | It is Sunday. |\n")
+    with (site / "toolcharter_demo/__init__.py").open("a") as file:
+        file.write(
+            "\n\n@hookimpl\ndef register_extensions():\n"
+            "    return [ExtensionSpec('rest', CheckPolicy, print, reasons=['day_of_rest'])]\n"
+        )
+
+    result = run("reasons", "rest", "--json")
+
+    assert json.loads(result.stdout) == [
+        {"source": "rest", "reason": "day_of_rest", "outcome": "denied", "retry": True, "meaning": "It is Sunday."}
+    ]
+
+
 def test_reason_with_two_meanings_is_listed_twice(run, site) -> None:
     """One word may deny and fail: every row of the README is shown."""
     with (site / "toolcharter_demo-1.0.dist-info/METADATA").open("a") as file:

@@ -71,6 +71,24 @@ def test_a_checked_listing_holds_capabilities_and_reasons(site, index) -> None:
     assert attrgetter("capabilities", "reasons")(info.specs["git"]) == ({"fs:read"}, ["no_push"])
 
 
+def test_a_listing_holds_the_specs_of_extensions(site, index) -> None:
+    """What a check is for, and why it denies, can be read as well; a plugin that only opens sinks has no spec."""
+    source = """
+        @hookimpl
+        def register_extensions():
+            return [ExtensionSpec("rules", CheckPolicy, print, reasons=["no_rules"])]
+
+        @hookimpl
+        def open_sink(url): ...
+    """
+    site.extension("acme-rules", "rules", "wire", source=source)
+
+    (info,) = list_plugins(index())
+
+    assert (info.extensions, list(info.extension_specs), info.problems) == (("rules", "wire"), ["rules"], ())
+    assert info.extension_specs["rules"].reasons == ["no_rules"]
+
+
 def test_the_installation_itself_is_listed(monkeypatch) -> None:
     """Without an index, `sys.path` of the process counts."""
     monkeypatch.setattr(sys, "path", [])

@@ -37,6 +37,23 @@ def test_an_extension_policy_must_be_a_class() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ("closed", "reasons is 'closed'; write a set"),
+        (None, "reasons is None; write a set"),
+        (["closed", "Not now"], "the reason 'Not now' is no short lower-case word"),
+    ],
+    ids=["text", "nothing", "sentence"],
+)
+def test_the_reasons_of_an_extension_are_words(reasons, said) -> None:
+    """They have the form of a tool's."""
+    with pytest.raises(SpecError) as raised:
+        ExtensionSpec("rules", ExtensionPolicy, print, reasons)
+
+    assert str(raised.value) == f"ExtensionSpec 'rules': {said}"
+
+
 @pytest.mark.parametrize("seconds", [pytest.param(0.001, id="little"), pytest.param(120, id="most")])
 def test_a_check_has_some_time(seconds) -> None:
     """A profile gives a check its time; by default ten seconds, and its failure counts."""

@@ -30,7 +30,7 @@ def command(tool: str | None, as_json: bool) -> None:  # noqa: FBT001 - click pa
 
     All of them, or those of TOOL alone. A tool's own are explained by the table in its README.
     """
-    own = list(_of_tools())
+    own = list(_of_plugins())
     if tool is None:
         rows = [*_of_core(), *own]
     else:
@@ -53,19 +53,20 @@ def _of_core() -> Iterator[_Row]:
             yield _Row(source, str(reason), info.outcome, info.retryable, info.meaning)
 
 
-def _of_tools() -> Iterator[_Row]:
-    """What tools declare, explained by their READMEs: no second list that could differ from what the author says."""
+def _of_plugins() -> Iterator[_Row]:
+    """What plugins declare, explained by their READMEs: no second list that could differ from what the author says."""
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
     from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
 
     index = installed()
     for plugin in list_plugins(index):
-        for name, spec in sorted(plugin.specs.items()):
-            documented = _documented(readme_of(index.tools[name]))
-            for reason in map(str, spec.reasons or ()):
-                for explained in documented.get(reason, [("", None, "")]):
-                    yield _Row(name, reason, *explained)
+        for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
+            for name, spec in sorted(specs.items()):
+                documented = _documented(readme_of(entries[name]))
+                for reason in map(str, spec.reasons or ()):
+                    for explained in documented.get(reason, [("", None, "")]):
+                        yield _Row(name, reason, *explained)
 
 
 def _documented(readme: str) -> dict[str, list[tuple[str, bool | None, str]]]:
