@@ -1,0 +1,114 @@
+"""Read before write: an existing file must have been read in its session, as it is now, before it is written.
+
+A file is known by what its path leads to, not by the path: two names of one file are one, and a file that was
+replaced or changed since is another. Whoever made the change: what the session did to it by a tool that is not
+listed under `writes`, a shell for one, must be read again too.
+"""
+
+from collections.abc import Callable, Hashable
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
+from toolcharter.guards.memory.recent import Recent
+from toolcharter.profile.settings import ReadBeforeWrite
+from toolcharter.spec.call import Call, Deny
+from toolcharter.spec.reasons import GuardReason, Reason
+
+MAX_FILES = 1024
+"""How many files a session remembers; an older one must be read again."""
+
+Identify: TypeAlias = Callable[[str], Hashable | None]
+"""What a path leads to now: device, inode, size and times of change; None if nothing lies there.
+
+Raises `Denied` or `ToolError` for a path that the path guard refuses."""
+
+Sights: TypeAlias = tuple[tuple[str, Hashable | None], ...] | None
+"""Paths and what they lead to; None if the call does not say which files it is about."""
+
+
+_NO_FILE = frozenset(
+    {
+        GuardReason.PATH_NOT_FOUND,
+        GuardReason.NOT_DIRECTORY,
+        GuardReason.IS_DIRECTORY,
+        GuardReason.NOT_REGULAR,
+        GuardReason.INVALID_PATH,
+    }
+)
+"""What the path guard says where no file can be written either; a file that only cannot be read is not among it."""
+
+
+class ReadsGuard(MemoryGuard[Recent[Hashable], Sights]):
+    """Remembers which files a session knows; a write of its own that went well counts as knowing."""
+
+    def __init__(self, settings: ReadBeforeWrite, identify: Identify) -> None:
+        self._settings = settings
+        self._identify = identify
+        self._reads = frozenset(map(str.lower, settings.reads))
+        self._writes = frozenset(map(str.lower, settings.writes))
+
+    def fresh(self) -> Recent[Hashable]:
+        """No file is known yet."""
+        return Recent(MAX_FILES)
+
+    def look(self, call: Call) -> Sights:
+        """What the files are that a writing call is about; of any other call, nothing."""
+        return self._sights(call) if call.tool.lower() in self._writes else ()
+
+    def look_in(self, call: Call, facts: Sights) -> Sights:
+        """The same of a reading call: it may read only what lies there before and after."""
+        return self._sights(call) if call.tool.lower() in self._reads - self._writes else facts
+
+    def _sights(self, call: Call) -> Sights:
+        paths = _paths(call.args.get(self._settings.argument))
+        return None if paths is None else tuple((path, self._sight(path)) for path in paths)
+
+    def _sight(self, path: str) -> Hashable | None:
+        try:
+            return self._identify(path)
+        except Denied:
+            return None  # The tool's own path guard says why, better than this one could.
+        except ToolError as error:
+            return None if error.reason in _NO_FILE else object()
+        except Exception:  # noqa: BLE001 - what cannot be seen is known to nobody, and must not pass
+            return object()
+
+    def check(self, state: Recent[Hashable], call: Call, facts: Sights) -> Objection:
+        """Deny, or warn of, writing what the session does not know; new files are nobody's loss."""
+        if call.tool.lower() not in self._writes:
+            return None
+        if facts is None:
+            argument = self._settings.argument
+            message = f"{call.tool!r} must name the file it writes in {argument!r}, so that it can be read first."
+            return self._object(message, f"Give {argument!r} as text.")
+        unknown = [path for path, sight in facts if sight is not None and sight not in state]
+        if not unknown:
+            return None
+        message = f"This session has not read {', '.join(map(repr, unknown))} as it is now; read it first."
+        return self._object(message, f"Call {' or '.join(map(repr, self._settings.reads))}, then repeat this call.")
+
+    def _object(self, message: str, hint: str) -> Deny | str:
+        return Deny(Reason.PRECONDITION_FAILED, message, hint) if self._settings.mode == "strict" else message
+
+    def look_back(self, call: Call, facts: Sights, ending: Ending) -> Sights:
+        """What the session knows now: what it wrote as it is now, what it read if nobody wrote meanwhile."""
+        if not facts or ending.outcome != "ok":
+            return ()
+        now = ((path, self._sight(path)) for path, _ in facts)
+        if call.tool.lower() in self._writes:
+            return tuple(now)
+        return tuple(sight for sight, before in zip(now, facts, strict=True) if sight == before)
+
+    def leave(self, state: Recent[Hashable], call: Call, facts: Sights, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+        """Remember the files."""
+        for _, sight in facts or ():
+            if sight is not None:
+                state.add(sight)
+
+
+def _paths(value: Any) -> tuple[str, ...] | None:
+    """One path or several; None for what is neither."""
+    values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+    return tuple(map(str, values)) if values and all(isinstance(path, str | PurePath) for path in values) else None

@@ -1,0 +1,44 @@
+"""Short names for calls and texts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcharter.guards.memory.digests import of_call, of_text
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_order_of_arguments_does_not_matter(args) -> None:
+    """Equal arguments have one name, however they are ordered."""
+    assert of_call("t", None, args) == of_call("t", None, dict(reversed(args.items())))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        pytest.param(("t", None, {"a": 1}), ("t", None, {"a": "1"}), id="number-and-text"),
+        pytest.param(("t", None, {"a": 1}), ("t", None, {"a": True}), id="number-and-truth"),
+        pytest.param(("t", None, {"a": None}), ("t", None, {}), id="null-and-absent"),
+        pytest.param(("t", None, {"a": [1, 2]}), ("t", None, {"a": [2, 1]}), id="order-of-a-list"),
+        pytest.param(("t", None, {}), ("u", None, {}), id="tool"),
+        pytest.param(("t", "log", {}), ("t", "diff", {}), id="action"),
+        pytest.param(("t", None, {"a": 2**70}), ("t", None, {"a": 2**70 + 1}), id="huge-numbers"),
+        pytest.param(("t", None, {"a": "\ud800"}), ("t", None, {"a": "\ud801"}), id="half-characters"),
+        pytest.param(("t", None, {"a": {1}}), ("t", None, {"a": {2}}), id="sets"),
+    ],
+)
+def test_different_calls_have_different_names(left, right) -> None:
+    """What differs in JSON is another call; what JSON has no room for has a name too."""
+    assert (of_call(*left) == of_call(*right), of_call(*left) == of_call(*left)) == (False, True)
+
+
+@pytest.mark.parametrize("text", ["", "a", "\ud800", "\x00" * 100_000])
+def test_every_text_has_a_short_name(text) -> None:
+    """A name has 16 bytes, and is no other text's."""
+    assert (len(of_text(text)), of_text(text) == of_text(text + "!")) == (16, False)
