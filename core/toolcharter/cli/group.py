@@ -18,6 +18,7 @@ COMMANDS = {
     "tools": "List the tools of a profile, or all that are installed.",
     "plugins": "List what is installed: versions, tools, capabilities, reasons.",
     "profiles": "List the profiles that a name finds.",
+    "approvals": "List the approvals that were kept, or forget some.",
     "reasons": "Explain the reasons for which calls are denied or fail.",
     "new": "Write the skeleton of a plugin for one tool.",
     "scrub": "Mask the secrets in standard input.",

@@ -18,7 +18,12 @@ def place(function: F) -> F:
 
 def place_unused(function: F) -> F:
     """The same for a command that makes none: a wrapper can pass them to every command alike."""
-    return _workspace(_events(function, expose=False), expose=False)
+    return _workspace(events_unused(function), expose=False)
+
+
+def events_unused(function: F) -> F:
+    """`--events` alone, for a command that reads `--workspace` in a way of its own."""
+    return _events(function, expose=False)
 
 
 def _workspace(function: F, *, expose: bool = True) -> F:

@@ -1,0 +1,112 @@
+"""`toolcharter approvals`: what was approved for good, and taking it back."""
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.facts import counted
+from toolcharter.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from toolcharter.gate.approvals.kept import Kept
+
+
+@click.command("approvals")
+@click.argument("action", type=click.Choice(["list", "forget"]))
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Forget all that 'list' would show.")
+@click.option("--profile", "-p", metavar="PROFILE", help="Only those of the profile of this name or path.")
+@click.option("--workspace", metavar="DIR", help="Only those for this folder; default: for all.")
+@options.json_output
+@options.events_unused
+def command(
+    action: str,
+    ids: Sequence[str],
+    everything: bool,  # noqa: FBT001 - click passes by name
+    profile: str | None,
+    workspace: str | None,
+    as_json: bool,  # noqa: FBT001 - as above
+) -> None:
+    """List the approvals that were kept, or forget some.
+
+    They were given with "allow always", each for one call in one folder.
+    'forget' takes the IDs that 'list' shows.
+    """
+    folder = _folder()
+    found = list(_found(folder, profile, workspace))
+    if action == "forget":
+        found = _chosen(found, ids, everything=everything)
+        _forget(folder, found)
+    elif ids or everything:
+        raise click.UsageError("'list' takes no IDs and no --all.")
+    if as_json:
+        print_json([_described(kept) for kept in found])
+    elif action == "forget":
+        click.echo(f"Forgot {counted(len(found), 'approval') or 'nothing'}.")
+    else:
+        columns = ("id", "profile", "rule", "workspace", "by", "at", "until")
+        rows = [_described(kept) for kept in found]
+        print_table(columns, [[_cell(row, column) for column in columns] for row in rows], ("bold",))
+
+
+def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[Kept]":
+    from toolcharter.gate.approvals.kept import entries  # noqa: PLC0415 - `--help` does without the gate
+
+    name = None if profile is None else _name_of(profile)
+    where = None if workspace is None else str(Path(workspace).resolve())
+    for kept in entries(folder, name):
+        if where in {None, kept.workspace}:
+            yield kept
+
+
+def _chosen(found: "list[Kept]", ids: Sequence[str], *, everything: bool) -> "list[Kept]":
+    if bool(ids) == everything:
+        raise click.UsageError("Name the IDs to forget, or --all; 'toolcharter approvals list' shows them.")
+    unknown = sorted(set(ids) - {kept.id for kept in found})
+    if unknown:
+        raise click.UsageError(f"No approval has the ID {unknown[0]!r}; 'toolcharter approvals list' shows them.")
+    return [kept for kept in found if everything or kept.id in ids]
+
+
+def _forget(folder: Path, chosen: "list[Kept]") -> None:
+    from toolcharter.gate.approvals.kept import forget  # noqa: PLC0415 - as above
+
+    for profile in dict.fromkeys(kept.profile for kept in chosen):
+        forget(folder, profile, {kept.id for kept in chosen if kept.profile == profile})
+
+
+def _folder() -> Path:
+    from toolcharter.gate.approvals.folder import state_folder  # noqa: PLC0415 - as above
+
+    folder = state_folder(os.environ)
+    if folder is None:
+        raise click.UsageError("There is no home folder to keep approvals in; set XDG_STATE_HOME.")
+    return folder
+
+
+def _name_of(profile: str) -> str:
+    from toolcharter.profile.find import is_name  # noqa: PLC0415 - as above
+    from toolcharter.profile.read import load_profile  # noqa: PLC0415 - as above
+
+    return profile if is_name(profile) else load_profile(profile).name
+
+
+def _described(kept: "Kept") -> dict[str, Any]:
+    from toolcharter.gate.approvals.kept import written  # noqa: PLC0415 - as above
+
+    moments = {"at": written(kept.at), "until": written(kept.until)}
+    return {"id": kept.id, **kept._asdict(), **moments, "expired": kept.until <= datetime.now(UTC)}
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    import json  # noqa: PLC0415 - only tables need it
+
+    value = row[column]
+    if column == "until" and row["expired"]:
+        return f"{value} (expired)"
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,153 @@
+"""Asking somebody: one question, one answer or none, within the time there is. Whatever else happens denies."""
+
+import threading
+from inspect import isawaitable
+from time import monotonic
+from typing import Any, Literal, NamedTuple, get_args
+
+from toolcharter.errors import SyncCallInLoop
+from toolcharter.gate.approvals.question import Question
+from toolcharter.gate.loop import LoopThread, is_the_callers, refuse_inside_loop
+from toolcharter.profile.globs import parse_glob
+from toolcharter.profile.settings import Approvals
+from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
+from toolcharter.spec.reasons import Reason
+
+MAX_HANGING = 8
+"""After how many questions whose approver never returned nobody is asked any more."""
+_ANSWERS = get_args(Answer)
+
+
+class Verdict(NamedTuple):
+    """What came of asking."""
+
+    outcome: Literal["allow", "deny"]
+    reason: str | None = None
+    """`approval_denied`, `approval_timeout` or `approval_unavailable`; None if allowed."""
+    message: str | None = None
+    """For the model; None if allowed."""
+    answer: Answer | None = None
+    """What was answered, if that was an answer. `allow_always` only where it was offered."""
+    approver: str | None = None
+    """Who says to have answered."""
+
+
+class Asking:
+    """The way to the approver of one toolbox. Any thread or task may ask at any time."""
+
+    def __init__(self, approver: Approver | None, settings: Approvals, loop: LoopThread) -> None:
+        self._approver = approver
+        self._settings = settings
+        self._patterns = None if settings.approvers is None else tuple(map(parse_glob, settings.approvers))
+        self._loop = loop
+        self._hanging: set[threading.Thread] = set()
+        self._lock = threading.Lock()
+
+    def ask(self, request: ApprovalRequest) -> Verdict:
+        """Ask from synchronous code.
+
+        A synchronous approver runs in a thread of its own, an asynchronous one on the toolbox's loop.
+
+        Raises:
+            SyncCallInLoop: The approver is asynchronous and an event loop runs in this thread.
+        """
+        question = self._question(request)
+        if isinstance(question, Verdict):
+            return question
+        try:
+            given = question.wait()
+            if isawaitable(given):
+                given = self._run(given, question)
+            return self._judged(given, question)
+        except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
+            return self._failed(error)
+        finally:
+            self._leave(question)
+
+    async def aask(self, request: ApprovalRequest) -> Verdict:
+        """Ask from asynchronous code, whose loop goes on meanwhile."""
+        from toolcharter.gate.approvals.waiting import ended, until  # noqa: PLC0415 - imports asyncio
+
+        question = self._question(request)
+        if isinstance(question, Verdict):
+            return question
+        try:
+            given = await ended(question)
+            if isawaitable(given):
+                given = await until(question.deadline, given)
+            return self._judged(given, question)
+        except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
+            return self._failed(error)
+        finally:
+            self._leave(question)
+
+    def _question(self, request: ApprovalRequest) -> Question | Verdict:
+        if self._approver is None:
+            return _unavailable("Nobody is there to ask.")
+        with self._lock:
+            self._hanging = {thread for thread in self._hanging if thread.is_alive()}
+            if len(self._hanging) >= MAX_HANGING:
+                return _unavailable(f"The approver has never returned from {MAX_HANGING} earlier questions.")
+        return Question(self._approver, request, monotonic() + self._settings.timeout_s)
+
+    def _run(self, awaitable: Any, question: Question) -> Any:
+        from toolcharter.gate.approvals.waiting import until  # noqa: PLC0415 - imports asyncio
+
+        coroutine = until(question.deadline, awaitable)
+        refuse_inside_loop(question.request.tool, coroutine, awaitable)
+        return self._loop.run(coroutine)
+
+    def _leave(self, question: Question) -> None:
+        """Nobody waits any more; an approver that still runs may find out, and is counted."""
+        thread = question.abandon()
+        if thread is not None:
+            with self._lock:
+                self._hanging.add(thread)
+
+    def _failed(self, error: BaseException) -> Verdict:
+        if isinstance(error, SyncCallInLoop) or is_the_callers(error):
+            raise error
+        if isinstance(error, TimeoutError):
+            waited = f"Nobody has answered within {self._settings.timeout_s:g} s."
+            return Verdict("deny", Reason.APPROVAL_TIMEOUT, waited)
+        return _unavailable(f"The approver raised {type(error).__name__}.")
+
+    def _judged(self, given: Any, question: Question) -> Verdict:
+        """What an answer amounts to; one that comes too late is none."""
+        if monotonic() > question.deadline:
+            raise TimeoutError
+        if given is None:
+            return _unavailable("Nobody is there to ask.")
+        answer = given if isinstance(given, ApprovalAnswer) else ApprovalAnswer(given)
+        if not _is_well_formed(answer):
+            return _unavailable("The approver gave an answer that is none.")
+        word, approver, message = answer
+        if not self._may_answer(approver, question.request.caller.agent):
+            message = "The answer came from somebody who may not approve this call."
+            return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
+        if word == "deny":
+            return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
+        if word == "allow_always" and question.request.always is None:
+            word = "allow_once"  # What was not offered is not kept; this one call was agreed to all the same.
+        return Verdict("allow", None, None, word, approver)
+
+    def _may_answer(self, approver: str | None, agent: str | None) -> bool:
+        if approver is not None and agent is not None and _same_name(approver, agent):
+            return False
+        if self._patterns is None:
+            return True
+        return approver is not None and any(pattern.matches(approver) for pattern in self._patterns)
+
+
+def _is_well_formed(answer: ApprovalAnswer) -> bool:
+    """Whether it is what the types say: an approver is somebody's code."""
+    word, *texts = answer
+    return isinstance(word, str) and word in _ANSWERS and all(isinstance(text, str | None) for text in texts)
+
+
+def _same_name(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _unavailable(message: str) -> Verdict:
+    return Verdict("deny", Reason.APPROVAL_UNAVAILABLE, message)

@@ -1,0 +1,130 @@
+"""What an approval is of: a digest of the call, and a ledger in which each approval is used at most once.
+
+Pending approvals live in memory: a restart forgets them, and the calls have to be asked about again.
+"""
+
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+MAX_PENDING = 1024
+"""How many approvals a ledger holds; one more voids the oldest."""
+
+
+def digest_of(
+    tool: str, args: Mapping[str, Any], workspace: Path, profile_digest: str, commands: Sequence[str] = ()
+) -> str:
+    """SHA-256 of all that an approval is of, in hexadecimal.
+
+    Args:
+        tool: The canonical name.
+        args: The validated arguments, JSON types only. The order of keys does not count; `1`, `1.0` and `true` differ.
+        workspace: The folder that the call runs in.
+        profile_digest: Of the profile that the call was decided by.
+        commands: What the call would run, in normal form and in order.
+
+    Raises:
+        TypeError: The arguments are no JSON.
+        ValueError: They hold a number that JSON does not have.
+    """
+    parts = {
+        "args": _json(args),
+        "commands": list(commands),
+        "profile": profile_digest,
+        "tool": tool,
+        "workspace": str(workspace),
+    }
+    # Not orjson: it writes NaN as null, and refuses what a path that is no UTF-8 turns into.
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256(text.encode()).hexdigest()
+
+
+def _json(value: Any) -> Any:
+    """*value* as `json` writes it without loss: it would make text of keys, so that `{1: 0}` were `{"1": 0}`."""
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("the keys of JSON are text")
+        return {key: _json(item) for key, item in value.items()}
+    return list(map(_json, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(slots=True)
+class _Pending:
+    digest: str
+    expires_at: float
+    allowed: bool = False
+
+
+class Ledger:
+    """Approvals that were asked for and not used yet. Any thread may use it at any time."""
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic, limit: int = MAX_PENDING) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._pending: dict[str, _Pending] = {}
+        self._lock = threading.Lock()
+
+    def open(self, digest: str, expires_at: float) -> str:
+        """Begin to wait for an answer.
+
+        Args:
+            digest: What is asked about, from `digest_of`.
+            expires_at: When the approval is void, a moment of the ledger's clock.
+
+        Returns:
+            A token nobody can guess, for `answer` and `redeem`.
+        """
+        token = secrets.token_urlsafe(16)
+        with self._lock:
+            self._pending[token] = _Pending(digest, expires_at)
+            if len(self._pending) > self._limit:
+                self._make_room()
+        return token
+
+    def _make_room(self) -> None:
+        now = self._clock()
+        for token in [token for token, pending in self._pending.items() if not now < pending.expires_at]:
+            del self._pending[token]
+        while len(self._pending) > self._limit:
+            del self._pending[next(iter(self._pending))]
+
+    def answer(self, token: str, answer: Literal["allow", "deny"]) -> bool:
+        """Record an answer. A denial is final: it also takes back what was allowed and not used.
+
+        Returns:
+            Whether anybody still waits for it.
+        """
+        with self._lock:
+            pending = self._pending.get(token)
+            if pending is None:
+                return False
+            if answer != "allow" or not self._clock() < pending.expires_at:
+                del self._pending[token]
+                return answer == "deny" and self._clock() < pending.expires_at
+            pending.allowed = True
+            return True
+
+    def redeem(self, token: str, digest: str) -> bool:
+        """Use an approval up, whatever comes of it.
+
+        Args:
+            token: From `open`.
+            digest: Of the call that is about to run.
+
+        Returns:
+            Whether that call may run: it is the one asked about, was allowed, in time, and never before.
+        """
+        with self._lock:
+            pending = self._pending.pop(token, None)
+            return (
+                pending is not None
+                and pending.allowed
+                and secrets.compare_digest(pending.digest, digest)
+                and self._clock() < pending.expires_at
+            )

@@ -1,0 +1,100 @@
+"""A block list of YAML as its user wrote it: entries are added and cut out, and every other byte stays."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from toolcharter.gate.approvals.folder import Unsafe
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing but comments."""
+    return all(line.strip() in {"", "---"} or line.lstrip().startswith("#") for line in text.splitlines())
+
+
+def appended(text: str, entry: Mapping[str, Any]) -> str:
+    """*text* with *entry* at its end, a line for each key.
+
+    Raises:
+        Unsafe: The list is not written as a block.
+    """
+    indent = " " * (0 if is_blank(text) else next(_items(text))[0])
+    lines = [f"{key}: {_flow(value)}\n" for key, value in entry.items()]
+    end = "" if text.endswith("\n") else "\n"
+    return text + end + indent + "- " + (indent + "  ").join(lines)
+
+
+def without(text: str, gone: Collection[int]) -> str:
+    """*text* without the entries whose indices *gone* holds.
+
+    Raises:
+        Unsafe: The list is not written as a block.
+    """
+    kept, position = "", 0
+    for index, (_, start, end) in enumerate(_items(text) if gone else ()):
+        if index in gone:
+            kept, position = kept + text[position:start], end
+    return kept + text[position:]
+
+
+def _items(text: str) -> Iterator[tuple[int, int, int]]:
+    """Each entry's indentation, and where its first line begins and its last one ends."""
+    import yaml  # noqa: PLC0415 - only who changes the file needs it
+
+    content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content(yaml))]
+    if not isinstance(content[0], yaml.BlockEntryToken):
+        raise Unsafe("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
+    column = content[0].start_mark.column
+    begin: Any = content[0]
+    last: Any = begin
+    for token in content[1:]:
+        if isinstance(token, yaml.BlockEntryToken) and token.start_mark.column == column:
+            yield column, _line_start(text, begin), _line_end(text, last)
+            begin = token
+        last = token
+    yield column, _line_start(text, begin), _line_end(text, last)
+
+
+def _content(yaml: Any) -> tuple[type, ...]:
+    """The tokens that stand for something written, unlike the end of a block."""
+    return (
+        yaml.BlockEntryToken,
+        yaml.KeyToken,
+        yaml.ValueToken,
+        yaml.ScalarToken,
+        yaml.FlowSequenceStartToken,
+        yaml.FlowSequenceEndToken,
+        yaml.FlowMappingStartToken,
+        yaml.FlowMappingEndToken,
+        yaml.AnchorToken,
+        yaml.AliasToken,
+    )
+
+
+def _line_start(text: str, token: Any) -> int:
+    return text.rfind("\n", 0, token.start_mark.index) + 1
+
+
+def _line_end(text: str, token: Any) -> int:
+    index: int = token.end_mark.index
+    if text[:index].endswith("\n"):  # A block scalar ends with its last line.
+        return index
+    end = text.find("\n", index)
+    return len(text) if end < 0 else end + 1
+
+
+def _flow(value: Any) -> str:
+    """*value* in one line, every text in double quotes: what no quote can hold is written as an escape."""
+    import yaml  # noqa: PLC0415 - as above
+
+    class Quoting(yaml.SafeDumper):
+        def represent_str(self, data: str) -> Any:
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style='"')
+
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+            return True
+
+    Quoting.add_representer(str, Quoting.represent_str)
+    text: str = yaml.dump(
+        value, Dumper=Quoting, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
+    )
+    return text.removesuffix("\n")

@@ -1,0 +1,86 @@
+"""One call of an approver, in a daemon thread: whoever waits for it can stop waiting."""
+
+import contextvars
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from inspect import iscoroutine
+from time import monotonic
+from typing import Any
+
+from toolcharter.spec.approval import ApprovalRequest, Approver
+
+ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
+"""Set for an approver once nobody waits for its answer; one that polls ends then."""
+
+
+class Question:
+    """Calls *approver* once, with the asker's context variables."""
+
+    def __init__(self, approver: Approver, request: ApprovalRequest, deadline: float) -> None:
+        self.request = request
+        self.deadline = deadline
+        """A moment of `time.monotonic`."""
+        self._approver = approver
+        self._abandoned = threading.Event()
+        self._given: Any = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self, done: Callable[[], object]) -> None:
+        """Start the thread, which calls *done* at its end."""
+        context = contextvars.copy_context()
+        context.run(ABANDONED.set, self._abandoned)
+
+        def work() -> None:
+            try:
+                given = context.run(self._approver, self.request)
+            except BaseException as error:  # noqa: BLE001 - whoever waits tells it apart
+                self._end(None, error)
+            else:
+                self._end(given, None)
+            done()
+
+        self._thread = threading.Thread(target=work, name="toolcharter-approver", daemon=True)
+        self._thread.start()
+
+    def _end(self, given: Any, error: BaseException | None) -> None:
+        with self._lock:
+            self._given, self._error, self._ended = given, error, True
+            if self._abandoned.is_set() and iscoroutine(given):
+                given.close()  # Python warns of one that nobody awaits.
+
+    def wait(self) -> Any:
+        """Start, and wait in this thread for the end; the same as `answer`."""
+        done = threading.Event()
+        self.start(done.set)
+        remaining = self.deadline - monotonic()
+        # Event.wait refuses a timeout of infinity.
+        done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
+        return self.answer()
+
+    def answer(self) -> Any:
+        """What the approver has returned, which may have to be awaited.
+
+        Raises:
+            TimeoutError: It still runs.
+            BaseException: What it raised.
+        """
+        with self._lock:
+            if not self._ended:
+                raise TimeoutError
+            if self._error is not None:
+                raise self._error
+            return self._given
+
+    def abandon(self) -> threading.Thread | None:
+        """Tell the approver that nobody waits any more.
+
+        Returns:
+            Its thread, if it still runs.
+        """
+        with self._lock:
+            self._abandoned.set()
+            return None if self._ended else self._thread

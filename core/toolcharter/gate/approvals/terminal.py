@@ -1,0 +1,190 @@
+"""Ask the person at the terminal, on the terminal itself: standard input may be a pipe of calls.
+
+The terminal stays in its own mode, and is read only when a whole line waits there: a question that is given up, because
+its time is over or its caller has gone, takes nothing that was typed for somebody else.
+"""
+
+import json
+import os
+import pwd
+import select
+import termios
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+
+from toolcharter.gate.approvals.question import ABANDONED
+from toolcharter.gate.approvals.visible import block
+from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
+
+POLL_S = 0.05
+"""How soon a question that nobody waits for any more ends, in seconds."""
+_MARGIN = "  | "
+_KEYS: dict[str, Answer] = {"o": "allow_once", "a": "allow_always", "d": "deny", "": "deny"}
+_TURN = threading.Lock()
+"""A process has one terminal, however many toolboxes."""
+
+
+class TerminalApprover:
+    """Shows the whole call and waits for a key and Enter. Enter alone denies.
+
+    Args:
+        name: Who sits there; default: the user's login name.
+        terminal: The terminal's device.
+    """
+
+    def __init__(self, name: str | None = None, *, terminal: str = "/dev/tty") -> None:
+        self._name = _login_name() if name is None else name
+        self._path = terminal
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Ask; None if there is no terminal, or it is another process's turn there.
+
+        Raises:
+            TimeoutError: Nobody has answered in time, or nobody waits for the answer any more.
+        """
+        deadline = monotonic() + request.timeout_s
+        with _turn(deadline):
+            try:
+                terminal = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+            except OSError:
+                return None
+            try:
+                return self._ask(terminal, request, deadline)
+            except TimeoutError:
+                with suppress(OSError):
+                    _tell(terminal, "\nNo longer asked.\n")
+                raise
+            except (OSError, termios.error):  # The terminal has gone, or is none.
+                return None
+            finally:
+                os.close(terminal)
+
+    def _ask(self, terminal: int, request: ApprovalRequest, deadline: float) -> ApprovalAnswer | None:
+        if not _is_ours(terminal):
+            return None
+        show(request, terminal)
+        # What was typed before the question could be read is no answer to it.
+        termios.tcflush(terminal, termios.TCIFLUSH)
+        choices = "[o] allow once, " + ("[a] allow always, " if request.always is not None else "") + "[d] deny"
+        while True:
+            _tell(terminal, f"{choices} ({max(0.0, deadline - monotonic()):.0f} s left; Enter denies): ")
+            line = _line(terminal, deadline)
+            if line is None:
+                return None
+            answer = _KEYS.get(line.strip().lower())
+            if answer is not None and (answer != "allow_always" or request.always is not None):
+                return ApprovalAnswer(answer, self._name)
+
+
+def show(request: ApprovalRequest, terminal: int) -> None:
+    """Write all of *request* to a terminal, in as many lines as it takes."""
+    from rich.console import Console  # noqa: PLC0415 - only who asks at a terminal needs it
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    width = _width(terminal)
+    lines = [*_arguments(request, width), *_facts(request, width)]
+    with open(terminal, "w", closefd=False, errors="backslashreplace") as stream:
+        console = Console(file=stream, force_terminal=True, width=width, emoji=False)
+        for style, line in [("bold", "\nA tool call waits for you"), *lines]:
+            # `Text` is no markup; soft wrapping cuts nothing off, and `block` leaves nothing to wrap.
+            console.print(Text(line, style), soft_wrap=True, highlight=False)
+
+
+def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
+    """What comes first may scroll away: the last line says how much there is.
+
+    Names too may be the model's, where a tool takes any.
+    """
+    count = 0
+    for kind, name, value in _parts(request):
+        for style, text, margin in (("bold", name, kind), ("", value, _MARGIN)):
+            for line in block(text, width, margin):
+                count += 1
+                yield style, line
+    yield "dim", f"{count} lines of arguments and commands stand above."
+
+
+def _parts(request: ApprovalRequest) -> Iterator[tuple[str, str, str]]:
+    for name, value in request.args.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield "argument ", name, text
+    for number, command in enumerate(request.commands, 1):
+        yield "runs ", f"command {number} of {len(request.commands)}", command
+
+
+def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
+    caller = request.caller
+    always = request.always
+    facts = {
+        "tool": request.tool if request.action is None else f"{request.tool}, action {request.action}",
+        "folder": str(request.workspace),
+        "asked by": ", ".join(
+            f"{what} {value}"
+            for what, value in (("agent", caller.agent), ("user", caller.user), ("profile", request.profile))
+            if value is not None
+        ),
+        "why": request.reason if request.message is None else f"{request.reason}: {request.message}",
+        "always": "not offered" if always is None else f"keeps {always}",
+        "until": None if always is None else request.always_until,
+    }
+    for name, fact in facts.items():
+        if fact is not None:
+            for line in block(fact, width, f"{name:>8} | "):
+                yield "", line
+
+
+@contextmanager
+def _turn(deadline: float) -> Generator[None]:
+    while not _TURN.acquire(timeout=POLL_S):
+        _require(deadline)
+    try:
+        yield
+    finally:
+        _TURN.release()
+
+
+def _require(deadline: float) -> None:
+    """Go on only as long as somebody waits for the answer."""
+    abandoned = ABANDONED.get()
+    if monotonic() > deadline or (abandoned is not None and abandoned.is_set()):
+        raise TimeoutError
+
+
+def _line(terminal: int, deadline: float) -> str | None:
+    """The next line that is typed; nothing at the end of input, None if the terminal is no longer ours."""
+    typed = b""
+    while not typed.endswith((b"\n", b"\r")):
+        _require(deadline)
+        if not select.select([terminal], [], [], POLL_S)[0]:
+            continue
+        # Again: somebody may have stopped waiting, or stopped this process, in the meantime.
+        _require(deadline)
+        if not _is_ours(terminal):
+            return None
+        piece = os.read(terminal, 1024)
+        if not piece:
+            return ""
+        typed = (typed + piece)[-1024:]
+    return typed.decode(errors="replace")
+
+
+def _is_ours(terminal: int) -> bool:
+    """Whether this process may read there: one in the background would be stopped for it."""
+    return os.tcgetpgrp(terminal) == os.getpgrp()
+
+
+def _tell(terminal: int, text: str) -> None:
+    os.write(terminal, text.encode())
+
+
+def _width(terminal: int) -> int:
+    return os.get_terminal_size(terminal).columns or 80
+
+
+def _login_name() -> str | None:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return None

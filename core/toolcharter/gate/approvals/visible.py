@@ -1,0 +1,78 @@
+"""Text that a person decides by: nothing in it is unseen, moves the cursor, or passes for something else.
+
+Every character that shows no mark of its own, or changes what others look like, is written out.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+
+# Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; of it what `str.isprintable` takes for
+# printable. U+2800 is a Braille pattern without dots.
+_INVISIBLE = (
+    frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+    | frozenset(map(chr, range(0xFE00, 0xFE10)))
+    | frozenset(map(chr, range(0xE0100, 0xE01F0)))
+)
+# Letters of scripts that run from right to left, and numbers in them: terminals move what stands between them.
+_TURNING = frozenset({"R", "AL", "AN"})
+MAX_BLANKS = 8
+"""How many blanks in a row are shown as blanks; more are counted, because a screenful of them hides what follows."""
+
+
+def visible(text: str) -> str:
+    r"""*text* in one line, with what cannot be seen written as Python does: `\n`, `\x1b`, `\u202e`.
+
+    More than `MAX_BLANKS` blanks become their number.
+    """
+    if text.isascii() and text.isprintable():
+        return _counted(text)
+    return _counted("".join(character if _is_seen(character) else _escaped(character) for character in text))
+
+
+def _is_seen(character: str) -> bool:
+    return (
+        character.isprintable() and character not in _INVISIBLE and unicodedata.bidirectional(character) not in _TURNING
+    )
+
+
+def _escaped(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def _counted(text: str) -> str:
+    if " " * (MAX_BLANKS + 1) not in text:
+        return text
+    pieces: list[str] = []
+    rest = text
+    while rest:
+        word, blank, rest = rest.partition(" " * (MAX_BLANKS + 1))
+        pieces.append(word)
+        if blank:
+            more = len(rest) - len(rest.lstrip(" "))
+            pieces.append(f"<{len(blank) + more} blanks>")
+            rest = rest[more:]
+    return "".join(pieces)
+
+
+def block(text: str, width: int, margin: str) -> Iterator[str]:
+    r"""Break *text* into lines that a terminal does not break again, each behind *margin*.
+
+    Args:
+        text: Any text; its own line breaks are kept, and shown as `\n` where they stand.
+        width: Of the terminal, in cells.
+        margin: What no line of the text can forge, because every line begins with it.
+    """
+    from rich.cells import cell_len  # noqa: PLC0415 - only who asks at a terminal needs rich
+
+    room = max(8, width - len(margin) - 1)
+    *ended, last = text.split("\n")
+    for line in (*(f"{line}\n" for line in ended), *([last] if last or not ended else ())):
+        start, used = 0, 0
+        shown = visible(line)
+        for index, character in enumerate(shown):
+            cells = cell_len(character)
+            if used + cells > room:
+                yield margin + shown[start:index]
+                start, used = index, 0
+            used += cells
+        yield margin + shown[start:]
