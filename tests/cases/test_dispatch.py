@@ -1,0 +1,104 @@
+"""What source 002 does around a call: reading before writing, repeated calls, cached results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.memory.digests import of_call
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats, SkipDuplicate
+from toolcharter.spec.call import Call, Caller, Deny
+
+SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/002-dispatch.jsonl"
+ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
+
+pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
+
+# Rows that the design decides otherwise or leaves out, each with the sentence that does.
+SUPERSEDED = {
+    "002-dispatch-051": "design, section 1: a call is one use of a tool; a model's replies never reach the gate.",
+    "002-dispatch-052": "design, section 1: a call is one use of a tool; a model's replies never reach the gate.",
+    "002-dispatch-066": "design, section 7: `cancelled` is a reason of its own, never read out of a message.",
+    "002-dispatch-071": "design, section 6: strings cut at 400 characters; `events: {args: full|shape|none}`.",
+}
+LATER = {"002-dispatch-069": "issue 3, section 4, lists the guards with memory; locks between agents are none of them."}
+TOOLS = {"Write": "write_file", "Edit": "edit_file", "Read": "read_file"}
+READING = {"Read", "Glob", "Grep"}
+
+
+def params(chosen: Any) -> list[Any]:
+    ours = [row for row in ROWS if row["id"] not in {*SUPERSEDED, *LATER}]
+    return [pytest.param(row, id=row["id"]) for row in ours if chosen(row)]
+
+
+def is_about_reading(row: dict[str, Any]) -> bool:
+    return row["case"] == "read before write"
+
+
+def has_calls(row: dict[str, Any], kind: type) -> bool:
+    return all(isinstance(call, kind) for call in row["input"].get("calls", [None]))
+
+
+def call_of(tool: str, **args: Any) -> Call:
+    return Call(TOOLS.get(tool, tool), None, args, Caller(), "1", None, "p", Path("/ws"), "builtin", None, "low")
+
+
+def memory_of(settings: Memory, *, exists: bool = False) -> SessionMemory:
+    return SessionMemory(settings, matcher=lambda _: lambda _: True, identify=lambda _: 1 if exists else None)
+
+
+@pytest.mark.parametrize("row", params(is_about_reading))
+def test_reading_before_writing(row: dict[str, Any]) -> None:
+    """The same decision in each mode; a denial and a warning name the file."""
+    given, expect = row["input"], row.get("unified", row["expect"])
+    memory = memory_of(Memory(ReadBeforeWrite(given["mode"])), exists=given["file_exists"])
+    if given["was_read"]:
+        read = call_of("Read", path=given["path"])
+        memory.entered("s", read, has_effects=False)
+        memory.after("s", read, "ok", "content")
+    write = call_of(given["tool"], path=given["path"])
+
+    verdict = memory.before("s", write)
+
+    reason, said = (verdict.reason, verdict.message or "") if isinstance(verdict, Deny) else (None, "".join(verdict))
+    speaks = expect["decision"] == "deny" or "warning" in expect
+    wanted = {"deny": "precondition_failed", "allow": None}[expect["decision"]]
+    assert (reason, repr(given["path"]) in said) == (wanted, speaks)
+
+
+@pytest.mark.parametrize("row", params(lambda row: has_calls(row, str)))
+def test_nothing_is_answered_from_a_cache(row: dict[str, Any]) -> None:
+    """Every call runs again once something may have changed, as `unified` says."""
+    settings = Memory(repeated_calls=Repeats(deny=4), skip_duplicate=(SkipDuplicate(parse_rule("*")),))
+    memory = memory_of(settings)
+    outcomes = []
+    for line in row["input"]["calls"]:
+        tool, _, rest = line.partition(" ")
+        call = call_of(tool, rest=rest)
+        denial = memory.entered("s", call, has_effects=tool not in READING)
+        memory.after("s", call, "ok", line)
+        outcomes.append("run" if denial is None else denial.reason)
+
+    assert outcomes == row.get("unified", row["expect"])["outcome"]
+
+
+@pytest.mark.parametrize("row", params(lambda row: has_calls(row, dict)))
+def test_order_of_arguments(row: dict[str, Any]) -> None:
+    """Two calls are the same by their canonical arguments."""
+    names = {of_call("tool", None, args) for args in row["input"]["calls"]}
+
+    assert (len(names) == 1) is row.get("unified", row["expect"])["same"]
+
+
+def test_every_row_is_run_or_listed() -> None:
+    """No row is left out in silence, and the lists name real rows only."""
+    run = {
+        param.id
+        for chosen in (is_about_reading, lambda row: has_calls(row, str), lambda row: has_calls(row, dict))
+        for param in params(chosen)
+    }
+
+    assert run | SUPERSEDED.keys() | LATER.keys() == {row["id"] for row in ROWS}
