@@ -1,0 +1,184 @@
+"""`Notifier`: tells people of calls, after the call and never in its way.
+
+What a profile, its parents and the ceilings ask for is united here; whether a rule matches a call is for the caller to
+say. Each destination (the log, each URL) has a queue and a thread of its own.
+"""
+
+import json
+import logging
+import os
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
+from time import monotonic
+from typing import Any, NamedTuple, get_args
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.events.lane import QUEUE_MAX, Lane, Losses, Pause, Sender
+from toolcharter.events.webhook import Notification, WebhookSender, can_send, parse_endpoint
+from toolcharter.profile.settings import Notify, Outcome
+
+LOGGER = "toolcharter.notify"
+DRAIN_S = 5.0
+"""How long `close` waits for what is under way, in seconds."""
+NOT_JUDGED = "(could not be judged)"
+"""Stands for the rule where matching failed: better to tell of one call too many."""
+
+
+class Wanted(NamedTuple):
+    """One notification that a call shall have."""
+
+    entry: Notify
+    match: str
+    """The text of the rule that matches."""
+    number: int
+    """Which of the notifier's entries it is, from 1."""
+
+
+class LogSender:
+    """Delivers to the logger `toolcharter.notify`, which the user configures: a warning, shown by default."""
+
+    def __init__(self) -> None:
+        self._logger = logging.getLogger(LOGGER)
+
+    def send(self, notification: Notification, _pause: Pause) -> None:
+        """Log one record; the attribute `notification` has all that a webhook would be sent."""
+        told = notification.fields.get
+        self._logger.warning(
+            "%r: tool %r, action %r, outcome %r, reason %r, call %r",
+            notification.match,
+            *map(told, ("tool", "action", "outcome", "reason", "call_id")),
+            extra={"notification": notification.payload()},  # one name, which no field of an event can clash with
+        )
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Notifier:
+    """The notifications of one toolbox.
+
+    Losses are counted and never raised. A fork's child begins anew: what waits in the parent is the parent's to deliver.
+
+    Raises:
+        ConfigurationError: With every URL that cannot be used, and if the library for them is not installed.
+    """
+
+    def __init__(self, entries: Iterable[Notify], *, queue_max: int = QUEUE_MAX, pause: Pause | None = None) -> None:
+        self.entries = _unique(entries)
+        """What is delivered: identical entries of a profile, its parents and the ceilings are one."""
+        if faults := [*_faults(self.entries)]:
+            raise ConfigurationError(faults)
+        numbered = [*enumerate(self.entries, 1)]
+        self._by_outcome = {
+            outcome: tuple((number, entry) for number, entry in numbered if outcome in entry.outcomes)
+            for outcome in get_args(Outcome)
+        }
+        self._open_lane = partial(Lane[Notification], limit=queue_max, pause=pause)
+        self._closed = False
+        self._begin()
+        _ALL.add(self)
+
+    def _begin(self) -> None:
+        self._losses = Losses()
+        self._lanes = {url: self._open_lane(_opener(url), self._losses) for url in map(_url, self.entries)}
+
+    def leave_to_the_parent(self) -> None:
+        """In a fork's child: queues and threads are the parent's, and perhaps so is who held a lock."""
+        if not self._closed:
+            self._begin()
+
+    @property
+    def lost(self) -> int:
+        """How many notifications did not arrive, as far as is known."""
+        return self._losses.count
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """Why the last of them was lost."""
+        return self._losses.last_error
+
+    def wanting(self, outcome: Outcome, matched: Callable[[Notify], str | None]) -> list[Wanted]:
+        """Find the notifications that a call shall have.
+
+        Args:
+            outcome: Of the call.
+            matched: The text of the entry's first rule that matches the call, or None. It is asked only of entries
+                that want *outcome*; what it raises counts as a match.
+        """
+        found = []
+        for number, entry in self._by_outcome[outcome]:
+            match = _asked(matched, entry)
+            if match is not None:
+                found.append(Wanted(entry, match, number))
+        return found
+
+    def offer(self, wanted: Wanted, fields: Mapping[str, Any]) -> None:
+        """Have one notification delivered, soon and once; never waits, never raises.
+
+        Args:
+            wanted: From `wanting`.
+            fields: Of the call's closing event, scrubbed; not to be changed from now on.
+        """
+        delivery = f"{fields.get('call_id')}-{wanted.number}"
+        self._lanes[_url(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
+
+    def close(self, timeout_s: float = DRAIN_S) -> None:
+        """Deliver what is under way; what is not delivered after *timeout_s* seconds counts as lost."""
+        self._closed = True
+        end = monotonic() + timeout_s
+        for lane in self._lanes.values():
+            lane.close(max(0.0, end - monotonic()))
+
+
+_ALL: "weakref.WeakSet[Notifier]" = weakref.WeakSet()
+
+
+def _leave_queues_to_the_parent() -> None:
+    for notifier in _ALL:
+        notifier.leave_to_the_parent()
+
+
+os.register_at_fork(after_in_child=_leave_queues_to_the_parent)
+
+
+def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None:
+    try:
+        return matched(entry)
+    except Exception:  # noqa: BLE001 - the call is over: what cannot be judged must neither end it again nor be hushed up
+        return NOT_JUDGED
+
+
+def _url(entry: Notify) -> str | None:
+    """Where *entry* is delivered to; None is the log."""
+    return entry.url if entry.deliver == "webhook" else None
+
+
+def _opener(url: str | None) -> Callable[[], Sender[Notification]]:
+    return LogSender if url is None else partial(WebhookSender, parse_endpoint(url))
+
+
+def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
+    """*entries* without repetitions; the first of each stays."""
+    found: dict[Hashable, Notify] = {}
+    for entry in entries:
+        found.setdefault(_identity(entry), entry)
+    return tuple(found.values())
+
+
+def _identity(entry: Notify) -> Hashable:
+    # Rules of one text differ if their conditions do; which reason they would deny with is nobody's business here.
+    rules = frozenset((rule.text, json.dumps(rule.when, sort_keys=True, default=dict)) for rule in entry.match)
+    return rules, _url(entry), frozenset(entry.outcomes)
+
+
+def _faults(entries: Iterable[Notify]) -> Iterator[Fault]:
+    webhooks = [entry for entry in entries if entry.deliver == "webhook"]
+    if webhooks and not can_send():
+        what = "delivering to a webhook needs httpx, which is not installed."
+        yield Fault(webhooks[0].place, "notify", what, "Install toolcharter with its extra 'webhook'.")
+    for entry in webhooks:
+        try:
+            parse_endpoint(entry.url or "")
+        except ValueError as error:
+            yield Fault(entry.place, "notify.url", f"{error}.", "Write such as `https://example.org/hook`.")
