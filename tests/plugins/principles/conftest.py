@@ -1,6 +1,7 @@
 """A principles service on this machine, which does as a test tells it, and a profile that asks it."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,7 +35,7 @@ def answers(value: Any, status: int = 200, **headers: str) -> Behave:
 class Service:
     """The service: what it was asked, and what it does then."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
         self.behave: Behave = answers(ALLOWED)
         self.asked: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -60,12 +61,18 @@ class Service:
                 """A client that gives up is what some tests are about."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
+        self._scheme = "http"
+        if certificate is not None:
+            self._scheme = "https"
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def hang(self, _request: BaseHTTPRequestHandler) -> None:
         """Say nothing until the test is over."""
@@ -87,12 +94,12 @@ class Service:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[[], Service]]:
+def start() -> Iterator[Callable[..., Service]]:
     """Starts services that end with the test."""
     started: list[Service] = []
 
-    def start() -> Service:
-        started.append(Service())
+    def start(certificate: Path | None = None) -> Service:
+        started.append(Service(certificate))
         return started[-1]
 
     yield start
@@ -101,7 +108,7 @@ def start() -> Iterator[Callable[[], Service]]:
 
 
 @pytest.fixture
-def service(start: Callable[[], Service]) -> Service:
+def service(start: Callable[..., Service]) -> Service:
     return start()
 
 

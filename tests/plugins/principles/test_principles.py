@@ -276,6 +276,41 @@ def test_a_service_that_speaks_no_tls_denies(service, toolbox_for) -> None:
     assert service.asked == []
 
 
+@pytest.fixture
+def certificate(tmp_path) -> Path:
+    """A certificate for this machine, signed by itself, with its key."""
+    file = tmp_path / "certificate.pem"
+    request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    command = ["openssl", *request.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", file, "-out", "-"]
+    signed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with file.open("a") as key:
+        key.write(signed)
+    return file
+
+
+@pytest.mark.needs_program("openssl")
+@pytest.mark.parametrize("advisory", [False, True])
+def test_a_certificate_that_nobody_vouches_for_is_refused(advisory, certificate, start, toolbox_for) -> None:
+    """Whoever answers in the service's place is not asked."""
+    service = start(certificate)
+
+    result = call(toolbox_for(service.url, advisory=advisory), "call")
+
+    wanted = ("ok", None) if advisory else ("denied", "check_failed")
+    assert (result.outcome, result.reason, service.requests) == (*wanted, [])
+
+
+@pytest.mark.needs_program("openssl")
+def test_a_certificate_that_the_system_trusts_is_taken(certificate, start, toolbox_for, monkeypatch) -> None:
+    """An administrator adds the house's own to the system's, or names it to OpenSSL."""
+    service = start(certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+
+    result = call(toolbox_for(service.url), "call")
+
+    assert (result.outcome, len(service.asked)) == ("ok", 1)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(status, service, start, toolbox_for) -> None:
     """The profile names who decides, and nobody else is asked, let alone sent the token."""
