@@ -57,6 +57,7 @@ OPENAI_AGENTS = Environment("openai-agents", ("openai-agents",))
 LLM = Environment("llm", ("llm",))
 MCP = Environment("mcp", ("mcp",))
 STRANDS = Environment("strands", ("strands-agents",))
+LIMITS = Environment("limits", ("limits",))
 STRUCTLOG = Environment("structlog", ("structlog", "orjson"))
 
-PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, STRUCTLOG)
+PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, LIMITS, STRUCTLOG)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from environments import LIMITS
 from measure import Bench, Row, Subject, ratio
 
 _OPENING = Subject("ours/opening.py")
@@ -74,5 +75,10 @@ ROWS = (
     Row("scrub, times faster than `re` at 50 MB", _scrub("50 MB"), 14, at_least=True),
     Row("scrub of the worst hostile input / 15 MB/s", _hostile, 1, at_least=True, price=_CANDIDATES),
     Row("scrub of four times as much hostile input / four times the time", _growth, 1.3),
+    Row(
+        "call counted under a rate limit in memory / the `limits` library's moving window",
+        ratio((Subject("ours/limiting.py"), "take"), (Subject("peers/limits_hit.py", LIMITS), "hit")),
+        0.08,
+    ),
     Row("program started by a parent of 1 GiB / by a small parent", _large_parent, 1.3),
 )

@@ -7,12 +7,15 @@ end, with the line that installs it. Where the variable `CI` is set the test fai
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too.
+_PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / ".venv" / "bin")])
 _MISSING = "missing_program"
 
 
@@ -31,8 +34,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         _demand(item, *marker.args, **marker.kwargs)
 
 
+def find_program(name: str) -> str | None:
+    """Where a program is: on the path, or among what wheels have brought."""
+    return shutil.which(name) or shutil.which(name, path=_PROGRAMS)
+
+
 def _demand(item: pytest.Item, name: str, package: str | None = None) -> None:
-    if shutil.which(name):
+    if find_program(name):
         return
     # The properties travel with the report, so that the summary also knows what the workers of xdist missed.
     item.user_properties.append((_MISSING, f"{name} {package or name}"))
@@ -60,3 +68,9 @@ def _missing_programs(terminalreporter: pytest.TerminalReporter) -> Iterator[str
 def project_root() -> Path:
     """The checkout's root folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], str]:
+    """Where a program is that the test's marker `needs_program` demands."""
+    return lambda name: find_program(name) or name

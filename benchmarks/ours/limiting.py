@@ -1,0 +1,24 @@
+"""Taking room under one rate limit, which counts in this process.
+
+Each sample begins with empty counts, as that of the peer does: a full window would refuse.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from toolcharter.guards.rates import Keys, RateLimits
+from toolcharter.profile.settings import Rate, Rates
+
+RATES = Rates(total=Rate(calls_per_hour=1_000_000))
+OPERATIONS: dict[str, Callable[[], Any]] = {}
+
+
+def after_batch() -> None:
+    """Begin anew."""
+    bound = RateLimits([RATES]).bind("read", None)
+    assert bound is not None
+    OPERATIONS["take"] = partial(bound.take, Keys("session", "agent"))
+
+
+after_batch()

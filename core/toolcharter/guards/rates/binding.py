@@ -1,0 +1,227 @@
+"""`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, asked for each call."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import inf
+from threading import RLock
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
+from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
+from toolcharter.guards.rates.limits import Limit, limits_of
+from toolcharter.profile.settings import Rates
+from toolcharter.profile.shapes import same_tool
+
+if TYPE_CHECKING:
+    from toolcharter.guards.rates.redis_store import RedisStore
+
+Clock = Callable[[], float]
+"""Seconds that never go back."""
+
+TIMEOUT_S = 2.0
+"""How long a Redis may take to be connected to, and for each of its answers, in seconds."""
+
+
+class Bound(Protocol):
+    """The limits that concern one tool for one agent."""
+
+    def take(self, keys: Keys, /) -> Answer | None:
+        """Count a call that enters its tool now; an answer is why it must not, and then nothing is counted."""
+
+    async def atake(self, keys: Keys, /) -> Answer | None:
+        """`take` from asynchronous code, which goes on meanwhile."""
+
+
+class Counted(Protocol):
+    """The limits of a `Bound` whose counts one place keeps."""
+
+    def reserve(self, keys: Keys, /) -> Answer | float:
+        """Count a call in all limits or in none; a number is the time it was counted with."""
+        ...
+
+    async def areserve(self, keys: Keys, /) -> Answer | float:
+        """`reserve` from asynchronous code."""
+        ...
+
+    def give_back(self, keys: Keys, stamp: float, /) -> None:
+        """Undo the `reserve` that gave *stamp*."""
+
+    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
+        """`give_back` from asynchronous code."""
+
+
+class OneWindow:
+    """One window counted in this process, which most profiles have: `CountedHere` without its loops."""
+
+    def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
+        self.take = _take_of(counter, lock, clock)
+        """As `Bound`."""
+
+    async def atake(self, keys: Keys, /) -> Refused | None:
+        """As `Bound`."""
+        return self.take(keys)
+
+
+def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Keys], Refused | None]:
+    # A closure and no `with`: either would take a third more time.
+    acquire, release, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
+    number, window_s = counter.limit.number, counter.limit.window_s
+
+    def take(keys: Keys, /) -> Refused | None:
+        try:
+            acquire()
+            now = clock()
+            ring = find(keys[place])
+            if ring is None or (len(ring) == number and ring[0] + window_s > now):
+                refusal = counter.refusal(keys, now)
+                if refusal is None:
+                    counter.count(keys, now)
+            else:
+                refusal = None
+                ring.append(now)
+            release()
+        except BaseException:
+            # Interrupted, perhaps while it waited: then the lock is not ours, and says so.
+            with suppress(RuntimeError):
+                release()
+            raise
+        return refusal
+
+    return take
+
+
+class CountedHere:
+    """Limits whose counts this process keeps."""
+
+    def __init__(self, counters: Sequence[WindowCounter | SessionCounter], lock: RLock, clock: Clock) -> None:
+        self._counters = tuple(counters)
+        self._lock = lock
+        self._clock = clock
+
+    def reserve(self, keys: Keys, /) -> Refused | float:
+        """As `Counted`; of several refusals the one that lasts longest."""
+        with self._lock:
+            now = self._clock()
+            refusals = [refusal for counter in self._counters if (refusal := counter.refusal(keys, now))]
+            if refusals:
+                return max(refusals, key=_wait_s)
+            for counter in self._counters:
+                counter.count(keys, now)
+        return now
+
+    async def areserve(self, keys: Keys, /) -> Refused | float:
+        """As `Counted`."""
+        return self.reserve(keys)
+
+    def give_back(self, keys: Keys, stamp: float, /) -> None:
+        """As `Counted`."""
+        with self._lock:
+            for counter in self._counters:
+                counter.give_back(keys, stamp)
+
+    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
+        """As `Counted`."""
+        self.give_back(keys, stamp)
+
+
+def _wait_s(refusal: Refused) -> float:
+    return inf if refusal.wait_s is None else refusal.wait_s
+
+
+class InTurn:
+    """Limits that are counted in one place or several; what a later place refuses the earlier ones give back.
+
+    A place that fails to give back has counted a call too many: that errs on the strict side.
+    """
+
+    def __init__(self, places: Sequence[Counted]) -> None:
+        self._places = tuple(places)
+
+    def take(self, keys: Keys, /) -> Answer | None:
+        """As `Bound`."""
+        stamps: list[float] = []
+        for place in self._places:
+            answer = place.reserve(keys)
+            if isinstance(answer, (Refused, Unavailable)):
+                for earlier, stamp in zip(self._places, stamps, strict=False):
+                    earlier.give_back(keys, stamp)
+                return answer
+            stamps.append(answer)
+        return None
+
+    async def atake(self, keys: Keys, /) -> Answer | None:
+        """As `Bound`."""
+        stamps: list[float] = []
+        for place in self._places:
+            answer = await place.areserve(keys)
+            if isinstance(answer, (Refused, Unavailable)):
+                for earlier, stamp in zip(self._places, stamps, strict=False):
+                    await earlier.agive_back(keys, stamp)
+                return answer
+            stamps.append(answer)
+        return None
+
+
+class RateLimits:
+    """The rate limits of one toolbox: a call needs room in those of its profile and of each ceiling."""
+
+    def __init__(
+        self,
+        rates: Sequence[Rates],
+        clock: Clock = monotonic,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        max_keys: int = MAX_KEYS,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            rates: Of the profile and of each ceiling, in any order.
+            clock: Seconds that never go back; Redis goes by its own clock.
+            timeout_s: How long a Redis may take to be connected to, and for each of its answers, in seconds.
+            max_keys: How many sessions or agents one limit keeps counts of in this process.
+
+        Raises:
+            ConfigurationError: A store is no URL of a Redis, or the library for it is not installed.
+            GlobError: The pattern of an agent cannot be read.
+        """
+        limits = limits_of(rates)
+        self._clock = clock
+        self._lock = RLock()
+        self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}
+        self._shared = [limit for limit in limits if limit.store is not None]
+        urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
+        self._stores = {url: _open(url, timeout_s) for url in urls}
+
+    def bind(self, tool: str, agent: str | None) -> Bound | None:
+        """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.
+
+        Args:
+            tool: The canonical name.
+            agent: The name that the patterns see; None matches none of them.
+        """
+        name = same_tool(tool)
+        here = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
+        shared = [limit for limit in self._shared if limit.concerns(name, agent)]
+        if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):
+            return OneWindow(here[0], self._lock, self._clock)
+        # What this process counts comes first: it costs no way to a server, and nothing when it is given back.
+        places: list[Counted] = [CountedHere(here, self._lock, self._clock)] if here else []
+        places += [store.bind(of_store) for store, of_store in self._by_store(shared)]
+        return InTurn(places) if places else None
+
+    def _by_store(self, limits: Sequence[Limit]) -> "list[tuple[RedisStore, list[Limit]]]":
+        found = ((store, [limit for limit in limits if limit.store == url]) for url, store in self._stores.items())
+        return [(store, of_store) for store, of_store in found if of_store]
+
+    def close(self) -> None:
+        """Close the connections; from another thread than that of the loops whose `atake` made some."""
+        for store in self._stores.values():
+            store.close()
+
+
+def _open(url: str, timeout_s: float) -> "RedisStore":
+    from toolcharter.guards.rates.redis_store import RedisStore  # noqa: PLC0415 - only who shares counts has the library
+
+    return RedisStore(url, timeout_s)

@@ -1,0 +1,138 @@
+"""Counts in this process: a ring of times for each key of a window, a number for each session.
+
+Memory is bounded without forgetting: what was last used one life ago is dropped a generation at a time, and while
+`MAX_KEYS` keys are alive, another is refused.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from contextlib import suppress
+from math import inf
+from typing import Generic, TypeVar
+
+from toolcharter.guards.rates.answers import Keys, Refused, overcrowded, refused
+from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
+
+T = TypeVar("T")
+
+MAX_KEYS = 100_000
+"""How many sessions or agents one limit keeps counts of."""
+
+
+class Generations(Generic[T]):
+    """Values by key. One that was found or put within the last `life_s` seconds is never dropped."""
+
+    def __init__(self, life_s: float, max_keys: int) -> None:
+        self._life_s = life_s
+        self._max_keys = max_keys
+        self._turn_at = -inf
+        self.young: dict[str, T] = {}
+        """What was used since the last turn; always the same dictionary, for whom a look is enough."""
+        self._old: dict[str, T] = {}
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self._old)
+
+    def find(self, key: str, now: float) -> T | None:
+        """The value of *key*, or None."""
+        value = self.young.get(key)
+        if value is None:
+            if now >= self._turn_at:
+                self._turn(now)
+            value = self._old.pop(key, None)
+            if value is not None:
+                self.young[key] = value
+        return value
+
+    def _turn(self, now: float) -> None:
+        # Whoever stayed in the old generation was last used before the last turn, one life ago or more.
+        self._old = self.young.copy()
+        self.young.clear()
+        self._turn_at = now + self._life_s
+
+    def full_for_s(self, now: float) -> float:
+        """How long, in seconds, there is no place for a new key; 0 if there is one."""
+        if len(self) < self._max_keys:
+            return 0.0
+        return self._turn_at - now + (0.0 if self._old else self._life_s)
+
+
+class Counter(ABC, Generic[T]):
+    """The calls that one limit has let in."""
+
+    def __init__(self, limit: Limit, life_s: float, max_keys: int) -> None:
+        self.limit = limit
+        self.place = Keys._fields.index(limit.whose)
+        self.kept: Generations[T] = Generations(life_s, max_keys)
+
+    def refusal(self, keys: Keys, now: float) -> Refused | None:
+        """Why there is no room for a call at *now*, or None."""
+        known = self.kept.find(keys[self.place], now)
+        if known is None:
+            full_for_s = self.kept.full_for_s(now)
+            return overcrowded(self.limit, len(self.kept), full_for_s) if full_for_s else None
+        wait_s = self.wait_s(known, now)
+        return refused(self.limit, wait_s) if wait_s > 0 else None
+
+    @abstractmethod
+    def wait_s(self, known: T, now: float) -> float:
+        """How long, in seconds, there is no room beside what is *known*."""
+
+    @abstractmethod
+    def count(self, keys: Keys, now: float) -> None:
+        """Take the room that there is."""
+
+    @abstractmethod
+    def give_back(self, keys: Keys, now: float) -> None:
+        """Undo `count`."""
+
+
+class WindowCounter(Counter[deque[float]]):
+    """A sliding window: a call has room if the one that is `number` calls back has left the window."""
+
+    def __init__(self, limit: Limit, max_keys: int = MAX_KEYS) -> None:
+        super().__init__(limit, limit.window_s, max_keys)
+
+    def wait_s(self, known: deque[float], now: float) -> float:
+        """As `Counter`."""
+        return known[0] + self.limit.window_s - now if len(known) == self.limit.number else 0.0
+
+    def count(self, keys: Keys, now: float) -> None:
+        """As `Counter`."""
+        key = keys[self.place]
+        ring = self.kept.young.get(key)
+        if ring is None:
+            ring = self.kept.young[key] = deque(maxlen=self.limit.number)
+        ring.append(now)
+
+    def give_back(self, keys: Keys, now: float) -> None:
+        """As `Counter`."""
+        # What the ring let go for this one had left the window. Where it is gone itself, it is long past.
+        with suppress(ValueError):
+            (self.kept.find(keys[self.place], now) or deque()).remove(now)
+
+
+class SessionCounter(Counter[int]):
+    """A plain count, kept until the session has been idle for `SESSION_IDLE_S`."""
+
+    def __init__(self, limit: Limit, max_keys: int = MAX_KEYS) -> None:
+        super().__init__(limit, SESSION_IDLE_S, max_keys)
+
+    def wait_s(self, known: int, now: float) -> float:  # noqa: ARG002 - time plays no part here
+        """As `Counter`."""
+        return inf if known >= self.limit.number else 0.0
+
+    def count(self, keys: Keys, now: float) -> None:  # noqa: ARG002 - as above
+        """As `Counter`."""
+        key = keys[self.place]
+        self.kept.young[key] = self.kept.young.get(key, 0) + 1
+
+    def give_back(self, keys: Keys, now: float) -> None:
+        """As `Counter`."""
+        key = keys[self.place]
+        self.kept.young[key] = max(0, (self.kept.find(key, now) or 0) - 1)
+
+
+def counter_for(limit: Limit, max_keys: int = MAX_KEYS) -> WindowCounter | SessionCounter:
+    """The counter that *limit* needs."""
+    return SessionCounter(limit, max_keys) if limit.window_s == inf else WindowCounter(limit, max_keys)

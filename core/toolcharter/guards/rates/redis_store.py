@@ -1,0 +1,252 @@
+"""Counts in a Redis that several processes share.
+
+By a script of our own through `redis-py`, and not by the `limits` library, which cannot do it: its moving window is
+stamped by the clock of each client, so one whose clock is an hour off frees or blocks all others; its sliding counter
+goes by the server but estimates, and lets more than the limit into a window; and it takes several limits one by one,
+so that what the second refuses the first has counted.
+
+The server's own clock counts. Its settings must not evict keys (`maxmemory-policy noeviction`), and without
+persistence a restart forgets the counts.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from math import inf
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.guards.rates.answers import Answer, Keys, Unavailable, refused
+from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+MAX_CONNECTIONS = 32
+"""How many calls of one process, or of one event loop, ask a server at the same time; others wait their turn."""
+
+_MICROSECONDS = 1_000_000
+_NEVER = -1
+_MOST = 10**9
+"""The longest list that the script keeps: its numbers are floating, and no window sees more calls."""
+
+TAKE = """
+-- KEYS: one for each limit. ARGV, for each: number of calls; window in microseconds, 0 for a session;
+-- how long its count lives on after a call, in milliseconds.
+-- Returns {0, time counted with}, or {which limit has no room for the longest, microseconds to wait or -1}.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local stamp, fullest, longest = now, 0, 0
+for i, key in ipairs(KEYS) do
+    local number, window, wait = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), 0
+    if window == 0 then
+        if tonumber(redis.call('GET', key) or 0) >= number then wait = math.huge end
+    else
+        local oldest = redis.call('LINDEX', key, number - 1)
+        if oldest then wait = oldest + window - now end
+        -- The newest comes first, also after the server's clock was put back.
+        stamp = math.max(stamp, tonumber(redis.call('LINDEX', key, 0) or 0))
+    end
+    if wait > longest then fullest, longest = i, wait end
+end
+if longest == math.huge then return {fullest, -1} end
+if fullest > 0 then return {fullest, longest} end
+for i, key in ipairs(KEYS) do
+    if ARGV[3 * i - 1] == '0' then
+        redis.call('INCR', key)
+        redis.call('PEXPIRE', key, ARGV[3 * i])
+    else
+        redis.call('LPUSH', key, string.format('%.0f', stamp))
+        redis.call('LTRIM', key, 0, ARGV[3 * i - 2] - 1)
+        redis.call('PEXPIRE', key, string.format('%.0f', math.ceil((stamp - now) / 1000) + ARGV[3 * i]))
+    end
+end
+return {0, stamp}
+"""
+
+GIVE_BACK = """
+-- KEYS as above. ARGV: the time counted with; then the window of each.
+for i, key in ipairs(KEYS) do
+    if ARGV[i + 1] ~= '0' then
+        redis.call('LREM', key, 1, ARGV[1])
+    elseif redis.call('EXISTS', key) == 1 then
+        redis.call('DECR', key)
+    end
+end
+"""
+
+
+class RedisStore:
+    """One server, by URL; connected to when the first call is counted."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        """Check that it could be connected to.
+
+        Raises:
+            ConfigurationError: *url* cannot be read, or `redis-py` is not installed.
+        """
+        self._url = url
+        self._timeout_s = timeout_s
+        self._lock = Lock()
+        self._client = _client(url, timeout_s)
+        self._in_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
+
+    def bind(self, limits: Iterable[Limit]) -> "CountedThere":
+        """The counts of *limits*, all of this store."""
+        return CountedThere(self, tuple(limits))
+
+    def run(self, script: str, keys: Sequence[str], numbers: Sequence[float]) -> Any:
+        """Run *script* on the server.
+
+        Raises:
+            Exception: Whatever a server, the way to it and the library for it can raise.
+        """
+        return self._client.register_script(script)(keys, numbers)
+
+    async def arun(self, script: str, keys: Sequence[str], numbers: Sequence[float]) -> Any:
+        """`run`, all in all within twice the time for one answer."""
+        async with asyncio.timeout(2 * self._timeout_s):
+            return await self._in_loop().register_script(script)(keys, numbers)
+
+    def _in_loop(self) -> "redis.asyncio.Redis":
+        """The client of the running loop: connections belong to the loop that made them."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            client = self._in_loops.get(loop)
+            if client is None:
+                client = self._in_loops[loop] = _aclient(self._url, self._timeout_s)
+        return client
+
+    def close(self) -> None:
+        """Close all connections; those of a loop that is not running any more went with it."""
+        self._client.close()
+        with self._lock:
+            in_loops = list(self._in_loops.items())
+            self._in_loops.clear()
+        for loop, client in in_loops:
+            if loop.is_running():
+                self._close_in(loop, client)
+
+    def _close_in(self, loop: asyncio.AbstractEventLoop, client: "redis.asyncio.Redis") -> None:
+        closing = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+        # In the loop's own thread, waiting would keep it from happening.
+        if asyncio._get_running_loop() is not loop:  # noqa: SLF001 - the one that never raises
+            with suppress(Exception):
+                closing.result(self._timeout_s)
+
+
+class CountedThere:
+    """Limits whose counts a Redis keeps."""
+
+    def __init__(self, store: RedisStore, limits: tuple[Limit, ...]) -> None:
+        self._store = store
+        self._limits = limits
+        self._numbers = [number for limit in limits for number in _numbers(limit)]
+        self._windows = self._numbers[1::3]
+
+    def reserve(self, keys: Keys, /) -> Answer | float:
+        """As `Counted`."""
+        try:
+            return self._read(self._store.run(TAKE, self._names(keys), self._numbers))
+        except Exception as error:  # noqa: BLE001 - whatever a server does, nobody knows whether there is room
+            return _unavailable(error)
+
+    async def areserve(self, keys: Keys, /) -> Answer | float:
+        """As `Counted`."""
+        try:
+            return self._read(await self._store.arun(TAKE, self._names(keys), self._numbers))
+        except Exception as error:  # noqa: BLE001 - as above
+            return _unavailable(error)
+
+    def give_back(self, keys: Keys, stamp: float, /) -> None:
+        """As `Counted`; a server that cannot be reached keeps it counted."""
+        with suppress(Exception):
+            self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows])
+
+    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
+        """As `Counted`."""
+        with suppress(Exception):
+            await self._store.arun(GIVE_BACK, self._names(keys), [stamp, *self._windows])
+
+    def _names(self, keys: Keys) -> list[str]:
+        """Where the server keeps the counts; who reads them learns no session's name."""
+        hashed = {whose: _hashed(key) for whose, key in keys._asdict().items()}
+        return [f"toolcharter:rates:{limit.text}:{limit.whose}:{hashed[limit.whose]}" for limit in self._limits]
+
+    def _read(self, reply: Any) -> Answer | float:
+        """What *reply* says.
+
+        Raises:
+            ValueError: It is none of ours.
+            TypeError: The same.
+        """
+        fullest, number = reply
+        if type(fullest) is not int or type(number) is not int or not 0 <= fullest <= len(self._limits):
+            raise ValueError("not the reply of the script")
+        if fullest == 0:
+            return number
+        if number < _NEVER:
+            raise ValueError("no time to wait")
+        return refused(self._limits[fullest - 1], inf if number == _NEVER else number / _MICROSECONDS)
+
+
+def _numbers(limit: Limit) -> tuple[int, int, int]:
+    if limit.window_s == inf:
+        return limit.number, 0, int(SESSION_IDLE_S * 1000)
+    return min(limit.number, _MOST), int(limit.window_s * _MICROSECONDS), int(limit.window_s * 1000)
+
+
+def _hashed(key: str) -> str:
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    # The text of the error would name the server.
+    return Unavailable(f"The store of the rate limits gives no answer ({type(error).__name__}), so no call is let in.")
+
+
+def _client(url: str, timeout_s: float) -> "redis.Redis":
+    try:
+        import redis  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise ConfigurationError(
+            [
+                Fault(
+                    "limits.store",
+                    "",
+                    "counts are to be kept in a Redis, and the library for it is not installed.",
+                    "Install toolcharter with its extra: toolcharter[redis].",
+                )
+            ]
+        ) from error
+    try:
+        pool = redis.BlockingConnectionPool.from_url(url, **_options(timeout_s))
+    except ValueError:
+        # Neither the URL nor what the library says of it: either may hold a password.
+        fix = "Write such as redis://127.0.0.1:6379/0, a password with %2F for a slash."
+        raise ConfigurationError([Fault("limits.store", "", "no URL of a Redis that can be read.", fix)]) from None
+    return redis.Redis.from_pool(pool)
+
+
+def _aclient(url: str, timeout_s: float) -> "redis.asyncio.Redis":
+    from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415 - of an extra
+
+    return Redis.from_pool(BlockingConnectionPool.from_url(url, **_options(timeout_s)))
+
+
+def _options(timeout_s: float) -> dict[str, Any]:
+    from redis.backoff import NoBackoff  # noqa: PLC0415 - of an extra
+    from redis.retry import Retry  # noqa: PLC0415 - of an extra
+
+    return {
+        "max_connections": MAX_CONNECTIONS,
+        "timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "socket_timeout": timeout_s,
+        # Not retried: the server may have counted the call already, and the caller waits.
+        "retry": Retry(NoBackoff(), 0),
+    }

@@ -1,0 +1,125 @@
+"""What source 004's limiter does, row by row; its rows about the registry are shown by other tests or superseded."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter import ConfigurationError
+from toolcharter.guards.rates import Bound, Keys, RateLimits
+from toolcharter.profile.read import load_profile
+from toolcharter.profile.settings import Rate, Rates
+
+SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
+KEYS = Keys("session", "agent")
+
+pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
+
+# The rows about the registry: the test that shows what they want, or the sentence of the design that decides otherwise.
+ELSEWHERE = {
+    "004-registry-limiter-017": "tests/core/gate/test_toolbox.py: a tool answers to its name.",
+    "004-registry-limiter-034": 'Design, section 8: "A toolbox never changes: a reload makes a new one".',
+    "004-registry-limiter-038": "tests/core/loader/test_select.py: two distributions with one tool name are refused.",
+    "004-registry-limiter-043": "tests/core/loader/test_select.py: the same; no tool takes the place of another.",
+    "004-registry-limiter-048": 'Design, section 4: "A tool that is not listed does not exist for the profile".',
+}
+
+
+def rows() -> dict[str, dict[str, Any]]:
+    path = SEEDS / "004-registry-limiter.jsonl"
+    found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {row["id"]: row for row in found}
+
+
+def row(number: str) -> dict[str, Any]:
+    return rows()[f"004-registry-limiter-{number}"]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def per_hour(clock: Clock) -> Callable[[int], Bound]:
+    def per_hour(number: int) -> Bound:
+        bound = RateLimits([Rates(Rate(calls_per_hour=number))], clock).bind("tool", None)
+        assert bound is not None
+        return bound
+
+    return per_hour
+
+
+def test_no_limit_is_written_by_leaving_it_out(tmp_path: Path) -> None:
+    """Row 001. The source reads 0 as no limit; here 0 is an error of the profile, for some would read it as none."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(f"profile: p\nlimits: {{calls_per_hour: {row('001')['input']['max_per_hour']}}}\n")
+
+    with pytest.raises(ConfigurationError, match="a whole number above 0"):
+        load_profile(profile)
+    assert RateLimits([Rates()]).bind("tool", None) is row("001")["expect"]["limiter"]
+
+
+def test_calls_within_the_window_are_kept_and_older_ones_are_not(clock: Clock, per_hour) -> None:
+    """Row 008, its window stretched to an hour: of two calls one still counts."""
+    facts = row("008")["input"]
+    scale = 3600 / facts["window_ms"]
+    take = per_hour(len(facts["calls_at_ms"])).take
+    for at_ms in facts["calls_at_ms"]:
+        clock.now = at_ms * scale
+        take(KEYS)
+    clock.now = facts["cleanup_at_ms"] * scale
+
+    room = [take(KEYS) for _ in facts["calls_at_ms"]].count(None)
+
+    assert len(facts["calls_at_ms"]) - room == row("008")["expect"]["entries"]
+
+
+@pytest.mark.parametrize("off_s", [pytest.param(-0.5, id="just before"), pytest.param(0.0, id="at its end")])
+def test_window_is_an_hour(clock: Clock, per_hour, off_s: float) -> None:
+    """Row 012."""
+    take = per_hour(1).take
+    take(KEYS)
+    clock.now = row("012")["expect"]["window_s"] + off_s
+
+    assert (take(KEYS) is None) is (off_s == 0)
+
+
+def test_call_counts_when_it_enters_however_it_ends(per_hour) -> None:
+    """Row 013: what is taken before the body is never given back after it."""
+    facts = row("013")
+    take = per_hour(facts["input"]["max"]).take
+
+    assert [take(KEYS) is None for _ in facts["input"]["calls"]] == facts["expect"]["allowed"]
+
+
+def test_memory_is_bounded_however_many_keys_there_are(clock: Clock) -> None:
+    """Row 014: old keys are dropped without being asked to."""
+    limits = RateLimits([Rates(Rate(calls_per_hour=1))], clock)
+    bound = limits.bind("tool", None)
+    assert bound is not None
+    for number in range(20_000):
+        clock.now += 10
+        bound.take(Keys(str(number), "agent"))
+
+    (counter,) = limits._counters.values()
+
+    assert row("014")["unified"] == {"memory": "bounded"}
+    assert len(counter.kept) <= 2 * 360 + 1
+
+
+def test_every_row_is_shown_here_or_elsewhere() -> None:
+    """A row that is added asks for a test."""
+    here = {f"004-registry-limiter-{number}" for number in ("001", "008", "012", "013", "014")}
+
+    assert set(rows()) == here | set(ELSEWHERE)
