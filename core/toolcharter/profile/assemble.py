@@ -7,8 +7,8 @@ from typing import Any
 
 from toolcharter.profile.model import Case, Events, Limits, Profile
 from toolcharter.profile.nodes import Node, entries, items, plain
+from toolcharter.profile.rule_shapes import COMPARISON
 from toolcharter.profile.rules import Rule, parse_rule
-from toolcharter.profile.schema import COMPARISON
 from toolcharter.profile.settings import (
     AfterCall,
     Approvals,

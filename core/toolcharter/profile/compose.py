@@ -24,8 +24,8 @@ _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "events": (1, str),
     "limits": (3, same_tool),
     "capabilities": (1, str),
-    "toolsets": (1, str),
-    "groups": (1, str),
+    "toolsets": (1, same_tool),
+    "groups": (1, same_tool),
     "approvals": (1, str),
     "guards": (1, str),
 }
@@ -133,6 +133,8 @@ def _over(parent: Node, child: Node, levels: int, same: Callable[[str], str]) ->
     spelt = {same(name): name for name in result}
     for name, entry in child.value.items():
         above = result.pop(spelt.get(same(name), name), None)
-        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, same)
+        # Names of agents have case; what lies below a tool of this name has none either way.
+        below = str if name == "agents" else same
+        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, below)
         result[name] = Entry(entry.place, node)
     return Node(result, child.place)

@@ -4,12 +4,14 @@ JSON Schema lets unknown keywords pass in silence. In an `allow` rule a misspelt
 so that every keyword has to be one of the standard.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from toolcharter.errors import did_you_mean
 
-# Source: JSON Schema 2020-12, meta-schemas of all vocabularies; `$vocabulary`, `$dynamicRef` and their like are left out.
+# Source: JSON Schema 2020-12, meta-schemas of all vocabularies; all that names a schema, a dialect or an example is left out.
 _ONE = frozenset(
     {
         "additionalProperties",
@@ -29,7 +31,6 @@ _MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NAMED = frozenset({"$defs", "dependentSchemas", "patternProperties", "properties"})
 _VALUES = frozenset(
     {
-        "$anchor",
         "$comment",
         "$ref",
         "const",
@@ -60,7 +61,12 @@ _VALUES = frozenset(
 KEYWORDS = _ONE | _MANY | _NAMED | _VALUES
 """What a schema in `when` may hold."""
 MAX_DEPTH = 32
-"""How deep schemas may be nested."""
+"""How deep schemas may be nested, references counted as what they stand for."""
+MAX_SCHEMAS = 1000
+"""How many schemas there may be in one, counted the same way: each may be looked at for each call."""
+
+# Elsewhere no keyword is looked at: what stands in `const` is no schema until a reference makes it one.
+_REFERENCE = re.compile(r"#/\$defs/([^/%~]+)")
 
 
 class ConditionError(ValueError):
@@ -77,47 +83,76 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
     Patterns take linear time, formats are checked, nothing is ever fetched.
 
     Raises:
-        ConditionError: The schema is none, holds an unknown keyword, or refers to something outside.
+        ConditionError: The schema is none, holds an unknown keyword, refers to something outside or to itself, or is
+            too large.
     """
     import jsonschema_rs  # noqa: PLC0415 - few profiles use `when`
 
-    for what, fix in _faults(schema, 0):
-        raise ConditionError(what, fix)
+    _Inspection(schema).visit(schema, 0)
     try:
         validator: Any = jsonschema_rs.Draft202012Validator(
             schema,
             validate_formats=True,
             ignore_unknown_formats=False,
             pattern_options=jsonschema_rs.RegexOptions(),
-            retriever=_refuse_to_fetch,
         )
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        raise ConditionError(str(error).splitlines()[0]) from error
+    except jsonschema_rs.ValidationError as error:
+        raise _explained(error) from error
     test: Callable[[Any], bool] = validator.is_valid
     return test
 
 
-def _faults(schema: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """What the validator itself would let pass."""
-    if depth > MAX_DEPTH:
-        yield f"schemas are nested more than {MAX_DEPTH} deep", ""
-    elif isinstance(schema, Mapping):
+class _Inspection:
+    """Refuses what the validator itself would let pass."""
+
+    def __init__(self, root: Any) -> None:
+        self._definitions: Any = root.get("$defs") if isinstance(root, Mapping) else None
+        self._count = count(1)
+
+    def visit(self, schema: Any, depth: int) -> None:
+        """Look at *schema* and all below it.
+
+        Raises:
+            ConditionError: At the first thing that is wrong.
+        """
+        if depth > MAX_DEPTH:
+            raise ConditionError(
+                f"schemas are nested more than {MAX_DEPTH} deep, or refer to themselves", "Flatten it."
+            )
+        if next(self._count) > MAX_SCHEMAS:
+            raise ConditionError(f"more than {MAX_SCHEMAS} schemas, references counted in full", "Use fewer.")
+        if isinstance(schema, bool):
+            return
+        if not isinstance(schema, Mapping):
+            raise ConditionError(f"{schema!r} is no JSON Schema", f"Write a mapping such as {{const: {schema!r}}}.")
         for keyword, value in schema.items():
             if keyword not in KEYWORDS:
-                yield f"unknown keyword {keyword!r}", did_you_mean(keyword, KEYWORDS)
-            for below in _schemas_below(keyword, value):
-                yield from _faults(below, depth + 1)
-    elif not isinstance(schema, bool):
-        yield f"{schema!r} is no JSON Schema", f"Write a mapping such as {{const: {schema!r}}}."
+                raise ConditionError(f"unknown keyword {keyword!r}", did_you_mean(keyword, KEYWORDS))
+            for below in self._below(keyword, value):
+                self.visit(below, depth + 1)
+
+    def _below(self, keyword: str, value: Any) -> Iterator[Any]:
+        if keyword in _ONE:
+            yield value
+        elif keyword in _MANY:
+            yield from value if isinstance(value, list) else ()
+        elif keyword in _NAMED:
+            yield from value.values() if isinstance(value, Mapping) else ()
+        elif keyword == "$ref":
+            yield self._referred(value)
+
+    def _referred(self, reference: Any) -> Any:
+        found = _REFERENCE.fullmatch(str(reference))
+        if found is None or not isinstance(self._definitions, Mapping) or found[1] not in self._definitions:
+            known = self._definitions if isinstance(self._definitions, Mapping) else {}
+            names = ", ".join(repr(f"#/$defs/{name}") for name in sorted(known)) or "none; write one under `$defs`"
+            raise ConditionError(f"the reference {reference!r} leads nowhere", f"References there can be: {names}.")
+        return self._definitions[found[1]]
 
 
-def _schemas_below(keyword: str, value: Any) -> list[Any]:
-    if keyword in _ONE:
-        return [value]
-    if keyword in _MANY:
-        return value if isinstance(value, list) else []
-    return list(value.values()) if keyword in _NAMED and isinstance(value, Mapping) else []
-
-
-def _refuse_to_fetch(uri: str) -> Any:
-    raise ValueError(f"{uri!r} lies outside it, and references are never fetched")
+def _explained(error: Any) -> ConditionError:
+    if error.message.endswith('is not a "regex"'):
+        what = f"the pattern {error.instance!r} cannot be read, or not matched in linear time"
+        return ConditionError(what, "Patterns have no look-around and no back-references.")
+    where = ".".join(map(str, error.instance_path))
+    return ConditionError(f"{where}: {error.message.splitlines()[0].partition('. ')[0]}")

@@ -8,11 +8,27 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from toolcharter.profile.globs import Glob, GlobError, parse_glob
+from toolcharter.profile.shapes import any_case
 from toolcharter.spec.words import RULE_PREFIXES
 
 _NAME_PART = re.compile(r"[A-Za-z0-9_*-]+")
+_HOLLOW = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")
+_BARE_PARENTHESIS = re.compile(r"(?<!\\)(?:\\\\)*[()]")
+_CUT = re.compile(r"(?s:\\.)|(,)")
 _PLAIN = frozenset({"group", "cap"})
 """Prefixes that look at no arguments and take no action."""
+
+GLOB = r"(?:[^\\]|\\[\\*])+"
+"""A pattern that matches what `parse_glob` reads, but for the empty text; for Python and for JSON Schema."""
+_SUBJECT = r"(?:[^\\(]|\\[\\*])+"
+_ARGS = r"(?:\((?:[^\\]|\\[\\*,()])+\))?"
+_NAMED = "|".join(map(any_case, ("builtin", "cli", "custom")))
+_OPEN = "|".join((r"\*", *map(any_case, ("mcp", "group", "cap"))))
+PATTERN = (
+    rf"{any_case('bash')}(?::{GLOB})?|(?:{_OPEN}):{_SUBJECT}{_ARGS}"
+    rf"|(?:(?:{_NAMED}):)?[A-Za-z0-9_*-]+(?::{_SUBJECT})?{_ARGS}"
+)
+"""A pattern that matches every rule, and little else."""
 
 
 class RuleError(ValueError):
@@ -63,15 +79,20 @@ def parse_rule(text: str, source: str = "", **long_form: Any) -> Rule:
     prefix, rest = _split(text)
     try:
         if prefix == "bash":
+            if rest != rest.strip():
+                raise RuleError("no command begins or ends with a blank.", f"Write {f'bash:{rest.strip()}'!r}.")
             return Rule(text, source, prefix, parse_glob(rest), **long_form)
+        if prefix not in {"*", "mcp", *_PLAIN}:
+            _check_name(text, prefix, re.split(r"[:(]", rest)[0])
         subject, args = _selectors(rest)
+        if _HOLLOW.search(subject):
+            what = f"in {subject!r}, a name or an action is empty, or has a blank at its end."
+            raise RuleError(what, "Write such as 'git:push'; commands stand behind 'bash:'.")
         glob = parse_glob(subject).folded()
     except GlobError as error:
-        raise RuleError(f"{error}") from error
+        raise RuleError(f"{error}.") from error
     if prefix in _PLAIN and args:
         raise RuleError(f"'{prefix}:' takes no arguments.", "Name the tools instead, or use `when`.")
-    if prefix not in {"*", "mcp", *_PLAIN}:
-        _check_name(text, subject)
     return Rule(text, source, prefix, glob, args, **long_form)
 
 
@@ -91,11 +112,13 @@ def _split(text: str) -> tuple[str, str]:
     return prefix, rest
 
 
-def _check_name(text: str, subject: str) -> None:
+def _check_name(text: str, prefix: str, name: str) -> None:
     """Refuse what no tool's name could match: a rule that never matches protects nobody."""
-    name = subject.partition(":")[0]
+    if not prefix and name.lower() in RULE_PREFIXES - {"*"}:
+        raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern behind it.")
     if not _NAME_PART.fullmatch(name):
-        fix = f"For a command write {'bash:' + text!r}." if " " in text else "Names have letters, digits, '_' and '-'."
+        is_command = " " in name.strip()
+        fix = f"For a command write {'bash:' + text!r}." if is_command else "Names have letters, digits, '_' and '-'."
         raise RuleError(f"no tool's name can match {name!r}.", fix)
 
 
@@ -104,18 +127,23 @@ def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
     subject, parenthesis, inside = rest.partition("(")
     if not parenthesis:
         return rest, ()
-    if not inside.endswith(")"):
-        raise RuleError("the parenthesis is never closed.", "Write `tool(argument=glob)`.")
     if not subject:
         raise RuleError("no tool stands before the parenthesis.", "Write `*(argument=glob)` for all tools.")
-    return subject, tuple(map(_selector, _unescaped_parts(inside[:-1])))
+    found = _BARE_PARENTHESIS.search(inside)
+    if found is None:
+        raise RuleError("the parenthesis is never closed.", "Write `tool(argument=glob)`.")
+    if found.end() != len(inside) or found[0].endswith("("):
+        what = (
+            "a parenthesis stands within another." if found[0].endswith("(") else "text stands behind the parenthesis."
+        )
+        raise RuleError(what, r"Write `\(` and `\)` for those that belong to a glob.")
+    return subject, tuple(map(_selector, _parts(inside[:-1])))
 
 
-def _unescaped_parts(inside: str) -> list[str]:
+def _parts(inside: str) -> list[str]:
     """*inside*, cut at the commas that no backslash stands before."""
-    if re.search(r"(?<!\\)(?:\\\\)*\)", inside):
-        raise RuleError("a parenthesis is closed twice.", r"Write `\)` for one that belongs to a glob.")
-    return re.findall(r"(?s:(?:\\.|[^,\\]|\\$)+)", inside) if inside.strip() else [""]
+    cuts = [found.start() for found in _CUT.finditer(inside) if found[1]]
+    return [inside[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 
 
 def _selector(part: str) -> tuple[str, Glob]:

@@ -1,378 +1,391 @@
 """What a profile and a ceiling may hold, key by key."""
 
-import re
-from typing import Any, NamedTuple, get_args
+from typing import get_args
 
-from toolcharter.errors import Fault
-from toolcharter.profile.conditions import ConditionError, compile_condition
-from toolcharter.profile.globs import GlobError, parse_glob
-from toolcharter.profile.nodes import Entry, KeyPath, Node, dotted, entries, plain
-from toolcharter.profile.rules import RuleError, parse_rule
+from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, GlobText, NotifyShape, RuleShape, RuleText
+from toolcharter.profile.rules import GLOB
 from toolcharter.profile.settings import MODES, Outcome
 from toolcharter.profile.shapes import (
     NAME,
+    SOME,
     Choice,
     Flag,
     Free,
     Items,
+    Key,
     Keys,
     Named,
     Number,
     OneOrMore,
-    Shape,
     Specifier,
     Text,
     canonical,
-    wrong,
 )
 from toolcharter.spec.call import Stage, Verdict
 from toolcharter.spec.words import SAFETY_LEVELS
 
 # A path to anything else is refused unopened: the faults of a file that is no profile would repeat its lines.
-PARENT = r"[A-Za-z0-9_-]+|(?s:.*)\.ya?ml"
+PARENT = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
 REASON = r"[a-z][a-z0-9_]{0,63}"
-COMPARISON = r"(>=|<=|>|<|==)?\s*([0-9]{1,6})"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _WEEK_S = 7 * 24 * 3600
 _YEARS = 3660
 _INT64_MAX = (1 << 63) - 1
+_NAME_FIX = "Names have 1 to 64 letters, digits, '_' and '-'."
 
-
-class CaseShape(NamedTuple):
-    """A case, whose keys have to agree with each other."""
-
-    keys: Keys
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        good = self.keys.clean(node, path, faults)
-        if good is None or any(key not in entries(good) for key in self.keys.required):
-            return None
-        reason = entries(good).get("reason")
-        if reason is not None and _text(good, "expect") == "allow":
-            what = "a call that is allowed has no reason."
-            faults.append(Fault(str(reason.place), dotted((*path, "reason")), what, "Remove it, or expect deny."))
-        return good
-
-
-class RuleText:
-    """The text of a rule, or of a pattern in the same language."""
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        if not isinstance(node.value, str):
-            faults.append(wrong(node, path, "a rule", "Write such as 'git:push' or 'bash:git log *'."))
-            return None
-        try:
-            parse_rule(node.value)
-        except RuleError as error:
-            faults.append(Fault(str(node.place), dotted(path), error.what, error.fix))
-            return None
-        return node
-
-
-class GlobText(NamedTuple):
-    """Text in which `*` is any text."""
-
-    expected: str
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        good = Text(self.expected, r"(?s:.+)").clean(node, path, faults)
-        if good is None:
-            return None
-        try:
-            parse_glob(str(good.value))
-        except GlobError as error:
-            faults.append(Fault(str(node.place), dotted(path), f"{error}."))
-            return None
-        return good
-
-
-class Condition:
-    """A JSON Schema."""
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        try:
-            compile_condition(plain(node))
-        except ConditionError as error:
-            faults.append(
-                Fault(str(node.place), dotted(path), f"{error}.", error.fix or "Write a JSON Schema of draft 2020-12.")
-            )
-            return None
-        return node
-
-
-class RuleShape(NamedTuple):
-    """A rule: its text, or its long form."""
-
-    long_form: Keys
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        if not isinstance(node.value, dict):
-            return RuleText().clean(node, path, faults)
-        good = self.long_form.clean(node, path, faults)
-        return good if good is not None and "rule" in entries(good) else None
-
-
-class NotifyShape(NamedTuple):
-    """A pattern alone, or a mapping that says more."""
-
-    keys: Keys
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        if isinstance(node.value, str):
-            pattern = RuleText().clean(node, path, faults)
-            match = Node([] if pattern is None else [pattern], node.place)
-            return None if pattern is None else Node({"match": Entry(node.place, match)}, node.place)
-        good = self.keys.clean(node, path, faults)
-        if good is None or "match" not in entries(good):
-            return None
-        if ("url" in entries(good)) != (_text(good, "deliver") == "webhook"):
-            what = "`deliver: webhook` and `url` belong together."
-            faults.append(Fault(str(node.place), dotted(path), what, "Write both, or neither for the log."))
-            return None
-        return good
-
-
-class Depth:
-    """How deep a caller stands below the first agent: a number, or comparisons that all hold."""
-
-    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
-        """See `Shape`."""
-        value = node.value
-        parts = [] if isinstance(value, bool) or not isinstance(value, int | str) else str(value).split(",")
-        if parts and all(re.fullmatch(COMPARISON, part.strip()) for part in parts):
-            return node
-        faults.append(wrong(node, path, "a depth", "Write a number, or comparisons such as '>=1' or '>=1,<3'."))
-        return None
-
-
-def _text(node: Node, key: str) -> Any:
-    return entries(node)[key].node.value if key in entries(node) else None
-
-
-_TOOL_NAME = Text("the name of a tool", NAME, "Names have 1 to 64 letters, digits, '_' and '-'.")
-_LISTED_NAME = Text(
-    "the name of a tool, or 'group:NAME'",
-    rf"(?:group:)?{NAME}(?::[A-Za-z0-9_-]+)?",
-    "Names have 1 to 64 letters, digits, '_' and '-'.",
-)
 _COUNT = Number("a whole number above 0", (int,), _INT64_MAX)
 _SECONDS = Number(f"seconds above 0 and up to {_WEEK_S}", (int, float), _WEEK_S)
-_RATE_KEYS: dict[str, Shape] = {"calls_per_minute": _COUNT, "calls_per_hour": _COUNT, "calls_per_session": _COUNT}
-_LIMIT_KEYS: dict[str, Shape] = {
-    "timeout_s": _SECONDS,
-    "max_output_chars": _COUNT,
-    "truncate": Choice(("head", "tail", "both")),
+_REASON = Text("a reason, a word in lower case", REASON)
+_TOOL_NAMES = Items(Text("the name of a tool", NAME, _NAME_FIX), "a list of tools")
+_PATTERN = RuleText()
+_MATCH_FIX = {"match": "Write `match: 'git:push'`; '*' matches every call."}
+
+
+def _matched(about: str) -> Key:
+    return Key(_PATTERN, about)
+
+
+_RATE_KEYS = {
+    "calls_per_minute": Key(_COUNT, "How many calls may enter a tool in any 60 seconds."),
+    "calls_per_hour": Key(_COUNT, "How many calls may enter a tool in any 3600 seconds."),
+    "calls_per_session": Key(_COUNT, "How many calls may enter a tool in one session."),
+}
+_LIMIT_KEYS = {
+    "timeout_s": Key(_SECONDS, "After so many seconds the call ends with `timed_out`."),
+    "max_output_chars": Key(_COUNT, "Longer text for the model is cut, with a notice."),
+    "truncate": Key(Choice(("head", "tail", "both")), "Which part of a text that is too long is kept."),
     **_RATE_KEYS,
 }
-_TOOL_AND_AGENT_LIMITS: dict[str, Shape] = {
+_CEILING_LIMIT_KEYS = {
     **_LIMIT_KEYS,
-    "tools": Named(
-        Keys(_LIMIT_KEYS, "a mapping of limits"),
-        "a mapping from tools to their limits",
-        "Write each as `git: {timeout_s: 10}`.",
+    "tools": Key(
+        Named(
+            Keys(_LIMIT_KEYS, "a mapping of limits"),
+            "a mapping from tools to their limits",
+            "Write each as `git: {timeout_s: 10}`.",
+        ),
+        "Limits of single tools; the smaller number wins.",
     ),
-    "agents": Named(
-        Keys(_RATE_KEYS, "a mapping of limits"),
-        "a mapping from agents to their limits",
-        "Write each as `researcher: {calls_per_hour: 10}`.",
-        noun="agent",
-        pattern=r"(?s:.+)",
-        same=str,
+    "agents": Key(
+        Named(
+            Keys(_RATE_KEYS, "a mapping of limits"),
+            "a mapping from agents to their limits",
+            "Write each as `researcher: {calls_per_hour: 10}`.",
+            noun="agent",
+            pattern=GLOB,
+            name_fix=r"Write a name, or a glob in which '*' is any text; '\*' and '\\' are a star and a backslash.",
+            same=str,
+        ),
+        "Limits of single agents, by name or glob.",
     ),
 }
 _LIMITS = Keys(
     {
-        **_TOOL_AND_AGENT_LIMITS,
-        "per": Choice(("session", "agent")),
-        "store": Text("a URL", r"(?:redis|rediss|unix)://.+", "Write such as `redis://127.0.0.1:6379/0`."),
+        **_CEILING_LIMIT_KEYS,
+        "per": Key(Choice(("session", "agent")), "Whose calls are counted together."),
+        "store": Key(
+            Text("a URL", r"(?:redis|rediss|unix)://.+", "Write such as `redis://127.0.0.1:6379/0`."),
+            "Where several processes share their counts; without it each counts its own.",
+        ),
     },
     "a mapping of limits",
 )
-RULE = RuleShape(
-    Keys(
-        {
-            "rule": RuleText(),
-            "when": Named(
-                Condition(),
-                "a mapping from arguments to JSON Schemas",
-                "Write each as `path: {pattern: '^src/'}`.",
-                noun="argument",
-                pattern=r"(?s:.+)",
-                same=str,
-            ),
-            "reason": Text("a reason, a word in lower case", REASON),
-            "message": Text(),
-        },
-        "a rule",
-        {"rule": "Write `rule: git:push`."},
-    )
+_CEILING_LIMITS = Keys(
+    _CEILING_LIMIT_KEYS,
+    "a mapping of limits",
+    misplaced=dict.fromkeys(
+        ("per", "store"), "Write it in a profile: a ceiling says how many calls, not where they are counted."
+    ),
 )
-RULES = Items(RULE, "a list of rules")
+_RULE_KEYS = {
+    "rule": Key(_PATTERN, "The rule itself, such as `git:push` or `bash:git log *`."),
+    "when": Key(
+        Named(
+            Condition(),
+            "a mapping from arguments to JSON Schemas",
+            "Write each as `path: {pattern: '^src/'}`.",
+            noun="argument",
+            pattern=SOME,
+            name_fix="Write the name of one of the tool's arguments.",
+            same=str,
+        ),
+        "A JSON Schema for each argument; the rule matches where all of them hold. An absent argument is null.",
+    ),
+}
+_RULE_FIX = {"rule": "Write `rule: git:push`."}
+_UNSAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny`."
+DENY = Items(
+    RuleShape(
+        Keys(
+            {
+                **_RULE_KEYS,
+                "reason": Key(_REASON, "The reason that a refused call gets; `denied_by_rule` without it."),
+                "message": Key(Text(), "What the model is told of a refused call."),
+            },
+            "a rule",
+            _RULE_FIX,
+        )
+    ),
+    "a list of rules",
+)
+ALLOW = Items(
+    RuleShape(Keys(_RULE_KEYS, "a rule", _RULE_FIX, misplaced={"reason": _UNSAID, "message": _UNSAID})),
+    "a list of rules",
+)
+_CAPABILITIES = Items(GlobText("a capability such as 'fs:read'"), "a list of capabilities")
 CAPABILITIES = Keys(
     {
-        "allow": Items(GlobText("a capability such as 'fs:read'"), "a list of capabilities"),
-        "deny": Items(GlobText("a capability such as 'fs:read'"), "a list of capabilities"),
-        "max_safety": Choice(SAFETY_LEVELS),
+        "allow": Key(_CAPABILITIES, "All that an action declares must be here. Absent: no restriction; []: nothing."),
+        "deny": Key(_CAPABILITIES, "None of what an action declares may be here."),
+        "max_safety": Key(Choice(SAFETY_LEVELS), "The highest safety level that a tool may have."),
     },
     "a mapping",
 )
-_PATTERNS = OneOrMore(RuleText(), "a list of patterns")
-_OUTCOMES = OneOrMore(Choice(get_args(Outcome)), "a list of outcomes")
-_NOTIFY_KEYS: dict[str, Shape] = {"match": _PATTERNS, "deliver": Choice(("log", "webhook")), "outcomes": _OUTCOMES}
-_MATCH = {"match": "Write `match: 'git:push'`; '*' matches every call."}
-_NOTIFY = NotifyShape(
-    Keys(
-        {**_NOTIFY_KEYS, "url": Text("a URL", r"https?://.+", "Write such as `https://example.org/hook`.")},
-        "a notification",
-        _MATCH,
-    )
+_OUTCOMES = OneOrMore(Choice(get_args(Outcome)), "a list of outcomes such as [denied]")
+_NOTIFY_KEYS = {
+    "match": Key(OneOrMore(_PATTERN, "a list of patterns such as ['git:push']"), "Which calls, as rules say it."),
+    "deliver": Key(Choice(("log", "webhook")), "How to tell: by a line in the log, or by a POST to `url`."),
+    "outcomes": Key(_OUTCOMES, "Which outcomes; all by default."),
+}
+_URL = Key(Text("a URL", r"https?://.+", "Write such as `https://example.org/hook`."), "Where the webhook listens.")
+_NOTIFY = Items(
+    NotifyShape(Keys({**_NOTIFY_KEYS, "url": _URL}, "a notification", _MATCH_FIX)), "a list of notifications"
 )
 _LIST_OF_TOOLS = Items(
     GlobText("a tool's name or glob, 'group:NAME' or 'toolset:NAME'"), "a list of tools, groups and toolsets"
 )
-_NAMES = OneOrMore(GlobText("a name or a glob"), "a list of names")
+_NAMES = OneOrMore(GlobText("a name or a glob"), "a list of names such as [researcher]")
 _TOOL_LISTS = Named(_LIST_OF_TOOLS, "a mapping from names to lists of tools", "Write each as `mine: [read_file]`.")
 _AVAILABILITY = Keys(
     {
-        "for": Keys({"provider": _NAMES, "agent": _NAMES, "group": _NAMES, "depth": Depth()}, "a mapping"),
-        "tools": _LIST_OF_TOOLS,
-        "deny": _LIST_OF_TOOLS,
-        "also_allow": _LIST_OF_TOOLS,
-        "name": Text("a name", NAME),
-        "replaces": Text("the `name` of another entry", NAME),
+        "for": Key(
+            Keys(
+                {
+                    "provider": Key(_NAMES, "Names or globs of the caller's provider."),
+                    "agent": Key(_NAMES, "Names or globs of the agent."),
+                    "group": Key(_NAMES, "Names or globs of the caller's group."),
+                    "depth": Key(Depth(), "How deep below the first agent: 0, '>=1', '>=1,<3'."),
+                },
+                "a mapping",
+            ),
+            "Which callers the entry is for; all of them without it.",
+        ),
+        "tools": Key(_LIST_OF_TOOLS, "All that these callers see. Absent: no restriction; []: nothing; ['*']: all."),
+        "deny": Key(_LIST_OF_TOOLS, "What these callers never see."),
+        "also_allow": Key(_LIST_OF_TOOLS, "Undoes narrowing by `tools`, never a deny."),
+        "name": Key(Text("a name", NAME, _NAME_FIX), "A name, by which another entry can replace this one."),
+        "replaces": Key(
+            Text("the `name` of another entry", NAME, _NAME_FIX), "The entry that this one replaces for its callers."
+        ),
     },
     "an entry of availability",
+    empty="Write `tools`, `deny` or `also_allow`.",
 )
-_STREAK = Keys({"warn": _COUNT, "deny": _COUNT}, "a mapping")
+_STREAK = Keys(
+    {
+        "warn": Key(_COUNT, "From this one in a row on, the model is told."),
+        "deny": Key(_COUNT, "From this one in a row on, the call is refused with `repeated_call`."),
+    },
+    "a mapping",
+    empty="Write `warn: 3`, `deny: 5` or both.",
+)
 _GUARDS = Keys(
     {
-        "read_before_write": Keys(
-            {
-                "mode": Choice(("strict", "warn", "off")),
-                "reads": Items(_TOOL_NAME, "a list of tools"),
-                "writes": Items(_TOOL_NAME, "a list of tools"),
-                "argument": Text("the name of an argument", r"(?s:.+)"),
-            },
-            "a mapping",
-            {"mode": "Write `mode: strict`, `warn` or `off`."},
-        ),
-        "repeated_calls": _STREAK,
-        "same_result": _STREAK,
-        "depends_on": Items(
+        "read_before_write": Key(
             Keys(
-                {"match": RuleText(), "needs": RuleText(), "message": Text()},
+                {
+                    "mode": Key(Choice(("strict", "warn", "off")), "Whether the write is refused, or the model told."),
+                    "reads": Key(_TOOL_NAMES, "Tools whose success counts as having read the file."),
+                    "writes": Key(_TOOL_NAMES, "Tools that change a file."),
+                    "argument": Key(Text("the name of an argument", SOME), "Their argument that holds the path."),
+                },
                 "a mapping",
-                {**_MATCH, "needs": "Write the pattern of the call that has to come first."},
+                {"mode": "Write `mode: strict`, `warn` or `off`."},
             ),
-            "a list",
+            "An existing file must have been read in the session before it is written.",
         ),
-        "skip_duplicate": Items(
-            Keys({"match": RuleText(), "args": Items(Text(), "a list of arguments")}, "a mapping", _MATCH), "a list"
-        ),
-        "after_call": Items(
-            Keys(
-                {"match": RuleText(), "message": Text(), "outcomes": _OUTCOMES},
-                "a mapping",
-                {**_MATCH, "message": "Write what the model is to read."},
+        "repeated_calls": Key(_STREAK, "The same call with the same arguments, several times in a row."),
+        "same_result": Key(_STREAK, "The same result, several times in a row."),
+        "depends_on": Key(
+            Items(
+                Keys(
+                    {
+                        "match": _matched("The calls that need another one first."),
+                        "needs": _matched("The call that must have succeeded in the session."),
+                        "message": Key(Text(), "What the model is told otherwise."),
+                    },
+                    "a mapping",
+                    {**_MATCH_FIX, "needs": "Write the pattern of the call that has to come first."},
+                ),
+                "a list",
             ),
-            "a list",
+            "Calls that need an earlier one.",
+        ),
+        "skip_duplicate": Key(
+            Items(
+                Keys(
+                    {
+                        "match": _matched("The calls that need not be made twice."),
+                        "args": Key(
+                            Items(Text(), "a list of arguments"),
+                            "The arguments that make two calls the same; all by default.",
+                        ),
+                    },
+                    "a mapping",
+                    _MATCH_FIX,
+                ),
+                "a list",
+            ),
+            "Calls that need not be made twice in a session.",
+        ),
+        "after_call": Key(
+            Items(
+                Keys(
+                    {
+                        "match": _matched("The calls to speak about."),
+                        "message": Key(Text(), "What the model reads behind the result."),
+                        "outcomes": Key(_OUTCOMES, "After which outcomes; ok by default."),
+                    },
+                    "a mapping",
+                    {**_MATCH_FIX, "message": "Write what the model is to read."},
+                ),
+                "a list",
+            ),
+            "Messages to the model after a call.",
         ),
     },
     "a mapping of guards",
 )
 _APPROVALS = Keys(
     {
-        "timeout_s": _SECONDS,
-        "approvers": Items(GlobText("a name or a glob"), "a list of names"),
-        "always": Flag(),
-        "keep_days": Number(f"days above 0 and up to {_YEARS}", (int, float), _YEARS),
+        "timeout_s": Key(_SECONDS, "How long to wait for an answer, in seconds; 120 by default."),
+        "approvers": Key(
+            Items(GlobText("a name or a glob"), "a list of names"), "Who may answer; anybody but the caller by default."
+        ),
+        "always": Key(Flag(), "Whether 'allow always' is offered; true by default."),
+        "keep_days": Key(
+            Number(f"days above 0 and up to {_YEARS}", (int, float), _YEARS),
+            "How long a kept approval holds; 30 by default.",
+        ),
     },
     "a mapping",
 )
 _CASE = CaseShape(
     Keys(
         {
-            "tool": Text(),
-            "args": Free("a mapping of arguments", "{}"),
-            "expect": Choice(get_args(Verdict)),
-            "reason": Text("a reason, a word in lower case", REASON),
-            "stage": Choice(get_args(Stage)),
-            "name": Text(),
+            "tool": Key(Text(), "The tool to call; an unknown one is a fine case."),
+            "args": Key(Free("a mapping of arguments", "{}"), "Its arguments; {} by default."),
+            "expect": Key(Choice(get_args(Verdict)), "What must become of the call."),
+            "reason": Key(_REASON, "For which reason."),
+            "stage": Key(Choice(get_args(Stage)), "Where it must be decided."),
+            "name": Key(Text(), "What the test runner shows."),
         },
         "a case, which is a mapping",
         {"tool": "Write `tool: NAME`.", "expect": f"Write one of {', '.join(get_args(Verdict))}."},
     )
 )
+_TIGHTENING = {
+    "deny": Key(DENY, "Rules that forbid; none can be undone."),
+    "mode": Key(Choice(MODES), "What runs without a rule: see the table of modes."),
+    "capabilities": Key(CAPABILITIES, "What the tools may touch."),
+    "limits": Key(_LIMITS, "What one call may take, and how many calls there may be."),
+    "notify": Key(_NOTIFY, "Whom to tell of which calls, after the call."),
+}
 PROFILE = Keys(
     {
-        "profile": Text("a name of letters, digits, '_' and '-'", NAME),
-        "description": Text(),
-        "extends": Items(
-            Text("the name of a profile or the path of a .yaml or .yml file", PARENT), "a list of profiles"
+        "profile": Key(Text("a name of letters, digits, '_' and '-'", NAME), "The name that events show."),
+        "description": Key(Text(), "For people."),
+        "extends": Key(
+            Items(Text("the name of a profile or the path of a .yaml or .yml file", PARENT), "a list of profiles"),
+            "Parents: names, or paths of .yaml files seen from this file. They count from left to right, then the child.",
         ),
-        "tools": Named(
-            Free("a mapping with the tool's policy", "{}"),
-            "a mapping from tools to their policies",
-            "Write each tool as a key: `git: {}`.",
+        "mode": _TIGHTENING["mode"],
+        "tools": Key(
+            Named(
+                Free("a mapping with the tool's policy", "{}"),
+                "a mapping from tools to their policies",
+                "Write each tool as a key: `git: {}`.",
+            ),
+            "The tools there are, each with its policy; {} takes the defaults, which let the least through.",
         ),
-        "extensions": Named(
-            Free("a mapping with the extension's policy", "{}"),
-            "a mapping from extensions to their policies",
-            "Write each extension as a key: `principles: {}`.",
-            noun="extension",
+        "deny": _TIGHTENING["deny"],
+        "allow": Key(ALLOW, "Rules that permit what needs one; `mode` says what does."),
+        "capabilities": _TIGHTENING["capabilities"],
+        "availability": Key(Items(_AVAILABILITY, "a list of entries"), "Which tools some callers see."),
+        "toolsets": Key(_TOOL_LISTS._replace(noun="toolset"), "Named lists of tools: `toolset:NAME` in availability."),
+        "groups": Key(_TOOL_LISTS._replace(noun="group"), "More members of tool groups: `group:NAME`."),
+        "approvals": Key(_APPROVALS, "How people are asked."),
+        "guards": Key(_GUARDS, "What is remembered of a session's calls."),
+        "limits": _TIGHTENING["limits"],
+        "notify": _TIGHTENING["notify"],
+        "extensions": Key(
+            Named(
+                Free("a mapping with the extension's policy", "{}"),
+                "a mapping from extensions to their policies",
+                "Write each extension as a key: `principles: {}`.",
+                noun="extension",
+            ),
+            "Plugins without tools, such as checks, each with its policy.",
         ),
-        "plugins": Named(
-            Specifier(),
-            "a mapping from distributions to version specifiers",
-            "Write each as `toolcharter-git: '>=1,<2'`.",
-            noun="distribution",
-            pattern=_DISTRIBUTION,
-            name_fix="Write its name as pip knows it.",
-            same=canonical,
+        "plugins": Key(
+            Named(
+                Specifier(),
+                "a mapping from distributions to version specifiers",
+                "Write each as `toolcharter-git: '>=1,<2'`.",
+                noun="distribution",
+                pattern=_DISTRIBUTION,
+                name_fix="Write its name as pip knows it.",
+                same=canonical,
+            ),
+            "Versions of distributions; a start with any other is refused.",
         ),
-        "mode": Choice(MODES),
-        "deny": RULES,
-        "allow": RULES,
-        "capabilities": CAPABILITIES,
-        "availability": Items(_AVAILABILITY, "a list of entries"),
-        "toolsets": _TOOL_LISTS._replace(noun="toolset"),
-        "groups": _TOOL_LISTS._replace(noun="group"),
-        "approvals": _APPROVALS,
-        "guards": _GUARDS,
-        "limits": _LIMITS,
-        "notify": Items(_NOTIFY, "a list of notifications"),
-        "events": Keys({"args": Choice(("full", "shape", "none")), "required": Flag()}, "a mapping"),
-        "cases": Items(_CASE, "a list of cases"),
-        "missing_ok": Items(_LISTED_NAME, "a list of names of tools"),
+        "events": Key(
+            Keys(
+                {
+                    "args": Key(Choice(("full", "shape", "none")), "How much of the arguments events show."),
+                    "required": Key(Flag(), "Whether a call that cannot be recorded is refused."),
+                },
+                "a mapping",
+            ),
+            "How much events show, and whether calls need them.",
+        ),
+        "cases": Key(
+            Items(_CASE, "a list of cases"), "Calls, and what must become of them; `toolcharter test` checks."
+        ),
+        "missing_ok": Key(
+            Items(
+                Text(
+                    "the name of a tool, 'group:NAME' or 'toolset:NAME'",
+                    rf"(?:group:|toolset:)?{NAME}(?::[A-Za-z0-9_-]+)?",
+                    _NAME_FIX,
+                ),
+                "a list of names of tools",
+            ),
+            "Names that nothing may provide yet.",
+        ),
     },
     "a mapping of keys such as `profile` and `tools`",
     {"profile": "Write `profile: NAME`; events show the name."},
 )
+_TIGHTEN_FIX = f"A ceiling can only tighten: {', '.join(_TIGHTENING)}. Write it in a profile."
 CEILING = Keys(
-    {
-        "deny": RULES,
-        "mode": Choice(MODES),
-        "capabilities": CAPABILITIES,
-        "limits": Keys(_TOOL_AND_AGENT_LIMITS, "a mapping of limits"),
-        "notify": Items(_NOTIFY, "a list of notifications"),
-    },
+    {**_TIGHTENING, "limits": Key(_CEILING_LIMITS, _TIGHTENING["limits"].about)},
     "a mapping of keys such as `deny` and `mode`",
+    misplaced=dict.fromkeys(PROFILE.keys.keys() - _TIGHTENING.keys(), _TIGHTEN_FIX),
 )
 """An administrator's file."""
 # A repository that could name a URL would be told of every call and its arguments.
+_LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
+_WORKSPACE_NOTIFY = Keys(
+    {**_NOTIFY_KEYS, "deliver": Key(Choice(("log",), _LOG_ONLY), _NOTIFY_KEYS["deliver"].about)},
+    "a notification",
+    _MATCH_FIX,
+    misplaced={"url": _LOG_ONLY},
+)
 WORKSPACE_CEILING = CEILING._replace(
     keys={
         **CEILING.keys,
-        "notify": Items(
-            NotifyShape(Keys({**_NOTIFY_KEYS, "deliver": Choice(("log",))}, "a notification", _MATCH)),
-            "a list of notifications",
-        ),
+        "notify": Key(Items(NotifyShape(_WORKSPACE_NOTIFY), "a list of notifications"), CEILING.keys["notify"].about),
     }
 )
 """The workspace's own file."""

@@ -1,22 +1,29 @@
 """The kinds of things that stand in a profile, and the faults of what stands there instead.
 
 A shape cleans a node: it returns the node without all that is at fault, so that the rest can
-still be looked at and one attempt shows every fault. Shapes are named tuples, because each class
-that `dataclass` makes adds half a millisecond to every start.
+still be looked at and one attempt shows every fault. It also gives its JSON Schema, which accepts all that `clean`
+accepts and, where JSON Schema cannot say it, more. Shapes are named tuples, because each class that `dataclass` makes
+adds half a millisecond to every start.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, described, dotted, shortened
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
+ANY = r"[\s\S]*"
+SOME = r"[\s\S]+"
+"""Patterns mean the same to Python and to ECMAScript, which JSON Schema prescribes: no flags, no look-around."""
 # Source: PEP 440, appendix B, as far as a bare version goes.
 _VERSION = r"v?[0-9]+(?:\.[0-9]+)*(?:[a-z]+[0-9]*)?"
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
+# Source: PEP 440, "Version specifiers", operators and separators alone.
+_CLAUSE = r"\s*(?:===|~=|[=!<>]=|<|>)\s*[^\s,]+\s*"
+_CLAUSES = rf"[\s,]*{_CLAUSE}(?:,(?:{_CLAUSE}|\s*))*"
 _BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
 
@@ -25,6 +32,9 @@ class Shape(Protocol):
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """The good part of *node*, or None; what is wrong goes to *faults*."""
+
+    def json_schema(self) -> dict[str, Any]:
+        """The same as JSON Schema of draft 2020-12; a value of its own, which the caller may change."""
 
 
 def canonical(distribution: str) -> str:
@@ -47,6 +57,16 @@ def unknown_key(place: Place | str, path: KeyPath, known: Mapping[str, object]) 
     )
 
 
+def whole(pattern: str) -> str:
+    """*pattern* as JSON Schema has it, where a pattern may match anywhere unless it says otherwise."""
+    return f"^(?:{pattern})$"
+
+
+def any_case(word: str) -> str:
+    """A pattern for *word*, upper and lower case alike: JSON Schema knows no flags."""
+    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word.lower())
+
+
 def wrong(node: Node, path: KeyPath, expected: str, fix: str) -> Fault:
     """The fault of a value that is something else than *expected*."""
     return Fault(str(node.place), dotted(path), f"expected {expected}, found {described(node.value)}.", fix)
@@ -56,7 +76,7 @@ class Text(NamedTuple):
     """Text, all of which matches a pattern."""
 
     expected: str = "text"
-    pattern: str = r"(?s:.*)"
+    pattern: str = ANY
     fix: str = ""
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
@@ -68,11 +88,17 @@ class Text(NamedTuple):
         faults.append(wrong(node, path, self.expected, quote))
         return None
 
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "string"} if self.pattern == ANY else {"type": "string", "pattern": whole(self.pattern)}
+
 
 class Choice(NamedTuple):
     """One of a few words."""
 
     words: tuple[str, ...]
+    fix: str = ""
+    """What to do where no word is near."""
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
@@ -80,8 +106,12 @@ class Choice(NamedTuple):
         if isinstance(value, str) and value in self.words:
             return node
         near = did_you_mean(value, self.words) if isinstance(value, str) else ""
-        faults.append(wrong(node, path, f"one of {', '.join(map(repr, self.words))}", near))
+        faults.append(wrong(node, path, f"one of {', '.join(map(repr, self.words))}", near or self.fix))
         return None
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"enum": list(self.words)}
 
 
 class Flag:
@@ -95,6 +125,10 @@ class Flag:
         meant = _BOOLEANS.get(word, word)
         faults.append(wrong(node, path, "true or false", f"Write {meant}." if meant in {"true", "false"} else ""))
         return None
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "boolean"}
 
 
 class Number(NamedTuple):
@@ -115,6 +149,11 @@ class Number(NamedTuple):
 
     def _fits(self, value: object) -> bool:
         return isinstance(value, int | float) and 0 < value <= self.highest
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        kind = "number" if float in self.types else "integer"
+        return {"type": kind, "exclusiveMinimum": 0, "maximum": self.highest}
 
 
 class Specifier:
@@ -137,6 +176,10 @@ class Specifier:
         is_version = isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(_VERSION, value))
         return f"Write '=={value}' or a range such as '>=1,<2'." if is_version else "Write a range such as '>=1,<2'."
 
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "string", "pattern": whole(_CLAUSES)}
+
 
 class Free(NamedTuple):
     """A mapping whose content its plugin judges."""
@@ -150,6 +193,10 @@ class Free(NamedTuple):
             return node
         faults.append(wrong(node, path, self.expected, f"Write `{path[-1]}: {self.example}`."))
         return None
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "object"}
 
 
 class Items(NamedTuple):
@@ -166,6 +213,10 @@ class Items(NamedTuple):
             return None
         good = (self.of.clean(item, (*path, index), faults) for index, item in enumerate(node.value))
         return Node([item for item in good if item is not None], node.place)
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "array", "items": self.of.json_schema()}
 
 
 class Named(NamedTuple):
@@ -204,14 +255,31 @@ class Named(NamedTuple):
             faults.append(Fault(str(place), dotted(path), what, "Remove one of the two."))
         return first is place
 
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        names = {"pattern": whole(self.pattern)}
+        return {"type": "object", "propertyNames": names, "additionalProperties": self.of.json_schema()}
+
+
+class Key(NamedTuple):
+    """What may stand under one key."""
+
+    shape: Shape
+    about: str
+    """What the key is for, as editors show it."""
+
 
 class Keys(NamedTuple):
     """A mapping with a closed list of keys."""
 
-    keys: Mapping[str, Shape]
+    keys: Mapping[str, Key]
     expected: str
     required: Mapping[str, str] = MappingProxyType({})
     """Keys that must stand there, each with what to write."""
+    misplaced: Mapping[str, str] = MappingProxyType({})
+    """Keys that belong elsewhere, each with what to do instead."""
+    empty: str = ""
+    """What to write where an empty mapping would mean nothing; nothing if it may be empty."""
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
@@ -221,24 +289,46 @@ class Keys(NamedTuple):
         good: dict[str, Entry] = {}
         for key, entry in node.value.items():
             if key not in self.keys:
-                faults.append(unknown_key(entry.place, (*path, key), self.keys))
-            elif (value := self.keys[key].clean(entry.node, (*path, key), faults)) is not None:
+                faults.append(self._stranger(key, entry.place, (*path, key)))
+            elif (value := self.keys[key].shape.clean(entry.node, (*path, key), faults)) is not None:
                 good[key] = Entry(entry.place, value)
         for key, fix in self.required.items():
             if key not in node.value:
                 faults.append(Fault(str(node.place), dotted((*path, key)), "the key is missing.", fix))
+        if self.empty and not node.value:
+            faults.append(Fault(str(node.place), dotted(path), "the mapping is empty.", self.empty))
+            return None
         return Node(good, node.place)
+
+    def _stranger(self, key: str, place: Place, path: KeyPath) -> Fault:
+        if key in self.misplaced:
+            return Fault(str(place), dotted(path), f"the key {key!r} has no place here.", self.misplaced[key])
+        return unknown_key(place, path, self.keys)
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        keys = {name: {"description": key.about, **key.shape.json_schema()} for name, key in self.keys.items()}
+        schema = {"type": "object", "properties": keys, "additionalProperties": False, "required": list(self.required)}
+        return {**schema, "minProperties": 1} if self.empty else schema
 
 
 class OneOrMore(NamedTuple):
-    """One value, or a list of such values; a list either way once it is clean."""
+    """One value, or a list of at least one; a list either way once it is clean."""
 
     of: Shape
     expected: str
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
+        if node.value == []:
+            faults.append(Fault(str(node.place), dotted(path), "the list is empty.", f"Write {self.expected}."))
+            return None
         if isinstance(node.value, list):
             return Items(self.of, self.expected).clean(node, path, faults)
         one = self.of.clean(node, path, faults)
         return None if one is None else Node([one], node.place)
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        one = self.of.json_schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}

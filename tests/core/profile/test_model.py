@@ -2,11 +2,14 @@
 
 import dataclasses
 import hashlib
+import json
 
 import pytest
 
-from toolcharter.profile.model import Case, Events, Limits, Profile
+from toolcharter.profile.model import Case, Events, Limits, Profile, values_of
 from toolcharter.profile.read import load_profile
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import Availability, CallerPattern, Capabilities, Ceiling, Rate, Rates
 
 TEXT = """\
 profile: reviewer
@@ -87,12 +90,21 @@ def test_limits_without_a_profile_s_are_the_tool_s() -> None:
 
 def test_the_digest_is_that_of_canonical_json() -> None:
     """SHA-256 of sorted, compact JSON: another program can compute it."""
-    text = (
-        '{"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},'
-        '"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"plugins":{},'
-        '"profile":"p","tool_limits":{},"tools":{"git":{"x":"\\u00e9"}}}'
+    rates = '"agents":{},"per":"session","store":null,"tools":{},"total":' + json.dumps(
+        dict.fromkeys(("calls_per_hour", "calls_per_minute", "calls_per_session")), separators=(",", ":")
     )
-    profile = Profile("p", limits=Limits(30.0), missing_ok=("b", "a"))
+    text = (
+        '{"allow":[],"approvals":{"always":true,"approvers":null,"keep_days":30.0,"timeout_s":120.0},"availability":[],'
+        '"capabilities":{"allow":null,"deny":[],"max_safety":null},"ceilings":[],"deny":["git:push"],'
+        '"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},"groups":{},'
+        '"guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'
+        '"reads":["read_file"],"writes":["write_file","edit_file"]},"repeated_calls":{"deny":null,"warn":null},'
+        '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
+        '"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
+        '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"tool_limits":{},'
+        '"tools":{"git":{"x":"\\u00e9"}},"toolsets":{}}'
+    )
+    profile = Profile("p", limits=Limits(30.0), deny=(parse_rule("git:push", "p:1:1"),), missing_ok=("b", "a"))
 
     assert profile.digest({"git": {"x": "é"}}, {}, {"a": "1"}) == hashlib.sha256(text.encode()).hexdigest()
 
@@ -124,6 +136,145 @@ def test_the_digest_leaves_out_what_permits_nothing(profile, change) -> None:
 def test_the_digest_changes_with_the_profile(profile, change) -> None:
     """Every key that decides what may run is in it."""
     assert digest(dataclasses.replace(profile, **change)) != digest(profile)
+
+
+EVERY_KEY = """\
+profile: every
+tools: {git: {}}
+mode: restrict
+deny: [{rule: git:push, when: {remote: {const: x}}, reason: not_x, message: Not x.}]
+allow: ["bash:git log *", {rule: git, when: {action: {enum: [log]}}}]
+capabilities: {allow: ["fs:*"], deny: [net], max_safety: medium}
+availability:
+  - {for: {provider: a, agent: [b*], group: c, depth: ">=1, <3"}, tools: [git], deny: ["group:fs"], name: one}
+  - {also_allow: [git], replaces: one}
+toolsets: {mine: [git]}
+groups: {vcs: [git]}
+approvals: {timeout_s: 5, approvers: [ann], always: false, keep_days: 1}
+guards:
+  read_before_write: {mode: strict, reads: [git], writes: [git], argument: file}
+  repeated_calls: {warn: 3, deny: 5}
+  same_result: {deny: 4}
+  depends_on: [{match: git:push, needs: git:commit, message: Commit first.}]
+  skip_duplicate: [{match: git:log, args: [action]}]
+  after_call: [{match: git:commit, message: Push it., outcomes: [ok, error]}]
+limits: {calls_per_minute: 1, tools: {git: {calls_per_hour: 2}}, agents: {b*: {calls_per_session: 3}}, per: agent}
+notify: ["git:push", {match: ["*"], deliver: webhook, url: "https://a.invalid/", outcomes: denied}]
+"""
+CHANGES = [
+    ("mode: restrict", "mode: ask"),
+    ("git:push, when", "git:pull, when"),
+    ("const: x", "const: y"),
+    ("reason: not_x", "reason: not_y"),
+    ("message: Not x.", "message: Not y."),
+    ("bash:git log *", "bash:git log -1"),
+    ("enum: [log]", "enum: [diff]"),
+    ('allow: ["fs:*"]', "allow: []"),
+    ('allow: ["fs:*"], ', ""),
+    ("deny: [net]", "deny: []"),
+    ("max_safety: medium", "max_safety: low"),
+    ("provider: a", "provider: b"),
+    ("agent: [b*]", "agent: [c*]"),
+    ("group: c", "group: d"),
+    (">=1, <3", ">=1"),
+    ("tools: [git]", "tools: []"),
+    ("tools: [git], ", ""),
+    ('["group:fs"]', "[]"),
+    ("also_allow: [git]", "also_allow: []"),
+    (", replaces: one", ""),
+    ("mine: [git]", "mine: []"),
+    ("vcs: [git]", "vcs: []"),
+    ("timeout_s: 5", "timeout_s: 6"),
+    ("approvers: [ann]", "approvers: []"),
+    ("always: false", "always: true"),
+    ("keep_days: 1", "keep_days: 2"),
+    ("mode: strict", "mode: warn"),
+    ("reads: [git]", "reads: []"),
+    ("writes: [git]", "writes: []"),
+    ("argument: file", "argument: path"),
+    ("{warn: 3, deny: 5}", "{deny: 5}"),
+    ("deny: 5", "deny: 6"),
+    ("same_result: {deny: 4}", "same_result: {warn: 4}"),
+    ("needs: git:commit", "needs: git:add"),
+    ("Commit first.", "Add first."),
+    ("args: [action]", "args: []"),
+    (", args: [action]", ""),
+    ("message: Push it.", "message: Push."),
+    ("[ok, error]", "ok"),
+    ("calls_per_minute: 1", "calls_per_minute: 2"),
+    ("calls_per_hour: 2", "calls_per_hour: 3"),
+    ("calls_per_session: 3", "calls_per_session: 4"),
+    ("agents: {b*", "agents: {c*"),
+    (", per: agent", ""),
+    (", per: agent", ", per: agent, store: 'redis://h/0'"),
+    ('notify: ["git:push"', 'notify: ["git:pull"'),
+    ("a.invalid", "b.invalid"),
+    ("outcomes: denied", "outcomes: error"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old} > {new}" for old, new in CHANGES])
+def test_the_digest_changes_with_each_key_that_decides(write, old, new) -> None:
+    """Whatever a key of the policy says otherwise makes another profile."""
+    assert EVERY_KEY.count(old) == 1
+
+    assert digest(load_profile(write("p.yaml", EVERY_KEY.replace(old, new)))) != digest(
+        load_profile(write("p.yaml", EVERY_KEY))
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda text: "# One more line.\n\n" + text, id="place"),
+        pytest.param(lambda text: text + "description: Says more.\n", id="description"),
+        pytest.param(lambda text: text + "cases: [{tool: git, expect: deny}]\n", id="cases"),
+        pytest.param(lambda text: text.replace("timeout_s: 5", "timeout_s: 5.0"), id="one number in two spellings"),
+        pytest.param(lambda text: text.replace("provider: a", "provider: [a]"), id="one name or a list of it"),
+        pytest.param(lambda text: text.replace("<3", " <3 "), id="blanks"),
+    ],
+)
+def test_the_digest_stays_where_nothing_is_decided(write, change) -> None:
+    """Neither where a rule stands nor how a value is spelt permits anything."""
+    assert digest(load_profile(write("p.yaml", change(EVERY_KEY)))) == digest(load_profile(write("p.yaml", EVERY_KEY)))
+
+
+def test_the_digest_changes_with_a_ceiling(profile) -> None:
+    """What an administrator forbids is part of what was permitted."""
+    digests = {
+        profile.digest(POLICIES, {}, {}, ceilings)
+        for ceilings in (
+            (),
+            (Ceiling("a"),),
+            (Ceiling("a", mode="ask"),),
+            (Ceiling("b"),),
+            (Ceiling("a"), Ceiling("b")),
+        )
+    }
+
+    assert len(digests) == 5
+
+
+def test_values_are_json_types_without_places() -> None:
+    """Tuples become lists, settings mappings, rules their text."""
+    entry = Availability(CallerPattern(depth=((">=", 1),)), ("a",), place="p:1:1")
+    rates = Rates(tools={"git": Rate(1)})
+
+    assert values_of({"e": (entry,), "r": parse_rule("git", "p:1:1"), "c": Capabilities(()), "t": rates.tools}) == {
+        "e": [
+            {
+                "callers": {"provider": None, "agent": None, "group": None, "depth": [[">=", 1]]},
+                "tools": ["a"],
+                "deny": [],
+                "also_allow": [],
+                "name": None,
+                "replaces": None,
+            }
+        ],
+        "r": "git",
+        "c": {"allow": [], "deny": [], "max_safety": None},
+        "t": {"git": {"calls_per_minute": 1, "calls_per_hour": None, "calls_per_session": None}},
+    }
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,9 @@ def test_loading_raises_every_fault_at_once(write) -> None:
 
     assert str(refused.value) == (
         "p.yaml:2:1: foo: unknown key 'foo'.\n"
-        "Known keys: 'cases', 'description', 'events', 'extends', 'extensions', 'limits', 'missing_ok', 'plugins', "
-        "'profile', 'tools'.\n"
+        "Known keys: 'allow', 'approvals', 'availability', 'capabilities', 'cases', 'deny', 'description', 'events', "
+        "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+        "'tools', 'toolsets'.\n"
         "p.yaml:3:16: events.args: expected one of 'full', 'shape', 'none', found the text 'al'."
     )
 
@@ -65,6 +66,17 @@ keys = st.sampled_from(
         "git",
         "args",
         "expect",
+        "deny",
+        "allow",
+        "rule",
+        "when",
+        "availability",
+        "for",
+        "depth",
+        "guards",
+        "notify",
+        "match",
+        "capabilities",
         "<<",
     ]
 )

@@ -8,11 +8,13 @@ from toolcharter.profile.read import load_profile
 from toolcharter.spec.call import Stage
 
 KEYS = (
-    "Known keys: 'cases', 'description', 'events', 'extends', 'extensions', 'limits', 'missing_ok', 'plugins', "
-    "'profile', 'tools'."
+    "Known keys: 'allow', 'approvals', 'availability', 'capabilities', 'cases', 'deny', 'description', 'events', "
+    "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+    "'tools', 'toolsets'."
 )
 STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"
+LISTED = "expected the name of a tool, 'group:NAME' or 'toolset:NAME'"
 NAMES = "Names have 1 to 64 letters, digits, '_' and '-'."
 
 
@@ -72,7 +74,7 @@ missing_ok: [mcp_search]
         ),
         *(
             pytest.param(f"profile: p\n{key}: []", [f"2:1: {key}: unknown key {key!r}.\n{KEYS}"], id=key)
-            for key in ("mode", "deny", "allow", "availability", "capabilities", "notify", "runner")
+            for key in ("runner", "rules")
         ),
         pytest.param("profile: p\ndescription:", ["2:13: description: expected text, found nothing."], id="no text"),
         pytest.param(
@@ -177,8 +179,9 @@ missing_ok: [mcp_search]
                     "'head'?"
                 ),
                 (
-                    "2:63: limits.timeout: unknown key 'timeout'.\nDid you mean 'timeout_s'? Known keys: "
-                    "'max_output_chars', 'timeout_s', 'tools', 'truncate'."
+                    "2:63: limits.timeout: unknown key 'timeout'.\nDid you mean 'timeout_s'? Known keys: 'agents', "
+                    "'calls_per_hour', 'calls_per_minute', 'calls_per_session', 'max_output_chars', 'per', 'store', "
+                    "'timeout_s', 'tools', 'truncate'."
                 ),
             ],
             id="limits",
@@ -209,8 +212,8 @@ missing_ok: [mcp_search]
             "profile: p\ntools: {git: {}}\nlimits: {tools: {git: {tools: {}}}}",
             [
                 (
-                    "3:24: limits.tools.git.tools: unknown key 'tools'.\nKnown keys: 'max_output_chars', 'timeout_s', "
-                    "'truncate'."
+                    "3:24: limits.tools.git.tools: unknown key 'tools'.\nKnown keys: 'calls_per_hour', "
+                    "'calls_per_minute', 'calls_per_session', 'max_output_chars', 'timeout_s', 'truncate'."
                 )
             ],
             id="limits of tools do not nest",
@@ -255,8 +258,8 @@ missing_ok: [mcp_search]
         pytest.param(
             "profile: p\nmissing_ok: [a b, 7]",
             [
-                f"2:14: missing_ok.0: expected the name of a tool, found the text 'a b'.\n{NAMES}",
-                "2:19: missing_ok.1: expected the name of a tool, found the number 7.\nQuote it to make it text.",
+                f"2:14: missing_ok.0: {LISTED}, found the text 'a b'.\n{NAMES}",
+                f"2:19: missing_ok.1: {LISTED}, found the number 7.\nQuote it to make it text.",
             ],
             id="missing_ok",
         ),

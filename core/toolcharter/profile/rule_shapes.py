@@ -1,0 +1,167 @@
+"""The shapes that only profiles have: rules, conditions, notifications, depths, cases."""
+
+import re
+from typing import Any, NamedTuple
+
+from toolcharter.errors import Fault
+from toolcharter.profile.conditions import ConditionError, compile_condition
+from toolcharter.profile.globs import GlobError, parse_glob
+from toolcharter.profile.nodes import Entry, KeyPath, Node, dotted, entries, plain
+from toolcharter.profile.rules import GLOB, PATTERN, RuleError, parse_rule
+from toolcharter.profile.shapes import SOME, Keys, Text, whole, wrong
+
+COMPARISON = r"(>=|<=|>|<|==)?\s*([0-9]{1,6})"
+
+
+class RuleText:
+    """The text of a rule, or of a pattern in the same language."""
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        if not isinstance(node.value, str):
+            faults.append(wrong(node, path, "a rule", "Write such as 'git:push' or 'bash:git log *'."))
+            return None
+        try:
+            parse_rule(node.value)
+        except RuleError as error:
+            faults.append(Fault(str(node.place), dotted(path), error.what, error.fix))
+            return None
+        return node
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "string", "pattern": whole(PATTERN)}
+
+
+class GlobText(NamedTuple):
+    """Text in which `*` is any text."""
+
+    expected: str
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        good = Text(self.expected, SOME).clean(node, path, faults)
+        if good is None:
+            return None
+        try:
+            parse_glob(str(good.value))
+        except GlobError as error:
+            faults.append(Fault(str(node.place), dotted(path), f"{error}."))
+            return None
+        return good
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": "string", "pattern": whole(GLOB)}
+
+
+class Condition:
+    """A JSON Schema."""
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        try:
+            compile_condition(plain(node))
+        except ConditionError as error:
+            fix = error.fix or "Write a JSON Schema of draft 2020-12."
+            faults.append(Fault(str(node.place), dotted(path), f"{error}.", fix))
+            return None
+        return node
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"type": ["object", "boolean"]}
+
+
+class RuleShape(NamedTuple):
+    """A rule: its text, or its long form."""
+
+    long_form: Keys
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        if not isinstance(node.value, dict):
+            return RuleText().clean(node, path, faults)
+        good = self.long_form.clean(node, path, faults)
+        return good if good is not None and "rule" in entries(good) else None
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"anyOf": [RuleText().json_schema(), self.long_form.json_schema()]}
+
+
+class NotifyShape(NamedTuple):
+    """A pattern alone, or a mapping that says more."""
+
+    keys: Keys
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        if isinstance(node.value, str):
+            pattern = RuleText().clean(node, path, faults)
+            match = Node([pattern], node.place) if pattern is not None else None
+            return None if match is None else Node({"match": Entry(node.place, match)}, node.place)
+        good = self.keys.clean(node, path, faults)
+        if good is None or "match" not in entries(good):
+            return None
+        if ("url" in entries(node)) != (_value(node, "deliver") == "webhook") and "url" in self.keys.keys:
+            what = "`deliver: webhook` and `url` belong together."
+            faults.append(Fault(str(node.place), dotted(path), what, "Write both, or neither for the log."))
+            return None
+        return good
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        is_webhook = {"properties": {"deliver": {"const": "webhook"}}, "required": ["deliver"]}
+        has_url = {"required": ["url"]}
+        both = {"if": is_webhook, "then": has_url, "else": {"not": has_url}}
+        return {"anyOf": [RuleText().json_schema(), {**self.keys.json_schema(), **both}]}
+
+
+class Depth:
+    """How deep a caller stands below the first agent: a number, or comparisons that all hold."""
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        value = node.value
+        parts = [] if isinstance(value, bool) or not isinstance(value, int | str) else str(value).split(",")
+        if parts and all(re.fullmatch(COMPARISON, part.strip()) for part in parts):
+            return node
+        faults.append(wrong(node, path, "a depth", "Write a number, or comparisons such as '>=1' or '>=1,<3'."))
+        return None
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        one = rf"\s*{COMPARISON}\s*"
+        return {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 999_999},
+                {"type": "string", "pattern": whole(f"{one}(?:,{one})*")},
+            ]
+        }
+
+
+class CaseShape(NamedTuple):
+    """A case, whose keys have to agree with each other."""
+
+    keys: Keys
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        good = self.keys.clean(node, path, faults)
+        if good is None or any(key not in entries(good) for key in self.keys.required):
+            return None
+        reason = entries(good).get("reason")
+        if reason is not None and _value(good, "expect") == "allow":
+            what = "a call that is allowed has no reason."
+            faults.append(Fault(str(reason.place), dotted((*path, "reason")), what, "Remove it, or expect deny."))
+        return good
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        contradiction = {"properties": {"expect": {"const": "allow"}}, "required": ["reason"]}
+        return {**self.keys.json_schema(), "not": contradiction}
+
+
+def _value(node: Node, key: str) -> Any:
+    return entries(node)[key].node.value if key in entries(node) else None
