@@ -132,7 +132,8 @@ def _wait_s(refusal: Refused) -> float:
 class InTurn:
     """Limits that are counted in one place or several; what a later place refuses the earlier ones give back.
 
-    A place that fails to give back has counted a call too many: that errs on the strict side.
+    A place that cannot be told to give back, or a call that is cancelled on the way, stays counted: that errs on the
+    strict side.
     """
 
     def __init__(self, places: Sequence[Counted]) -> None:

@@ -5,8 +5,9 @@ stamped by the clock of each client, so one whose clock is an hour off frees or 
 goes by the server but estimates, and lets more than the limit into a window; and it takes several limits one by one,
 so that what the second refuses the first has counted.
 
-The server's own clock counts. Its settings must not evict keys (`maxmemory-policy noeviction`), and without
-persistence a restart forgets the counts.
+The server's own clock counts. It is Redis 5 or newer; its settings must not evict keys (`maxmemory-policy noeviction`);
+without persistence, a restart forgets the counts. A server that is trusted to count is also trusted not to answer one
+byte at a time: synchronous code limits each wait for it, asynchronous code the whole question.
 """
 
 import asyncio

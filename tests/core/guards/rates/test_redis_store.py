@@ -279,6 +279,33 @@ def test_synchronous_refusal_leaves_nothing_counted_in_earlier_stores(make, serv
     assert (fitting, passed(bound(limits, "git"), 5)) == (1, 2)
 
 
+@real_redis
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        pytest.param("right", None, id="right"),
+        pytest.param(
+            "wrong",
+            Unavailable("The store of the rate limits gives no answer (AuthenticationError), so no call is let in."),
+            id="wrong",
+        ),
+    ],
+)
+async def test_server_on_a_port_with_a_password(server, total, given: str, answer: Unavailable | None) -> None:
+    """A wrong password denies, and stands in no message."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with server.client() as client:
+        client.config_set("requirepass", "right")
+        client.config_set("port", port)
+    limits = RateLimits([total(calls_per_hour=5, store=f"redis://:{given}@127.0.0.1:{port}/1")])
+
+    answers = [bound(limits).take(KEYS), await bound(limits).atake(KEYS)]
+    await asyncio.to_thread(limits.close)
+
+    assert answers == [answer, answer]
+
+
 class Listener:
     """Something that listens where a Redis should, and answers each of its questions with *reply*."""
 
