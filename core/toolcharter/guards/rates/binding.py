@@ -64,7 +64,7 @@ class OneWindow:
 
 
 def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Keys], Refused | None]:
-    # A closure and no `with`: either would take a third more time.
+    # A closure and no `with`: a method took a fifth more time, `with` a third.
     acquire, release, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
     number, window_s = counter.limit.number, counter.limit.window_s
 
