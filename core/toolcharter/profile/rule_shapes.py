@@ -82,8 +82,7 @@ class RuleShape(NamedTuple):
         """See `Shape`."""
         if not isinstance(node.value, dict):
             return RuleText().clean(node, path, faults)
-        good = self.long_form.clean(node, path, faults)
-        return good if good is not None and "rule" in entries(good) else None
+        return self.long_form.clean(node, path, faults)
 
     def json_schema(self) -> dict[str, Any]:
         """See `Shape`."""
@@ -102,7 +101,7 @@ class NotifyShape(NamedTuple):
             match = Node([pattern], node.place) if pattern is not None else None
             return None if match is None else Node({"match": Entry(node.place, match)}, node.place)
         good = self.keys.clean(node, path, faults)
-        if good is None or "match" not in entries(good):
+        if good is None:
             return None
         if ("url" in entries(node)) != (_value(node, "deliver") == "webhook") and "url" in self.keys.keys:
             what = "`deliver: webhook` and `url` belong together."
@@ -149,7 +148,7 @@ class CaseShape(NamedTuple):
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
         good = self.keys.clean(node, path, faults)
-        if good is None or any(key not in entries(good) for key in self.keys.required):
+        if good is None:
             return None
         reason = entries(good).get("reason")
         if reason is not None and _value(good, "expect") == "allow":

@@ -366,6 +366,7 @@ PROFILE = Keys(
     },
     "a mapping of keys such as `profile` and `tools`",
     {"profile": "Write `profile: NAME`; events show the name."},
+    is_partial=True,
 )
 _TIGHTEN_FIX = f"A ceiling can only tighten: {', '.join(_TIGHTENING)}. Write it in a profile."
 CEILING = Keys(

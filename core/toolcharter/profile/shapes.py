@@ -246,7 +246,8 @@ class Named(NamedTuple):
 
     def _is_good(self, name: str, place: Place, path: KeyPath, seen: dict[str, Place], faults: list[Fault]) -> bool:
         if not re.fullmatch(self.pattern, name):
-            what = f"{shortened(name)} cannot be the name of a {self.noun}."
+            article = "an" if self.noun[0] in "aeiou" else "a"
+            what = f"{shortened(name)} cannot be the name of {article} {self.noun}."
             faults.append(Fault(str(place), dotted(path), what, self.name_fix))
             return False
         first = seen.setdefault(self.same(name), place)
@@ -280,6 +281,8 @@ class Keys(NamedTuple):
     """Keys that belong elsewhere, each with what to do instead."""
     empty: str = ""
     """What to write where an empty mapping would mean nothing; nothing if it may be empty."""
+    is_partial: bool = False
+    """Whether the rest is of use without a required key."""
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
@@ -298,7 +301,7 @@ class Keys(NamedTuple):
         if self.empty and not node.value:
             faults.append(Fault(str(node.place), dotted(path), "the mapping is empty.", self.empty))
             return None
-        return Node(good, node.place)
+        return Node(good, node.place) if self.is_partial or good.keys() >= self.required.keys() else None
 
     def _stranger(self, key: str, place: Place, path: KeyPath) -> Fault:
         if key in self.misplaced:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from toolcharter.profile.compose import MAX_CHAIN
+from toolcharter.profile.dump import written
 from toolcharter.profile.model import Events, Limits
-from toolcharter.profile.read import read_profile
+from toolcharter.profile.read import load_profile, read_profile
 
 
 def faults(profile: str) -> list[str]:
@@ -69,6 +70,87 @@ cases: [{tool: c, expect: deny}]
         "./two.yaml:2:9",
         "one.yaml:6:25",
     ]
+
+
+def test_the_policy_is_put_together(write) -> None:
+    """Lists of rules, entries and notifications append; the rest by key; for `mode` the child wins."""
+    write(
+        "one.yaml",
+        """\
+profile: one
+mode: ask
+tools: {git: {}}
+deny: [git:push]
+allow: [git]
+availability: [{tools: [git]}]
+notify: [git]
+capabilities: {allow: ["fs:*"], max_safety: low}
+toolsets: {mine: [git], other: [git]}
+groups: {vcs: [git]}
+approvals: {timeout_s: 5, always: false}
+guards: {repeated_calls: {warn: 3, deny: 5}, depends_on: [{match: git:push, needs: git:commit}]}
+limits: {agents: {Ann: {calls_per_hour: 1}, bob: {calls_per_hour: 2}}, per: agent}
+""",
+    )
+    child = write(
+        "child.yaml",
+        """\
+profile: child
+extends: [one]
+mode: restrict
+deny: [git:commit]
+allow: [git:log]
+availability: [{deny: [git]}]
+notify: [git:log]
+capabilities: {allow: [net]}
+toolsets: {Mine: []}
+groups: {docs: []}
+approvals: {timeout_s: 6}
+guards: {repeated_calls: {warn: 2}}
+limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
+""",
+    )
+
+    values = written(load_profile(child))
+
+    assert values == {
+        "profile": "child",
+        "mode": "restrict",
+        "tools": {"git": {}},
+        "deny": ["git:push", "git:commit"],
+        "allow": ["git", "git:log"],
+        "availability": [{"for": {}, "tools": ["git"]}, {"for": {}, "deny": ["git"]}],
+        "notify": [{"match": ["git"]}, {"match": ["git:log"]}],
+        "capabilities": {"allow": ["net"], "max_safety": "low"},
+        "toolsets": {"Mine": [], "other": ["git"]},
+        "groups": {"vcs": ["git"], "docs": []},
+        "approvals": {"timeout_s": 6.0, "always": False},
+        "guards": {"repeated_calls": {"warn": 2}, "depends_on": [{"match": "git:push", "needs": "git:commit"}]},
+        "limits": {
+            "agents": {
+                "Ann": {"calls_per_hour": 1},
+                "ann": {"calls_per_hour": 3},
+                "bob": {"calls_per_hour": 2, "calls_per_minute": 4},
+            },
+            "per": "agent",
+        },
+    }
+
+
+def test_a_parent_on_two_ways_gives_its_rules_once(write) -> None:
+    """Equal rules that stand at two places stay two: each is told where it stands."""
+    lists = "deny: [git]\nallow: [git]\navailability: [{name: a}]\nnotify: [git]"
+    write("top.yaml", f"profile: top\n{lists}")
+    write("left.yaml", f"profile: left\nextends: [top]\n{lists}".replace("name: a", "name: b"))
+    write("right.yaml", "profile: right\nextends: [top]")
+
+    profile = load_profile(write("p.yaml", "profile: p\nextends: [left, right]"))
+
+    places = ["top.yaml:2:8", "left.yaml:3:8"]
+    assert [rule.source for rule in profile.deny] == places
+    assert [rule.source.partition(":")[0] for rule in profile.allow] == ["top.yaml", "left.yaml"]
+    assert [entry.name for entry in profile.availability] == ["a", "b"]
+    assert [entry.place.partition(":")[0] for entry in profile.notify] == ["top.yaml", "left.yaml"]
 
 
 def test_a_parent_on_two_ways_is_read_once(write) -> None:
