@@ -1,7 +1,8 @@
 """The hooks of toolcharter: when each runs, with what, and what a failure does.
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
-the object that an extension builds may implement `check_call` and `open_sink` as methods.
+the object that an extension builds may implement `check_call`, `open_sink` and `answer_approval` as
+methods, and is closed with the toolbox if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -13,6 +14,7 @@ from typing import Any
 
 import pluggy
 
+from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Ask, Call, Deny
 from toolcharter.spec.extension import ExtensionSpec, Sink
 from toolcharter.spec.tool import ToolSpec
@@ -78,6 +80,30 @@ def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
         Exception: Anything raised, a timeout or another answer denies with `check_failed`. Where
             the profile says `advisory: true` of an extension with a `CheckPolicy`, the failure is
             noted on the event and the call goes on; what such a check denies is denied.
+    """
+
+
+@hookspec(firstresult=True)
+def answer_approval(
+    request: ApprovalRequest,
+) -> ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None:
+    """Ask a person about one call, and say what they answered.
+
+    Called for each call that policy or a check lets nobody but a person permit, after the tool's
+    own checks were rehearsed and before anything of it runs. Only the object of an extension that
+    the profile lists implements it, and only one of them; `build_tools(approver=...)` goes first.
+
+    Args:
+        request: The call, whole and scrubbed of secrets, with what an answer would be bound to.
+
+    Returns:
+        An `ApprovalAnswer`, one of its three words, or None if nobody is there. A synchronous
+        implementation runs in a thread of its own, an asynchronous one is awaited; both for no
+        longer than `request.timeout_s`.
+
+    Raises:
+        Exception: Anything raised, or another answer, denies with `approval_unavailable`, a
+            timeout with `approval_timeout`.
     """
 
 

@@ -11,7 +11,9 @@ BEFORE = "hook.tool.before"
 POLICY_BEFORE = "hook.policy.before"
 POLICY_DENY = "hook.policy.deny"
 AFTER = "hook.tool.after"
-EVENTS = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
+APPROVAL_REQUEST = "hook.approval.request"
+APPROVAL_DECISION = "hook.approval.decision"
+EVENTS = (BEFORE, POLICY_BEFORE, APPROVAL_REQUEST, APPROVAL_DECISION, POLICY_DENY, AFTER)
 
 BASE_FIELDS = (
     "event",
@@ -30,6 +32,12 @@ BASE_FIELDS = (
     "args",
 )
 """On every event, in this order."""
+
+REQUEST_FIELDS = ("reason", "message", "always", "expires")
+"""Added by `hook.approval.request`."""
+
+DECISION_FIELDS = ("approver", "answer", "reason", "message", "expires")
+"""Added by `hook.approval.decision`."""
 
 DENY_FIELDS = ("reason", "message", "rule", "stage")
 """Added by `hook.policy.deny`."""

@@ -71,6 +71,13 @@ class LineFormat:
         self._seq = count(1)
         self._clock = Clock()
 
+    def approval(self, event: str, tail: bytes, fields: Mapping[str, Any]) -> bytes:
+        """`hook.approval.request` or `hook.approval.decision`, with *fields* as the contract names them."""
+        closing = b"," + orjson.dumps(cut(dict(fields)))[1:]
+        return b"".join(
+            (_head(event, "info"), self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing, b"\n")
+        )
+
     def for_tool(self, tool: str, plugin: str | None, caller: Caller) -> "ToolLines":
         """The format of one tool's events as *caller* leaves them."""
         who = b',"session":%s,"agent":%s' % (_json(caller.session), _json(caller.agent))

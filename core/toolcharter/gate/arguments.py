@@ -40,6 +40,8 @@ class ArgumentReader:
 
         Raises `InvalidArguments` with every fault, up to five."""
         self._names = self._validator.names
+        self.closed_names = self._names if spec.parameters is None else None
+        """The names of all arguments; None if a schema of the plugin's own may permit others."""
         self._droppable = self._validator.defaulted
         strangers = sorted(set(self._aliases.values()) - self._names)
         clashes = sorted(set(self._aliases) & self._names)

@@ -11,7 +11,9 @@ from toolcharter.gate.checks import Answer, Waiting
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.isolation import Body
 from toolcharter.gate.loop import is_the_callers
+from toolcharter.gate.obstacles import enter, heed_room, weigh
 from toolcharter.gate.passage import Passage
+from toolcharter.gate.remembering import keys_of
 from toolcharter.spec.call import ToolResult
 
 T = TypeVar("T")
@@ -23,8 +25,8 @@ async def acall(
     """One governed call; the same as `Passage.call`, and cancellable."""
     ctx = passage.enter(args, call_id, parent_id)
     try:
-        if ctx.outcome is None and passage.shared.checks:
-            passage.heed(ctx, await object_to(passage, ctx))
+        if ctx.outcome is None and passage.is_hindered(ctx):
+            await overcome(passage, ctx)
         if ctx.outcome is None:
             if passage.tool.spec.isolate:
                 ctx = await isolated(passage, ctx, passage.body)
@@ -38,8 +40,21 @@ async def acall(
     return passage.closer.close(ctx)
 
 
+async def overcome(passage: Passage, ctx: CallContext) -> None:
+    """Stages 4 to 6, as `toolcharter.gate.obstacles` takes them from synchronous code."""
+    question = weigh(passage, ctx, await object_to(passage, ctx))
+    if question is not None:
+        await passage.shared.desk.aseek(passage, ctx, question)
+    if ctx.outcome is None and passage.room is not None:
+        heed_room(ctx, await passage.room.atake(keys_of(ctx)))
+    if ctx.outcome is None:
+        enter(passage, ctx)
+
+
 async def object_to(passage: Passage, ctx: CallContext) -> Answer:
-    """Stage 4: what the plugins' checks say of the call."""
+    """What the plugins' checks say of the call."""
+    if not passage.shared.checks:
+        return None
     checks = passage.objections(ctx)
     try:
         waiting = next(checks)

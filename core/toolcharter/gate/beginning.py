@@ -34,6 +34,7 @@ def begin(
             raise ToolError("a tool called another one before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE)
         ctx.nesting = parent.nesting + 1
         ctx.parent_id = parent.call_id
+        ctx.root = parent.root
     if parent_id is not None:
         ctx.parent_id = host_id(parent_id)
     if dry:

@@ -1,17 +1,12 @@
 """`build_tools`: from a profile to a toolbox, or to every fault at once."""
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
-from pydantic_core import to_jsonable_python
+from typing import TYPE_CHECKING
 
 from toolcharter.errors import ConfigurationError, Fault, PluginError, SpecError
 from toolcharter.events.emitter import Emitter
@@ -21,39 +16,30 @@ from toolcharter.gate.arguments import ArgumentReader
 from toolcharter.gate.closing import OutputLimit
 from toolcharter.gate.function import take_apart
 from toolcharter.gate.passage import BuiltTool
+from toolcharter.gate.plan import Plan, plan_profile
 from toolcharter.gate.runtime import Runtime, check_deadline
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
-from toolcharter.loader.origin import profile_folders
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.load import LoadedTool
 from toolcharter.loader.sites import protected_dirs
-from toolcharter.policy.evaluate import ToolFacts, decide
-from toolcharter.profile.model import Limits, Profile
-from toolcharter.profile.nodes import in_file_order
-from toolcharter.profile.read import ProfileSource, read_profile
-from toolcharter.profile.validation import faults_of
+from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
+from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.model import Limits
+from toolcharter.profile.settings import Approvals, Memory, Rates
+from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.reasons import GuardReason, Reason
 
+if TYPE_CHECKING:
+    from toolcharter.events.notify import Notifier
+    from toolcharter.gate.approval import Desk
+    from toolcharter.guards.memory.session import SessionMemory
+    from toolcharter.guards.rates.binding import RateLimits
+
+__all__ = ["Plan", "build_toolbox", "build_tools", "open_toolbox", "plan_profile"]
+
 _ALWAYS_PERMITTED = frozenset(map(str, (*Reason, *GuardReason)))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A profile whose tools are loaded and whose policies are valid: all but the toolbox itself."""
-
-    profile: Profile
-    loaded: Loaded
-    policies: Mapping[str, ToolPolicy]
-    extensions: Mapping[str, Any]
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of what the profile permits, with the versions of what is loaded."""
-        return self.profile.digest(_dumped(self.policies), _dumped(self.extensions), self.loaded.distributions)
 
 
 def build_tools(
@@ -62,6 +48,7 @@ def build_tools(
     workspace: str | Path,
     caller: Caller | None = None,
     events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
 ) -> Toolbox:
     """Build the tools of *profile* for *workspace*.
 
@@ -72,11 +59,14 @@ def build_tools(
         caller: Who calls through the toolbox; `Toolbox.for_caller` gives views for others.
         events: Where events go: URLs (`stderr:`, `file:PATH`, `structlog:`), functions that take
             each event as a dictionary, or sinks. Standard error by default.
+        approver: Whom to ask about calls that need a person: a function that takes an
+            `ApprovalRequest`, such as `TerminalApprover()`. By default the profile's extension
+            that answers, if there is one; else nobody, so that such calls are denied.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
     """
-    return build_toolbox(profile, workspace=workspace, caller=caller, events=events)
+    return build_toolbox(profile, workspace=workspace, caller=caller, events=events, approver=approver)
 
 
 def build_toolbox(
@@ -85,131 +75,88 @@ def build_toolbox(
     workspace: str | Path,
     caller: Caller | None = None,
     events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
     strict: bool = False,
 ) -> Toolbox:
     """The same; with *strict*, as tests want it: a tool that breaks its own spec raises."""
     sinks = _sinks(events)
-    plan = plan_profile(profile, schemes=_schemes(sinks))
-    return open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=strict)
+    plan = plan_profile(profile, workspace=_workspace(workspace), schemes=_schemes(sinks))
+    return open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, approver=approver, strict=strict)
 
 
 def open_toolbox(
-    plan: Plan, *, workspace: str | Path, caller: Caller | None, sinks: Iterable[SinkLike], strict: bool = False
+    plan: Plan,
+    *,
+    workspace: str | Path,
+    caller: Caller | None,
+    sinks: Iterable[SinkLike],
+    approver: Approver | None = None,
+    strict: bool = False,
 ) -> Toolbox:
     """Build the tools of *plan* and open its sinks."""
     root = _workspace(workspace)
+    plan = plan.within(root)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
+    profile, ceilings = plan.profile, plan.ceilings
+    notifier, rates = _notifier(plan), _rates(plan)
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
     shared = Shared(
-        profile=plan.profile.name,
+        profile=profile.name,
         digest=plan.digest,
         workspace=root,
-        lines=LineFormat(plan.profile.name, plan.digest),
+        lines=LineFormat(profile.name, plan.digest),
         emitter=emitter,
-        required=plan.profile.events.required,
-        args_detail=plan.profile.events.args,
+        policy=compile_policy(profile, ceilings),
+        availability=compile_availability(profile, plan.universe),
+        required=profile.events.required,
+        args_detail=profile.events.args,
         checks=loaded.checks,
+        rates=rates,
+        notifier=notifier,
+        open_desk=partial(_desk, approver or loaded.approver, profile.approvals),
         strict=strict,
     )
+    for close in (*loaded.closers, *(one.close for one in (notifier, rates) if one is not None)):
+        shared.on_close(close)
     try:
+        if any(mode == "ask" for mode, _ in shared.policy.modes):
+            shared.desk  # noqa: B018 - approvals that were kept and cannot be read stop the start
         return _toolbox(shared, plan, caller or Caller())
     except BaseException:
         shared.close()
         raise
 
 
-def plan_profile(profile: str | Path, *, schemes: Iterable[str] = (), index: Installed | None = None) -> Plan:
-    """Read a profile, load its plugins and validate its policies.
+def _notifier(plan: Plan) -> "Notifier | None":
+    entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
+    if not entries:
+        return None
+    from toolcharter.events.notify import Notifier  # noqa: PLC0415 - with logging, 25 ms
 
-    Args:
-        profile: As for `build_tools`.
-        schemes: Event sinks that an extension has to open.
-        index: What is installed; default `installed()`.
-
-    Raises:
-        ConfigurationError: With every fault that can be told at once.
-    """
-    index = index or installed()
-    source = read_profile(profile, search=profile_folders(index))
-    if source.profile is None:
-        raise ConfigurationError(source.faults)
-    places, chosen = source.places, source.profile
-    faults = list(source.faults)
-    try:
-        loaded = load_plugins(
-            {name: places.of("tools", name) for name in chosen.tools},
-            {name: places.of("extensions", name) for name in chosen.extensions},
-            schemes,
-            {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
-            chosen.missing_ok,
-            index=index,
-        )
-    except PluginError as error:
-        faults += _faults_of_what_loads(source, chosen, index)
-        kind = ConfigurationError if faults else PluginError
-        raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
-    policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
-    extensions = dict(_policies(source, "extensions", chosen.extensions, loaded.extension_specs, faults))
-    if faults:
-        raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
-    return _with_digest(Plan(chosen, loaded, policies, extensions))
+    return Notifier(entries)
 
 
-def _policies(
-    source: ProfileSource,
-    key: str,
-    written: Mapping[str, dict[str, Any]],
-    loaded: Mapping[str, LoadedTool] | Mapping[str, LoadedExtension],
-    faults: list[Fault],
-) -> Iterator[tuple[str, Any]]:
-    """The valid policies of the profile's tools or extensions; of the others, what is wrong goes to *faults*."""
-    # Where the parser refused a value stands something else, which nobody wrote.
-    refused = {fault.place for fault in source.faults}
-    for name, one in loaded.items():
-        try:
-            yield name, one.spec.policy.from_profile(written[name])
-        except ValidationError as error:
-            found = faults_of(error, source.places, (key, name), one.spec.policy)
-            faults.extend(fault for fault in found if fault.place not in refused)
+def _rates(plan: Plan) -> "RateLimits | None":
+    rates = [plan.profile.rates, *(ceiling.rates for ceiling in plan.ceilings)]
+    if all(one == Rates(per=one.per, store=one.store) for one in rates):
+        return None
+    from toolcharter.guards.rates.binding import RateLimits  # noqa: PLC0415 - not every profile limits calls
+
+    return RateLimits(rates)
 
 
-def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Installed) -> list[Fault]:
-    """What is wrong with the policies of those plugins that do load, where others do not."""
-    faults = list[Fault]()
-    for name in profile.tools:
-        with suppress(PluginError):
-            tools = load_plugins({name: source.places.of("tools", name)}, index=index).specs
-            dict(_policies(source, "tools", profile.tools, tools, faults))
-    for name in profile.extensions:
-        with suppress(PluginError):
-            extensions = load_plugins({}, {name: source.places.of("extensions", name)}, index=index).extension_specs
-            dict(_policies(source, "extensions", profile.extensions, extensions, faults))
-    return faults
+def _desk(approver: Approver | None, settings: Approvals, shared: Shared) -> "Desk":
+    from toolcharter.gate.approval import Desk  # noqa: PLC0415 - few profiles ask
+
+    return Desk(shared, approver, settings, os.environ)
 
 
-def _with_digest(plan: Plan) -> Plan:
-    """*plan*, whose digest is made here already: a policy that JSON cannot hold stops the start as a fault."""
-    try:
-        plan.digest  # noqa: B018 - kept by the plan
-    except (ValueError, TypeError) as error:
-        raise PluginError(_unwritable(plan)) from error
-    return plan
+def _memory(plan: Plan, paths: WorkspacePaths, facts: Mapping[str, ToolFacts]) -> "SessionMemory | None":
+    if plan.profile.memory == Memory():
+        return None
+    from toolcharter.gate.remembering import session_memory  # noqa: PLC0415 - not every profile remembers
 
-
-def _unwritable(plan: Plan) -> Iterator[Fault]:
-    """The fields of policies that are not JSON: defaults, for a profile writes nothing else."""
-    owned: list[tuple[LoadedTool | LoadedExtension, Any]] = [
-        *((plan.loaded.specs[name], policy) for name, policy in plan.policies.items()),
-        *((plan.loaded.extension_specs[name], policy) for name, policy in plan.extensions.items()),
-    ]
-    for loaded, policy in owned:
-        for field in type(policy).model_fields:
-            try:
-                json.dumps(to_jsonable_python(getattr(policy, field)), allow_nan=False)
-            except (ValueError, TypeError) as error:
-                what = f"the field {field!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
-                owner = f"{loaded.distribution} {loaded.version}"
-                yield Fault(owner, "", what, "The plugin's author has to mend its default.")
+    return session_memory(plan.profile.memory, paths, facts)
 
 
 def _toolbox(shared: Shared, plan: Plan, caller: Caller) -> Toolbox:
@@ -217,19 +164,22 @@ def _toolbox(shared: Shared, plan: Plan, caller: Caller) -> Toolbox:
         shared.workspace, protected=[str(folder) for folder in protected_dirs(shared.workspace)], check=check_deadline
     )
     shared.on_close(paths.close)
+    facts = facts_for(plan.universe, plan.specs)
+    shared.memory = _memory(plan, paths, facts)
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}
     names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}
     toolbox = Toolbox(shared, tools, names, caller)
     for name, loaded in plan.loaded.specs.items():
         runtime = Runtime(shared, paths, toolbox.for_caller, staged=loaded.spec.staged)
-        tools[name] = _build(shared, plan, loaded, plan.policies[name], runtime)
+        tools[name] = _build(shared, plan, loaded, facts[name], runtime)
     return toolbox
 
 
-def _build(shared: Shared, plan: Plan, loaded: LoadedTool, policy: ToolPolicy, runtime: Runtime) -> BuiltTool:
+def _build(shared: Shared, plan: Plan, loaded: LoadedTool, facts: ToolFacts, runtime: Runtime) -> BuiltTool:
     spec, owner = loaded.spec, f"{loaded.distribution} {loaded.version}"
-    limits = plan.profile.limits_for(spec.name)
+    policy = plan.policies[spec.name]
+    limits = plan.limits_for(spec.name)
     own = getattr(policy, "max_output_chars", None)
     if isinstance(own, int):
         limits = Limits(max_output_chars=own).within(limits)
@@ -246,7 +196,7 @@ def _build(shared: Shared, plan: Plan, loaded: LoadedTool, policy: ToolPolicy, r
         spec=spec,
         plugin=loaded.distribution,
         policy=policy,
-        decision=decide(ToolFacts(spec.name, spec.kind)),
+        facts=facts,
         function=function,
         reader=reader,
         limit=OutputLimit(limits.max_output_chars, limits.truncate or "head"),
@@ -273,7 +223,3 @@ def _sinks(events: SinkLike | Iterable[SinkLike]) -> list[SinkLike]:
 def _schemes(sinks: Iterable[SinkLike]) -> list[str]:
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
     return [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
-
-
-def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: policy.canonical() for name, policy in policies.items()}

@@ -15,7 +15,7 @@ from toolcharter.gate.shared import Shared
 from toolcharter.gate.shown import MAX_SHOWN_BYTES
 from toolcharter.guards.output import structured, truncate
 from toolcharter.guards.secrets import find, scrub_json, scrub_text, scrub_value
-from toolcharter.spec.call import ToolResult
+from toolcharter.spec.call import Outcome, ToolResult
 from toolcharter.spec.reasons import KNOWN_OUTCOMES, RETRYABLE, Reason
 from toolcharter.spec.tool import REASON
 
@@ -48,6 +48,10 @@ class Closer:
     staged: bool = False
     examine: Callable[[CallContext, ToolResult], None] | None = None
     """Looks at the ended call; under test alone."""
+    remember: Callable[[CallContext, ToolResult], None] | None = None
+    """Tells the guards with memory, which may add to the text."""
+    notify: Callable[[CallContext, Outcome, bytes], None] | None = None
+    """Tells whoever wants to know, behind the call's back."""
 
     def close(self, ctx: CallContext) -> ToolResult:
         """End *ctx*: exactly one `after` is written, whatever happened before."""
@@ -61,25 +65,32 @@ class Closer:
             self._note_faults(ctx)
         try:
             result = self._result(ctx)
+            if self.remember is not None and not ctx.dry:
+                self.remember(ctx, result)
             second_half = self._second_half(ctx, result)
         except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
             ctx.drop_result()
             ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
             result = self._result(ctx)
             second_half = self._second_half(ctx, result)
+        self._write(ctx, second_half)
+        if ctx.audit_lost and ctx.outcome != "denied":
+            result = _audit_lost(result)
+        if ctx.audit_lost and ctx.parent is not None:
+            ctx.parent.audit_lost = True
+        if self.notify is not None and not ctx.dry:
+            self.notify(ctx, result.outcome, second_half)
+        if self.examine is not None:
+            self.examine(ctx, result)
+        return result
+
+    def _write(self, ctx: CallContext, second_half: bytes) -> None:
         try:
             taken = ctx.dry or self.shared.emitter.emit(second_half)
         finally:
             self.shared.live.pop(ctx.live_key, None)
         if self.shared.required and not taken and ctx.first_half_written:
             ctx.audit_lost = True
-        if ctx.audit_lost and ctx.outcome != "denied":
-            result = _audit_lost(result)
-        if ctx.audit_lost and ctx.parent is not None:
-            ctx.parent.audit_lost = True
-        if self.examine is not None:
-            self.examine(ctx, result)
-        return result
 
     def _note_faults(self, ctx: CallContext) -> None:
         """Whether the tool kept to its own spec; a reason that is no word is made one."""

@@ -5,7 +5,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from toolcharter.spec.call import Caller, Outcome, RuleRef, Stage, ToolResult
+from toolcharter.policy.evaluate import ALLOWED
+from toolcharter.spec.call import Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
 from toolcharter.spec.reasons import Reason
 
 OUTCOMES = frozenset({"ok", "error", "denied"})
@@ -35,6 +36,12 @@ class CallContext:
     faults: tuple[str, ...] = ()
     abandoned = False
     action: str | None = None
+    commands: tuple[str, ...] = ()
+    """What it would run, each command in normal form."""
+    decision: Decision = ALLOWED
+    """What policy says; a call that it denies has ended."""
+    seen: Call | None = None
+    """The call as checks and guards see it, once one of them has looked."""
     parent_id: str | None = None
     values: Mapping[str, Any] = _NO_FIELDS
     """The validated arguments."""
@@ -60,7 +67,7 @@ class CallContext:
 
     def __init__(self, tool: str, caller: Caller, call_id: str, started: float, deadline: float) -> None:
         self.tool = tool
-        self.caller = caller
+        self.caller = self.root = caller
         self.call_id = call_id
         self.started = started
         self.deadline = deadline
@@ -127,6 +134,11 @@ class CallContext:
         self.text = denial_text(reason, message)
         self.stage, self.reason, self.message, self.hint = stage, str(reason), message, hint
 
+    def follow(self, other: "CallContext") -> None:
+        """End as *other*, a rehearsal of this call, has ended."""
+        self.outcome, self.text, self.stage = other.outcome, other.text, other.stage
+        self.reason, self.message, self.hint, self.retryable = other.reason, other.message, other.hint, other.retryable
+
     def fail(self, stage: Stage, reason: str, message: str) -> None:
         """End with an error on behalf of the gate's *stage*."""
         self.outcome = "error"
@@ -153,7 +165,8 @@ class CallContext:
         other = CallContext(self.tool, self.caller, self.call_id, self.started, self.deadline)
         other.action, other.parent_id, other.tail = self.action, self.parent_id, self.tail
         other.first_half_written, other.live_key, other.children = self.first_half_written, self.live_key, self.children
-        other.dry = self.dry
+        other.dry, other.root, other.decision = self.dry, self.root, self.decision
+        other.commands, other.values, other.seen = self.commands, self.values, self.seen
         return other
 
     def abandon(self) -> "CallContext":

@@ -4,31 +4,38 @@ Synchronous calls take it here, in the caller's thread; `toolcharter.gate.awaiti
 stages from asynchronous code. Whatever happens on the way, `Closer.close` ends the call once.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
-
-import orjson
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.checks import Answer, Waiting, objections
 from toolcharter.gate.closing import Closer, OutputLimit
+from toolcharter.gate.commands import understood
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
-from toolcharter.gate.lazily import acall
+from toolcharter.gate.lazily import acall, notifying, overcome, remember
 from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
+from toolcharter.gate.recording import as_text, record_program, told
 from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
-from toolcharter.spec.call import Call, Caller, Decision, Deny, ToolResult
+from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.spec.call import Call, Caller, Decision, Invocation, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
+
+MAX_MEMO = 256
+"""Of how many calls a tool's decisions are remembered, for each caller."""
+MAX_MEMO_BYTES = 1024
+"""Longer arguments are decided anew each time. Source: design.md, section 5, stage 3."""
 
 
 @dataclass
@@ -39,8 +46,8 @@ class BuiltTool:
     plugin: str
     """The distribution that provides it."""
     policy: Any
-    decision: Decision
-    """What policy says of every call of it."""
+    facts: ToolFacts
+    """What rules see of it."""
     function: ToolFunction
     reader: ArgumentReader
     limit: OutputLimit
@@ -62,7 +69,13 @@ class Passage:
         self._lines = shared.lines.for_tool(spec.name, tool.plugin, caller)
         self._reader = tool.reader
         self._shown = SHOWN[shared.args_detail]
-        self._denied = None if tool.decision.outcome == "allow" else tool.decision
+        self.policy = shared.policy.for_tool(tool.facts, shared.availability.of(caller).get(spec.name))
+        """What policy says of the tool for this caller."""
+        self._always = self.policy.constant if spec.invocation is None else None
+        self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision]] = {}
+        self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
+        """The rate limits that concern it; None if there are none."""
+        self._is_guarded = bool(shared.checks) or shared.memory is not None or self.room is not None
         self.examine = examiner(shared.profile, spec, tool.function, tool.reasons, strict=shared.strict)
         self.closer = Closer(
             shared,
@@ -72,6 +85,8 @@ class Passage:
             parse_output=spec.kind in {"cli", "custom"},
             staged=spec.staged,
             examine=self.examine,
+            remember=None if shared.memory is None else partial(remember(), self),
+            notify=None if shared.notifier is None else notifying()(shared.notifier, tool.facts),
         )
 
     def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
@@ -86,8 +101,8 @@ class Passage:
             return self.shared.loop.run(acall()(self, args, call_id=call_id, parent_id=parent_id))
         ctx = self.enter(args, call_id, parent_id)
         try:
-            if ctx.outcome is None and self.shared.checks:
-                self.heed(ctx, self.object_to(ctx))
+            if ctx.outcome is None and self.is_hindered(ctx):
+                overcome()(self, ctx)
             if ctx.outcome is None:
                 if self.tool.spec.isolate:
                     ctx = self.tool.isolated.run(ctx, self.body, self.time_out, self.interrupt)
@@ -114,35 +129,53 @@ class Passage:
         except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
         else:
-            action = self._action(ctx)
+            action = self._judge(ctx, raw)
         ctx.action = action
         ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, shown_action(action), self._shown(raw))
-        if ctx.outcome is None and (self._denied is not None or ctx.nesting > MAX_NESTING):
+        if ctx.outcome is None and (ctx.decision.outcome == "deny" or ctx.nesting > MAX_NESTING):
             self._refuse(ctx)
         if ctx.outcome is None and not dry:
             self._write_first_half(ctx)
         return ctx
 
-    def _action(self, ctx: CallContext) -> str | None:
-        """What the call does, as rules and events name it; defaults are filled in by now."""
+    def _judge(self, ctx: CallContext, raw: bytes) -> str | None:
+        """Stage 3, remembered for arguments that come again; returns what the call does."""
+        if self._always is not None:
+            return _action(ctx)
+        known = self._memo.get(raw)
+        if known is None:
+            subject = self.subject(ctx)
+            known = subject.action, subject.commands, self.policy.decide(subject)
+            if len(raw) <= MAX_MEMO_BYTES:
+                if len(self._memo) >= MAX_MEMO:
+                    self._memo.clear()
+                self._memo[raw] = known
+        action, ctx.commands, ctx.decision = known
+        return action
+
+    def subject(self, ctx: CallContext) -> Subject:
+        """The call as rules see it; defaults are filled in by now."""
         invocation = self.tool.spec.invocation
         if invocation is None:
-            action = ctx.values.get("action")
-            return action if isinstance(action, str) else None
+            return Subject(_action(ctx), ctx.values)
         try:
-            return invocation(MappingProxyType(ctx.values)).action
+            action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
             message = f"What the call would do cannot be told: {type(error).__name__}."
-            ctx.refuse("arguments", Reason.NOT_UNDERSTOOD, message)
-            return None
+            return Subject(None, ctx.values, (), Refusal(Reason.NOT_UNDERSTOOD, message))
+        return Subject(action, ctx.values, *understood(commands))
+
+    def is_hindered(self, ctx: CallContext) -> bool:
+        """Whether anything stands between policy and the body."""
+        return self._is_guarded or ctx.decision.outcome == "ask"
 
     def _refuse(self, ctx: CallContext) -> None:
-        decision = self._denied
-        if decision is None:
-            ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
-        else:
+        decision = ctx.decision
+        if decision.outcome == "deny":
             ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
             ctx.rule = decision.rule
+        else:
+            ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
 
     def _write_first_half(self, ctx: CallContext) -> None:
         shared = self.shared
@@ -156,12 +189,11 @@ class Passage:
         if not taken and shared.required:
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
 
-    def objections(self, ctx: CallContext) -> Generator[Waiting, Any, Answer]:
-        """The checks' generator for *ctx*; see `toolcharter.gate.checks`."""
-        spec = self.tool.spec
-        return objections(
-            self.shared.checks,
-            Call(
+    def call_of(self, ctx: CallContext) -> Call:
+        """The call as checks and guards see it, made once."""
+        if ctx.seen is None:
+            spec = self.tool.spec
+            ctx.seen = Call(
                 tool=spec.name,
                 action=ctx.action,
                 args=MappingProxyType(ctx.values),  # what a check has seen is what the body gets
@@ -174,31 +206,15 @@ class Passage:
                 capabilities=spec.capabilities_of(ctx.action),
                 safety=spec.safety,
                 dry_run=ctx.dry,
-            ),
-            ctx.deadline,
-            lambda: ctx.fault("advisory_check_failed"),
+                commands=ctx.commands,
+            )
+        return ctx.seen
+
+    def objections(self, ctx: CallContext) -> Generator[Waiting, Any, Answer]:
+        """The checks' generator for *ctx*; see `toolcharter.gate.checks`."""
+        return objections(
+            self.shared.checks, self.call_of(ctx), ctx.deadline, lambda: ctx.fault("advisory_check_failed")
         )
-
-    def object_to(self, ctx: CallContext) -> Answer:
-        """Stage 4 from synchronous code: what the plugins' checks say of the call."""
-        checks = self.objections(ctx)
-        try:
-            awaitable = next(checks)
-        except StopIteration as end:
-            objection: Answer = end.value
-            return objection
-        from toolcharter.gate.awaiting import drive  # noqa: PLC0415 - imports asyncio
-
-        coroutine = drive(checks, awaitable, ctx.deadline)
-        refuse_inside_loop(self._name, coroutine, awaitable, instead="adecide" if ctx.dry else "acall")
-        return self.shared.loop.run(coroutine)
-
-    def heed(self, ctx: CallContext, objection: Answer) -> None:
-        """Stages 4 and 5: a check's `Deny` denies; its `Ask` finds nobody to ask."""
-        if isinstance(objection, Deny):
-            ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
-        elif objection is not None:
-            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, objection.message)
 
     def body(self, ctx: CallContext) -> None:
         """Stage 7 in the present thread: run the body, and record what it did."""
@@ -218,9 +234,9 @@ class Passage:
             if isinstance(value, ToolResult):
                 ctx.adopt(value)
             elif isinstance(value, Completed):
-                _record_program(ctx, value)
+                record_program(ctx, value)
             else:
-                ctx.text, ctx.data = _as_text(value)
+                ctx.text, ctx.data = as_text(value)
                 ctx.outcome = "ok"
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
             self.time_out(ctx)
@@ -235,9 +251,9 @@ class Passage:
             ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
             ctx.message = error.message
         else:
-            told = _told(error)
-            ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {told}", reason=Reason.UNEXPECTED_FAILURE)
-            ctx.message = told
+            what = told(error)
+            ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {what}", reason=Reason.UNEXPECTED_FAILURE)
+            ctx.message = what
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
             self.time_out(ctx)
 
@@ -255,43 +271,15 @@ class Passage:
             self.closer.close(ctx)
 
 
-def _record_program(ctx: CallContext, program: Completed) -> None:
-    """A program's end as the end of its call; a status other than zero is an error unless the tool says otherwise."""
-    stdout, stderr = program.stdout.decode(errors="replace"), program.stderr.decode(errors="replace")
-    text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
-    data = {"stdout": stdout, "stderr": stderr, "exit_code": program.exit_code}
-    if program.timed_out:
-        ctx.error(f"ERROR: {Reason.TIMED_OUT}\n{text}", reason=Reason.TIMED_OUT, data=data)
-        ctx.message = "The program took too long and was ended."
-    elif program.exit_code:
-        ctx.error(f"ERROR: {Reason.NONZERO_EXIT}\n{text}", reason=Reason.NONZERO_EXIT, data=data)
-        ctx.message = f"The program ended with status {program.exit_code}."
-    else:
-        ctx.ok(text, data=data)
-    ctx.exit_code = program.exit_code
+def _action(ctx: CallContext) -> str | None:
+    """What the call does, by default."""
+    action = ctx.values.get("action")
+    return action if isinstance(action, str) else None
 
 
-def _as_text(value: Any) -> tuple[str, Any]:
-    """A plain return as text and data."""
-    if isinstance(value, str):
-        return value, None
-    if value is None:
-        return "", None
-    try:
-        return orjson.dumps(value).decode(), value
-    except TypeError:
-        if isinstance(value, Awaitable | Iterator | AsyncIterator):
-            if isinstance(value, Coroutine):
-                value.close()
-            raise TypeError(
-                f"the body returned a {type(value).__name__}, which nothing runs; return a result"
-            ) from None
-        return str(value), None
-
-
-def _told(error: BaseException) -> str:
-    """The exception's type and text; its text is its author's code, which may fail too."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - as said
-        return type(error).__name__
+def _told_apart(invocation: Invocation) -> tuple[str | None, Iterable[str | tuple[str, ...]]]:
+    """What a tool says of a call, if it is what the types say."""
+    action, commands = invocation.action, invocation.commands
+    if not (action is None or isinstance(action, str)) or not isinstance(commands, tuple):
+        raise TypeError("an invocation is an action and a tuple of commands")
+    return action, commands

@@ -4,47 +4,66 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from toolcharter.gate.checks import Answer
 from toolcharter.gate.closing import shown_reason, shown_text
 from toolcharter.gate.context import CURRENT, CallContext, Passed
 from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
+from toolcharter.gate.obstacles import object_to, weigh
 from toolcharter.gate.passage import Passage
-from toolcharter.spec.call import Ask, Decision, Deny, ToolChecks
+from toolcharter.spec.call import Ask, Decision, Stage, ToolChecks
 
 _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "denied": "denied", "error": "error"}
 
 
 def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
-    """Stages 1 to 4, and a staged body's own checks, from synchronous code."""
+    """Stages 1 to 5, and a staged body's own checks, from synchronous code."""
     if passage.tool.function.is_async:
         refuse_inside_loop(passage.tool.spec.name, instead="adecide")
         return passage.shared.loop.run(adecide(passage, args))
     ctx = passage.enter(args, None, None, dry=True)
-    objection = passage.object_to(ctx) if ctx.outcome is None else None
-    if isinstance(objection, Deny):
-        passage.heed(ctx, objection)
-    elif ctx.outcome is None and passage.tool.spec.staged:
-        rehearsal = partial(_rehearse, passage)
-        if passage.tool.spec.isolate:
-            ctx = passage.tool.isolated.run(ctx, rehearsal, passage.time_out, passage.interrupt)
-        else:
-            rehearsal(ctx)
-    return _decision(passage, ctx, objection)
+    question = None
+    if ctx.outcome is None:
+        question = weigh(passage, ctx, object_to(passage, ctx))
+    if ctx.outcome is None and passage.tool.spec.staged:
+        ctx = _run(passage, ctx)
+    return _decision(passage, ctx, question)
 
 
 async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     """The same from asynchronous code."""
-    from toolcharter.gate.awaiting import object_to  # noqa: PLC0415 - imports asyncio
+    from toolcharter.gate.awaiting import object_to as aobject_to  # noqa: PLC0415 - imports asyncio
 
     ctx = passage.enter(args, None, None, dry=True)
-    objection: Answer = None
+    question = None
     if ctx.outcome is None:
-        objection = await object_to(passage, ctx)
-    if isinstance(objection, Deny):
-        passage.heed(ctx, objection)
-    elif ctx.outcome is None and passage.tool.spec.staged:
-        ctx = await _arehearse(passage, ctx)
-    return _decision(passage, ctx, objection)
+        question = weigh(passage, ctx, await aobject_to(passage, ctx))
+    if ctx.outcome is None and passage.tool.spec.staged:
+        ctx = await _arun(passage, ctx)
+    return _decision(passage, ctx, question)
+
+
+def rehearse(passage: Passage, ctx: CallContext) -> CallContext | None:
+    """A dry run of what the body of *ctx*, a real call, checks itself; None if it is not staged."""
+    return _run(passage, _dry(ctx)) if passage.tool.spec.staged else None
+
+
+async def arehearse(passage: Passage, ctx: CallContext) -> CallContext | None:
+    """The same from asynchronous code."""
+    return await _arun(passage, _dry(ctx)) if passage.tool.spec.staged else None
+
+
+def _dry(ctx: CallContext) -> CallContext:
+    """*ctx* once more, to be rehearsed."""
+    dry = ctx.stand_in()
+    dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), None, None
+    return dry
+
+
+def _run(passage: Passage, ctx: CallContext) -> CallContext:
+    rehearsal = partial(_rehearse, passage)
+    if passage.tool.spec.isolate:
+        return passage.tool.isolated.run(ctx, rehearsal, passage.time_out, passage.interrupt)
+    rehearsal(ctx)
+    return ctx
 
 
 def _rehearse(passage: Passage, ctx: CallContext) -> None:
@@ -58,7 +77,7 @@ def _rehearse(passage: Passage, ctx: CallContext) -> None:
         CURRENT.reset(token)
 
 
-async def _arehearse(passage: Passage, ctx: CallContext) -> CallContext:
+async def _arun(passage: Passage, ctx: CallContext) -> CallContext:
     from toolcharter.gate.awaiting import isolated, until  # noqa: PLC0415 - imports asyncio
 
     if passage.tool.spec.isolate:
@@ -93,7 +112,7 @@ def _ended(passage: Passage, ctx: CallContext, error: BaseException) -> None:
         passage.failed(ctx, error)
 
 
-def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision:
+def _decision(passage: Passage, ctx: CallContext, question: Ask | None) -> Decision:
     """What *ctx* amounts to. A body that has reached its mark has passed, whatever it did to the exception."""
     ctx.closed = True
     ctx.reason = shown_reason(ctx.reason)
@@ -112,9 +131,11 @@ def _decision(passage: Passage, ctx: CallContext, objection: Answer) -> Decision
             ctx.rule,
             tool_checks,
         )
-    if isinstance(objection, Ask):
-        return Decision(
-            "ask", "check", shown_reason(objection.reason), shown_text(objection.message), tool_checks=tool_checks
-        )
-    allowed = passage.tool.decision
-    return Decision("allow", allowed.stage, rule=allowed.rule, tool_checks=tool_checks)
+    decision = ctx.decision
+    if question is not None and passage.shared.desk.settle(passage, ctx, question):
+        decision = ctx.decision
+    elif question is not None:
+        reason, message = shown_reason(question.reason), shown_text(question.message)
+        stage: Stage = decision.stage if decision.outcome == "ask" and reason == decision.reason else "check"
+        return Decision("ask", stage, reason, message, tool_checks=tool_checks)
+    return Decision("allow", decision.stage, rule=decision.rule, tool_checks=tool_checks)

@@ -5,10 +5,11 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcharter.errors import ToolboxClosed, ToolcharterError
 from toolcharter.events.emitter import Emitter
@@ -17,6 +18,14 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.loop import LoopThread
 from toolcharter.gate.shown import ArgsDetail
 from toolcharter.loader.load import Check
+from toolcharter.policy.availability import AvailabilityPlan, Universe
+from toolcharter.policy.evaluate import Policy
+
+if TYPE_CHECKING:
+    from toolcharter.events.notify import Notifier
+    from toolcharter.gate.approval import Desk
+    from toolcharter.guards.memory.session import SessionMemory
+    from toolcharter.guards.rates.binding import RateLimits
 
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
@@ -59,18 +68,35 @@ class Shared:
     workspace: Path
     lines: LineFormat
     emitter: Emitter
+    policy: Policy = field(default_factory=Policy)
+    availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), Universe({}, {})))
     required: bool = False
     """The profile says `events: {required: true}`."""
     args_detail: ArgsDetail = "full"
     checks: tuple[Check, ...] = ()
+    rates: "RateLimits | None" = None
+    """None if no call is limited."""
+    notifier: "Notifier | None" = None
+    """None if nobody wants to be told."""
+    memory: "SessionMemory | None" = None
+    """The guards that remember a session's calls; None if none is switched on."""
+    open_desk: "Callable[[Shared], Desk] | None" = None
+    """Makes what `desk` gives, when the first call has to wait for a person."""
     strict: bool = False
     """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
     loop: LoopThread = field(default_factory=LoopThread)
     live: dict[int, tuple[CallContext, Callable[[CallContext], object]]] = field(default_factory=dict)
     """Calls under way with what interrupts each, by identity. Setting and deleting a key is atomic."""
     closed: bool = False
-    _callbacks: list[Callable[[], None]] = field(default_factory=list)
+    _callbacks: list[Callable[[], object]] = field(default_factory=list)
     _closing: Any = field(default_factory=threading.Lock)
+
+    @cached_property
+    def desk(self) -> "Desk":
+        """Where calls wait for people."""
+        if self.open_desk is None:
+            raise ToolcharterError("this toolbox has no desk")
+        return self.open_desk(self)
 
     def __post_init__(self) -> None:
         _ALL.add(self)
@@ -80,7 +106,7 @@ class Shared:
         if self.closed:
             raise ToolboxClosed("the toolbox is closed; build another with build_tools()")
 
-    def on_close(self, callback: Callable[[], None]) -> None:
+    def on_close(self, callback: Callable[[], object]) -> None:
         """Run *callback* when the toolbox closes, before those registered earlier."""
         self._callbacks.append(callback)
 

@@ -10,7 +10,7 @@ from toolcharter import hookspecs
 from toolcharter.errors import Fault, PluginError, did_you_mean
 
 MODULE_HOOKS = ("register_tools", "register_extensions", "check_call", "open_sink")
-OBJECT_HOOKS = ("check_call", "open_sink")
+OBJECT_HOOKS = ("check_call", "open_sink", "answer_approval")
 
 
 class Failures:

@@ -16,6 +16,7 @@ from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, impl
 from toolcharter.loader.module import PluginModule, load_module
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import Need, needs_of, pin_faults, select
+from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Call
 from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
 from toolcharter.spec.tool import ToolSpec
@@ -77,6 +78,10 @@ class Loaded(NamedTuple):
     """Sorted by `plugin`; complete after `build_extensions`."""
     openers: Mapping[str, Opener]
     """By scheme; complete after `build_extensions`."""
+    approver: Callable[[ApprovalRequest], Any] | None = None
+    """What answers approvals, if one of the extensions does; known after `build_extensions`."""
+    closers: tuple[Callable[[], object], ...] = ()
+    """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
 
     def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
         """Build the object of each extension and add the hooks it implements.
@@ -89,6 +94,7 @@ class Loaded(NamedTuple):
             PluginError: A constructor raised, or its object implements a hook wrongly.
         """
         openers, settings, failures = dict(self.openers), dict[str, ExtensionPolicy](), Failures()
+        closers = list[Callable[[], object]]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
             settings[plugin] = policies[name]
@@ -96,8 +102,12 @@ class Loaded(NamedTuple):
                 built = _build(loaded.spec, owner, workspace, policies[name])
                 register(self.manager, built, plugin, owner, OBJECT_HOOKS)
                 openers |= _openers(self.manager, built, name, owner)
+                closers += [built.close] if callable(getattr(built, "close", None)) else []
+        with failures:
+            approver = _approver(self.manager)
         failures.stop()
-        return self._replace(checks=_checks(self.manager, settings), openers=openers)
+        checks = _checks(self.manager, settings)
+        return self._replace(checks=checks, openers=openers, approver=approver, closers=tuple(closers))
 
     def open_sink(self, url: str) -> Sink:
         """Open the event sink behind *url* through the plugin whose entry point is its scheme.
@@ -249,6 +259,21 @@ def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: Extens
 def _openers(manager: PluginManager, plugin: object, scheme: str, owner: str) -> dict[str, Opener]:
     function = implementation(manager, "open_sink", plugin)
     return {} if function is None else {scheme: Opener(owner, function)}
+
+
+def _approver(manager: PluginManager) -> Callable[[ApprovalRequest], Any] | None:
+    """The one implementation of `answer_approval`.
+
+    Raises:
+        PluginError: There are two: nobody could tell whose answer counts.
+    """
+    found = manager.hook.answer_approval.get_hookimpls()
+    if len(found) > 1:
+        names = ", ".join(sorted(repr(impl.plugin_name) for impl in found))
+        raise PluginError(
+            [Fault("extensions", "", f"{names} all answer approvals.", "Keep one of them in the profile.")]
+        )
+    return direct(found[0]) if found else None
 
 
 def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:

@@ -121,7 +121,7 @@ class AvailabilityPlan:
         if faults := list(_replacement_faults(entries, lambda *path: _place_in(entries, path))):
             raise ConfigurationError(faults)
         self._names = {fold(name): name for name in universe.tools}
-        lists = _Lists(universe)
+        lists = Lists(universe)
         self._entries = tuple(_compiled(entry, lists) for entry in entries)
         # Callers differ in session and user; the entries that they match seldom do.
         self._view = lru_cache(_MOST_VIEWS)(self._view_of)
@@ -167,14 +167,14 @@ def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
             yield Hidden("tools", f"[{', '.join(each.entry.tools or ())}]", each.entry.name, each.entry.place)
 
 
-def _compiled(entry: Availability, lists: "_Lists") -> _Compiled:
+def _compiled(entry: Availability, lists: "Lists") -> _Compiled:
     tools = None if entry.tools is None else lists.tools_of(entry.tools)
     # Backwards, so that of several items that cover a tool the first is the one that is told.
     denied = {tool: text for text in reversed(entry.deny) for tool in lists.tools_of((text,))}
     return _Compiled(entry, _who(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
 
 
-class _Lists:
+class Lists:
     """What the items of lists stand for in one universe."""
 
     def __init__(self, universe: Universe) -> None:

@@ -65,6 +65,8 @@ class Call(NamedTuple):
     safety: str
     dry_run: bool = False
     """True while a decision is only asked for: do not count, remember or notify."""
+    commands: tuple[str, ...] = ()
+    """What it would run, each command in normal form; empty for tools that run no programs."""
 
 
 @dataclass(frozen=True, slots=True)

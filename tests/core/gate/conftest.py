@@ -13,6 +13,8 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Events, Limits, Profile
+from toolcharter.profile.rules import Rule, parse_rule
+from toolcharter.profile.settings import Ceiling
 from toolcharter.spec.call import Caller
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
@@ -35,6 +37,12 @@ def spec_with_runtime(make: Callable[[Any], Callable[..., Any]], **facts: Any) -
     return ToolSpec(make.__name__, ToolPolicy, lambda _workspace, _policy, rt: make(rt), **facts)
 
 
+def rules(texts: list[str | dict[str, Any]]) -> tuple[Rule, ...]:
+    """Rules as a profile would write them, at made-up places."""
+    long = [{"rule": text} if isinstance(text, str) else dict(text) for text in texts]
+    return tuple(parse_rule(rule.pop("rule"), f"p.yaml:{line}:5", **rule) for line, rule in enumerate(long, 1))
+
+
 @pytest.fixture
 def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeToolbox]:
     made: list[Toolbox] = []
@@ -48,7 +56,10 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         checks: dict[str, Callable[..., Any]] | None = None,
         sinks: list[Any] | None = None,
         caller: Caller | None = None,
+        approver: Any = None,
+        ceilings: tuple[Ceiling, ...] = (),
         strict: bool = False,
+        **settings: Any,
     ) -> Toolbox:
         tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1.0") for spec in specs}
         aliases = {alias: spec.name for spec in specs for alias in spec.aliases}
@@ -58,13 +69,27 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {})
         given = policies or {}
         profile = Profile(
-            "test", limits=limits or Limits(), tool_limits=tool_limits or {}, events=event_settings or Events()
+            "test",
+            limits=limits or Limits(),
+            tool_limits=tool_limits or {},
+            events=event_settings or Events(),
+            **{key: rules(value) if key in {"deny", "allow"} else value for key, value in settings.items()},
         )
         plan = Plan(
-            profile, loaded, {spec.name: spec.policy.from_profile(given.get(spec.name, {})) for spec in specs}, {}
+            profile,
+            loaded,
+            {spec.name: spec.policy.from_profile(given.get(spec.name, {})) for spec in specs},
+            {},
+            ceilings,
+            tmp_path.resolve(),
         )
         toolbox = open_toolbox(
-            plan, workspace=tmp_path, caller=caller, sinks=[events.append] if sinks is None else sinks, strict=strict
+            plan,
+            workspace=tmp_path,
+            caller=caller,
+            sinks=[events.append] if sinks is None else sinks,
+            approver=approver,
+            strict=strict,
         )
         made.append(toolbox)
         return toolbox

@@ -7,7 +7,6 @@ import pytest
 from toolcharter.errors import SpecError
 from toolcharter.gate.closing import ContractBroken
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Decision
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
@@ -357,13 +356,12 @@ def test_an_unexpected_failure_is_told_to_people_without_the_prefix(make_toolbox
     assert (result.text, result.message) == ("ERROR: unexpected_failure: ValueError: boom", "ValueError: boom")
 
 
-def test_the_output_of_a_declared_program_is_parsed(make_toolbox, monkeypatch) -> None:
+def test_the_output_of_a_declared_program_is_parsed(make_toolbox) -> None:
     """Tools of the kinds cli and custom speak JSON on their last line, if they do. Source 001's rule."""
-    monkeypatch.setattr("toolcharter.gate.build.decide", lambda facts: Decision("allow", "mode"))
 
     def script() -> str:
         return 'working\n{"n": 1}\n'
 
-    result = make_toolbox(spec_of(script, kind="cli")).call("script", {})
+    result = make_toolbox(spec_of(script, kind="cli"), allow=["script"]).call("script", {})
 
     assert (result.text, result.data) == ('working\n{"n": 1}\n', {"n": 1})

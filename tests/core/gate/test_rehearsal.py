@@ -405,7 +405,11 @@ def test_a_question_without_anybody_to_ask_denies(make_toolbox, events) -> None:
 
     result = toolbox.call("staged", {})
 
-    assert (result.outcome, result.reason, result.message) == ("denied", "approval_unavailable", "Sure?")
+    assert (result.outcome, result.reason, result.message) == (
+        "denied",
+        "approval_unavailable",
+        "Nobody is there to ask.",
+    )
     assert events[-1]["stage"] == "approval"
 
 

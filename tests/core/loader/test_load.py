@@ -292,7 +292,7 @@ def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
         pytest.param(
             "type('Late', (), {'register_tools': hookimpl(lambda self: [])})()",
             "'register_tools' is marked as an implementation of the unknown hook 'register_tools'.\n"
-            "Hooks here: check_call, open_sink.",
+            "Hooks here: check_call, open_sink, answer_approval.",
             id="too-late",
         ),
     ],

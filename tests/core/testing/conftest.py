@@ -121,7 +121,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def only_here() -> Installed:
         return installed(path=[str(folder)], sites=[str(folder)])
 
-    monkeypatch.setattr("toolcharter.gate.build.installed", only_here)
+    monkeypatch.setattr("toolcharter.gate.plan.installed", only_here)
     monkeypatch.setattr("toolcharter.testing.contract.installed", only_here)
     before = set(sys.modules)
     yield folder

@@ -1,0 +1,239 @@
+"""`Desk`: stage 5. A call that policy or a check lets nobody but a person permit waits here for its answer."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+from toolcharter.errors import ConfigurationError
+from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
+from toolcharter.gate.approvals.asking import Asking, Verdict
+from toolcharter.gate.approvals.binding import Ledger, digest_of
+from toolcharter.gate.approvals.folder import state_folder
+from toolcharter.gate.approvals.kept import Kept, keep, load
+from toolcharter.gate.approvals.narrowest import Always, narrowest
+from toolcharter.gate.context import CallContext
+from toolcharter.guards.secrets import scrub_text, scrub_value
+from toolcharter.policy.facts import Subject
+from toolcharter.policy.matching import Matcher
+from toolcharter.profile.rules import Rule, parse_rule
+from toolcharter.profile.settings import Approvals
+from toolcharter.spec.approval import ApprovalRequest, Approver
+from toolcharter.spec.call import Ask, Decision, RuleRef
+from toolcharter.spec.reasons import Reason
+
+if TYPE_CHECKING:
+    from toolcharter.gate.passage import Passage
+    from toolcharter.gate.shared import Shared
+
+
+class _Case(NamedTuple):
+    """One call that waits for a person."""
+
+    request: ApprovalRequest
+    token: str
+    expires: str
+    """When the answer must be there: a UTC date and time."""
+    always: Always
+    rehearsed: object
+    """What the dry run said."""
+    asked_at: float
+
+
+class Desk:
+    """Where the calls of one toolbox wait for people.
+
+    Raises:
+        ConfigurationError: The approvals that were kept cannot be read, or somebody else could have written them.
+    """
+
+    def __init__(
+        self, shared: "Shared", approver: Approver | None, settings: Approvals, environ: Mapping[str, str]
+    ) -> None:
+        self._shared = shared
+        self._settings = settings
+        self._asking = Asking(approver, settings, shared.loop)
+        self._ledger = Ledger()
+        self._folder = state_folder(environ) if settings.always else None
+        self._kept: list[tuple[Matcher, datetime]] = []
+        if self._folder is not None and any(mode == "ask" for mode, _ in shared.policy.modes):
+            for kept in load(self._folder, shared.profile, shared.workspace, _now()):
+                self._remember(kept)
+
+    def kept_rule(self, passage: "Passage", subject: Subject) -> Rule | None:
+        """The kept approval that covers a call, if policy asks for one and nothing else does."""
+        now = _now()
+        for matcher, until in self._kept:
+            if now < until and matcher.covers(passage.tool.facts, subject):
+                return matcher.rule
+        return None
+
+    def settle(self, passage: "Passage", ctx: CallContext, ask: Ask) -> bool:
+        """Whether a kept approval answers; one that a check asks for is never kept."""
+        if ctx.decision.outcome != "ask" or ask.reason != ctx.decision.reason:
+            return False
+        rule = self.kept_rule(passage, Subject(ctx.action, ctx.values, ctx.commands))
+        if rule is None:
+            return False
+        ctx.decision = Decision("allow", "approval", rule=RuleRef(rule.text, rule.source))
+        return True
+
+    def seek(self, passage: "Passage", ctx: CallContext, ask: Ask) -> None:
+        """Ask for *ctx* from synchronous code; it ends, or has its approval."""
+        from toolcharter.gate.rehearsal import rehearse  # noqa: PLC0415 - imports this module's users
+
+        if self.settle(passage, ctx, ask):
+            return
+        case = self._open(passage, ctx, ask, rehearse(passage, ctx))
+        if case is None:
+            return
+        verdict = self._asking.ask(case.request)
+        if self._close(ctx, case, verdict):
+            self._redeem(ctx, case, rehearse(passage, ctx))
+
+    async def aseek(self, passage: "Passage", ctx: CallContext, ask: Ask) -> None:
+        """The same from asynchronous code."""
+        from toolcharter.gate.rehearsal import arehearse  # noqa: PLC0415 - imports this module's users
+
+        if self.settle(passage, ctx, ask):
+            return
+        case = self._open(passage, ctx, ask, await arehearse(passage, ctx))
+        if case is None:
+            return
+        verdict = await self._asking.aask(case.request)
+        if self._close(ctx, case, verdict):
+            self._redeem(ctx, case, await arehearse(passage, ctx))
+
+    def _open(self, passage: "Passage", ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
+        """Begin to wait, unless the tool's own checks refuse the call already: then nobody is bothered."""
+        if _refuses(rehearsed):
+            ctx.follow(rehearsed)
+            return None
+        timeout_s = self._settings.timeout_s
+        try:
+            request, always = self._request(passage, ctx, ask)
+        except (TypeError, ValueError) as error:
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
+            return None
+        now = monotonic()
+        token = self._ledger.open(request.digest, now + timeout_s + 1.0)
+        expires = written(_now() + timedelta(seconds=timeout_s))
+        case = _Case(request, token, expires, always, _said(rehearsed), now)
+        told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
+        return case if self._tell(ctx, APPROVAL_REQUEST, told) else None
+
+    def _request(self, passage: "Passage", ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, Always]:
+        shared, spec = self._shared, passage.tool.spec
+        always = Always(why_not="It is not offered for what a check asks.")
+        if self._folder is not None and ask.reason == ctx.decision.reason:
+            always = narrowest(
+                spec.kind,
+                spec.name,
+                ctx.action,
+                ctx.values,
+                commands=ctx.commands,
+                arguments=passage.tool.reader.closed_names,
+                workspace=shared.workspace,
+            )
+        digest = self._digest(ctx)
+        until = None if always.text is None else written(_now() + timedelta(days=self._settings.keep_days))
+        return ApprovalRequest(
+            tool=spec.name,
+            action=ctx.action,
+            args=scrub_value(dict(ctx.values))[0],
+            commands=tuple(scrub_text(command)[0] for command in ctx.commands),
+            workspace=shared.workspace,
+            profile=shared.profile,
+            caller=ctx.caller,
+            call_id=ctx.call_id,
+            digest=digest,
+            reason=ask.reason,
+            message=None if ask.message is None else scrub_text(ask.message)[0],
+            always=always.text,
+            always_until=until,
+            timeout_s=self._settings.timeout_s,
+        ), always
+
+    def _digest(self, ctx: CallContext) -> str:
+        return digest_of(ctx.tool, ctx.values, self._shared.workspace, self._shared.digest, ctx.commands)
+
+    def _close(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+        """Record the answer; whether it allows the call."""
+        if ctx.deadline != inf:
+            ctx.deadline += monotonic() - case.asked_at  # the time of people is not the tool's
+        told = {
+            "approver": verdict.approver,
+            "answer": verdict.answer or "none",
+            "reason": verdict.reason,
+            "message": verdict.message,
+            "expires": case.expires,
+        }
+        self._ledger.answer(case.token, verdict.outcome)
+        if not self._tell(ctx, APPROVAL_DECISION, told):
+            return False
+        if verdict.outcome == "deny":
+            ctx.refuse("approval", verdict.reason or Reason.APPROVAL_DENIED, verdict.message)
+            return False
+        if verdict.answer == "allow_always":
+            self._keep(ctx, case, verdict)
+        return True
+
+    def _redeem(self, ctx: CallContext, case: _Case, rehearsed: CallContext | None) -> None:
+        """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
+        if _refuses(rehearsed):
+            ctx.follow(rehearsed)
+        elif _said(rehearsed) != case.rehearsed or not self._ledger.redeem(case.token, self._digest(ctx)):
+            message = "What was approved is not what would run now; the approval is void."
+            ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
+
+    def _keep(self, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
+        now = _now()
+        until = now + timedelta(days=self._settings.keep_days)
+        rule, workspace = case.always.rule, self._shared.workspace
+        if self._folder is None or rule is None:
+            return
+        kept = Kept(rule, ctx.tool, str(workspace), self._shared.profile, verdict.approver, now, until)
+        try:
+            keep(self._folder, kept, workspace)
+        except ConfigurationError:
+            ctx.fault("approval_not_kept")
+        else:
+            self._remember(kept)
+
+    def _remember(self, kept: Kept) -> None:
+        self._kept.append((Matcher(rule_of(kept)), kept.until))
+
+    def _tell(self, ctx: CallContext, event: str, fields: Mapping[str, Any]) -> bool:
+        """Write an event; false if the profile requires it and it cannot be written."""
+        shared = self._shared
+        taken = shared.emitter.emit(shared.lines.approval(event, ctx.tail, fields))
+        if not taken and shared.required:
+            ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
+            return False
+        return True
+
+
+def rule_of(kept: Kept) -> Rule:
+    """A kept approval as the rule that it is."""
+    if isinstance(kept.rule, str):
+        return parse_rule(kept.rule, kept.place or "approvals")
+    return parse_rule(kept.rule["rule"], kept.place or "approvals", when=kept.rule.get("when"))
+
+
+def written(moment: datetime) -> str:
+    """A moment as events write it, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:
+    """Whether the tool's own checks have ended the call."""
+    return rehearsed is not None and rehearsed.outcome in {"denied", "error"} and not rehearsed.passed
+
+
+def _said(rehearsed: CallContext | None) -> object:
+    return None if rehearsed is None else (rehearsed.passed, rehearsed.outcome, rehearsed.reason)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

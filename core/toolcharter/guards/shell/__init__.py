@@ -1,0 +1,1 @@
+"""What a shell line would run. Not understood means not run."""

@@ -1,0 +1,60 @@
+"""From a profile, its ceilings and the specs of its tools to one `Policy` and the availability of its tools."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from toolcharter.errors import Fault
+from toolcharter.policy.availability import AvailabilityPlan, Lists, PlaceOf, Universe, availability_faults
+from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import ToolFacts, facts_of, own_groups
+from toolcharter.policy.names import name_faults, written_patterns
+from toolcharter.policy.toolsets import GROUPS
+from toolcharter.profile.globs import fold
+from toolcharter.profile.model import Profile
+from toolcharter.profile.settings import Ceiling
+from toolcharter.spec.tool import ToolSpec
+
+
+def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> Universe:
+    """What the entries of *profile* can name."""
+    specs = tuple(specs)
+    return Universe(
+        {spec.name: own_groups(spec.name, spec.kind, spec.group) for spec in specs},
+        {alias: spec.name for spec in specs for alias in spec.aliases},
+        profile.toolsets,
+        profile.groups,
+        frozenset(profile.missing_ok),
+    )
+
+
+def facts_for(universe: Universe, specs: Iterable[ToolSpec[Any]]) -> dict[str, ToolFacts]:
+    """The facts of each tool, with all the groups that it is in."""
+    lists = Lists(universe)
+    members = {fold(group): lists.tools_of((f"group:{group}",)) for group in (*GROUPS, *universe.groups)}
+    return {
+        spec.name: facts_of(spec, frozenset(group for group, tools in members.items() if fold(spec.name) in tools))
+        for spec in specs
+    }
+
+
+def compile_policy(profile: Profile, ceilings: Sequence[Ceiling]) -> Policy:
+    """The rules, modes and capabilities of *profile* and of all *ceilings*."""
+    written = [("profile", profile.capabilities), *((ceiling.name, ceiling.capabilities) for ceiling in ceilings)]
+    bounds = Bounds([bound(source, capabilities) for source, capabilities in written])
+    return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings)
+
+
+def compile_availability(profile: Profile, universe: Universe) -> AvailabilityPlan:
+    """Which tools callers of *profile* see."""
+    return AvailabilityPlan(profile.availability, universe)
+
+
+def faults_of_names(
+    profile: Profile, ceilings: Sequence[Ceiling], universe: Universe, installed: Collection[str], place_of: PlaceOf
+) -> Iterator[Fault]:
+    """Everything that rules, patterns and availability name in vain."""
+    tools = [*universe.tools, *universe.aliases, *installed]
+    groups = {group for own in universe.tools.values() for group in own} | GROUPS.keys() | set(universe.groups)
+    yield from name_faults(written_patterns(profile, ceilings), tools, groups, profile.missing_ok)
+    yield from availability_faults(profile.availability, universe, installed, place_of)

@@ -1,0 +1,76 @@
+"""Names in rules and patterns that nothing provides: a misspelt deny would protect nobody, so that it stops the start."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from toolcharter.errors import Fault, did_you_mean
+from toolcharter.profile.globs import fold
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Ceiling, Memory, Notify
+from toolcharter.spec.words import RULE_PREFIXES
+
+_NAMING = frozenset({"", "builtin", "cli", "custom"})
+
+
+def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[tuple[str, Rule]]:
+    """Every rule and pattern that holds for a profile, with the key it stands under."""
+    yield from (("deny", rule) for rule in profile.deny)
+    yield from (("allow", rule) for rule in profile.allow)
+    yield from _remembered(profile.memory)
+    yield from _told(profile.notify)
+    for ceiling in ceilings:
+        yield from (("deny", rule) for rule in ceiling.deny)
+        yield from _told(ceiling.notify)
+
+
+def _remembered(memory: Memory) -> Iterator[tuple[str, Rule]]:
+    for depends in memory.depends_on:
+        yield from (("guards.depends_on", depends.match), ("guards.depends_on", depends.needs))
+    yield from (("guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
+    yield from (("guards.after_call", entry.match) for entry in memory.after_call)
+
+
+def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
+    yield from (("notify", rule) for entry in notify for rule in entry.match)
+
+
+def name_faults(
+    patterns: Iterable[tuple[str, Rule]], tools: Collection[str], groups: Collection[str], missing_ok: Collection[str]
+) -> Iterator[Fault]:
+    """The patterns that name a tool or a group, literally, that nothing provides.
+
+    Args:
+        patterns: Each with the key it stands under.
+        tools: Names and aliases of listed and of installed tools.
+        groups: Known groups.
+        missing_ok: Names, and `group:NAME`, that may appear later.
+    """
+    known = {fold(name) for name in (*tools, *missing_ok)}
+    known_groups = {fold(group) for group in groups} | {
+        fold(name).removeprefix("group:") for name in missing_ok if ":" in name
+    }
+    for path, rule in patterns:
+        if rule.prefix in _NAMING:
+            name = literal_name(rule)
+            if name is not None and name not in known:
+                yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _fix(name, rule, known))
+        elif rule.prefix == "group" and rule.glob.literal is not None and rule.glob.literal not in known_groups:
+            listed = ", ".join(map(repr, sorted(known_groups))) or "none"
+            near = did_you_mean(rule.glob.literal, known_groups)
+            fix = f"{near} Known groups: {listed}. If it comes later, add {rule.text!r} to `missing_ok`.".lstrip()
+            yield Fault(rule.source, path, f"there is no group {rule.glob.literal!r}.", fix)
+
+
+def literal_name(rule: Rule) -> str | None:
+    """The one tool that *rule* names, without case; None if it is a glob over names."""
+    if rule.glob.literal is not None:
+        return rule.glob.literal.partition(":")[0]
+    name, colon, _ = rule.glob.prefix.partition(":")
+    return name if colon else None
+
+
+def _fix(name: str, rule: Rule, known: Collection[str]) -> str:
+    if did_you_mean(name, RULE_PREFIXES) and ":" in rule.text and not did_you_mean(name, known):
+        return f"{did_you_mean(name, RULE_PREFIXES)} Prefixes: {', '.join(map(repr, sorted(RULE_PREFIXES)))}."
+    near = did_you_mean(name, known)
+    return f"{near} If it comes later, add {name!r} to `missing_ok`; a glob may match nothing.".lstrip()

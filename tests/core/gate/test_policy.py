@@ -1,0 +1,42 @@
+"""Stage 3 in the gate: rules, modes, commands and availability decide calls, listings and dry runs alike."""
+
+from typing import Any
+
+import pytest
+from tests.core.gate.conftest import spec_of
+
+from toolcharter.spec.call import Invocation
+
+
+def bash_spec() -> Any:
+    def bash(command: str) -> str:
+        return f"ran {command}"
+
+    return spec_of(bash, kind="bash", invocation=lambda args: Invocation(commands=(args["command"],)))
+
+
+@pytest.mark.parametrize(
+    ("mode", "allow", "deny", "command", "expected"),
+    [
+        pytest.param("policy", [], [], "ls", ("denied", "not_in_allow", "mode"), id="no allow"),
+        pytest.param("policy", ["bash:ls*"], [], "ls -l", ("ok", None, None), id="allowed"),
+        pytest.param("policy", ["bash:ls *"], [], "ls", ("denied", "not_in_allow", "mode"), id="anchored"),
+        pytest.param(
+            "policy", ["bash"], ["bash:*sudo*"], "sudo ls", ("denied", "denied_by_rule", "deny"), id="deny wins"
+        ),
+        pytest.param("policy", ["*", "*:*", "b*"], [], "ls", ("denied", "not_in_allow", "mode"), id="bare globs"),
+        pytest.param("dangerous", [], [], "ls", ("ok", None, None), id="dangerous"),
+        pytest.param("dangerous", [], [], "ls; rm x", ("denied", "not_understood", "floor"), id="not understood"),
+        pytest.param("ask", [], [], "ls", ("denied", "approval_unavailable", "approval"), id="nobody to ask"),
+    ],
+)
+def test_a_bash_line_is_decided_by_its_command(make_toolbox, mode, allow, deny, command, expected) -> None:
+    """What a line would run is what rules see of it."""
+    toolbox = make_toolbox(bash_spec(), mode=mode, allow=allow, deny=deny)
+
+    result = toolbox.call("bash", {"command": command})
+    decision = toolbox.decide("bash", {"command": command})
+
+    assert (result.outcome, result.reason) == expected[:2]
+    assert decision.outcome == ({"ok": "allow", "denied": "deny"}[expected[0]] if mode != "ask" else "ask")
+    assert decision.reason == (expected[1] if mode != "ask" else "not_in_allow")
