@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcharter.errors import Fault
+from toolcharter.profile.document import document
 from toolcharter.profile.find import Unusable, identity, locate, read_bytes
-from toolcharter.profile.nodes import Entry, Node, Place, entries, items
-from toolcharter.profile.parse import parse, position
+from toolcharter.profile.nodes import Entry, Node, entries, items
 from toolcharter.profile.schema import PROFILE
 from toolcharter.profile.shapes import canonical, same_tool
 
@@ -65,9 +65,7 @@ class Composer:
         return self.trees[real]
 
     def _tree(self, content: bytes, file: str) -> Node | None:
-        text = self._text(content, file)
-        document = None if text is None else parse(text, file, self.faults)
-        own = None if document is None else self._clean(document)
+        own = document(content, file, PROFILE, self.faults)
         if own is None:
             return None
         parents = entries(own).get("extends")
@@ -76,23 +74,6 @@ class Composer:
         for parent in above:
             tree = merged(tree, parent) if parent is not None else tree
         return merged(tree, own)
-
-    def _clean(self, document: Node) -> Node | None:
-        """*document* by the schema, which has nothing to say where the parser put something else for what it refused."""
-        refused, faults = {fault.place for fault in self.faults}, list[Fault]()
-        clean = PROFILE.clean(document, (), faults)
-        self.faults.extend(fault for fault in faults if fault.place not in refused)
-        return clean
-
-    def _text(self, content: bytes, file: str) -> str | None:
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            above = error.object[: error.start].decode()
-            line, column = position(above, len(above))
-            what = f"the byte 0x{error.object[error.start]:02X} is not UTF-8."
-            self.faults.append(Fault(str(Place(file, line, column)), "", what, "Save the file as UTF-8."))
-            return None
 
     def _parent(self, entry: Node, index: int, file: str) -> Node | None:
         try:

@@ -220,13 +220,14 @@ def _name(key: Node | None) -> str | None:
     return key.value if key is not None and isinstance(key.value, str) else None
 
 
-def parse(text: str, file: str, faults: list[Fault]) -> Node | None:
+def parse(text: str, file: str, faults: list[Fault], *, least: str = "profile: NAME") -> Node | None:
     """Read one YAML document.
 
     Args:
         text: The whole file.
         file: Its name in places.
         faults: Gets what is wrong, each fault at its place.
+        least: What to write into an empty file.
 
     Returns:
         The document without the keys that are at fault, or None if it cannot be read to its end.
@@ -242,7 +243,7 @@ def parse(text: str, file: str, faults: list[Fault]) -> Node | None:
     except _Stop:
         return None
     if builder.root is None:
-        faults.append(Fault(str(Place(file)), "", "the file is empty.", "Write at least `profile: NAME`."))
+        faults.append(Fault(str(Place(file)), "", "the file is empty.", f"Write at least `{least}`."))
     return builder.root
 
 

@@ -1,10 +1,14 @@
 """Profiles for hypothesis: values that a file may hold, keys of every kind."""
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 
 from toolcharter.profile.globs import escape_glob
+
+ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
+"""JSON need not escape them; YAML does not take them as they are, or takes them for the end of a line."""
 
 NAMES = st.sampled_from(["git", "read_file", "a-b", "yes", "null", "7", "1e5", "x" * 64])
 # What YAML writes in other ways: control characters have an escape, words and numbers need quotes.
@@ -30,6 +34,11 @@ COUNTS = st.integers(1, 2**63 - 1)
 SECONDS = st.integers(1, 604_800) | st.floats(0.001, 604_800)
 OUTCOMES = st.lists(st.sampled_from(["ok", "error", "denied"]), min_size=1, max_size=2) | st.just("ok")
 CONDITIONS = st.sampled_from([True, False, {}, {"const": 1}, {"pattern": "^a"}, {"enum": [None, "a: b", 1.5]}])
+
+
+def as_yaml(values: Any) -> str:
+    """JSON that is YAML: escaped are all characters that YAML would not take, and no others."""
+    return json.dumps(values, ensure_ascii=False).translate(ESCAPES)
 
 
 def some(required: dict[str, Any] | None = None, /, **optional: Any) -> st.SearchStrategy[dict[str, Any]]:

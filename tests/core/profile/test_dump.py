@@ -1,6 +1,5 @@
 """A profile written back: what it comes to, as a file would say it."""
 
-import json
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,7 +11,7 @@ from toolcharter.profile.dump import dump, written
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
 
-from .random_profiles import profiles
+from .random_profiles import as_yaml, profiles
 from .test_model import EVERY_KEY
 
 
@@ -69,12 +68,8 @@ def test_what_is_written_is_read_again(tmp_path, text) -> None:
 def test_any_profile_survives_a_round(tmp_path_factory, values: dict[str, Any]) -> None:
     """Whatever texts, numbers and lists a file holds: what is written says the same and has the same digest."""
     folder = tmp_path_factory.getbasetemp()
-    profile = loaded(folder, json.dumps(values, ensure_ascii=False).translate(ESCAPES))
+    profile = loaded(folder, as_yaml(values))
 
     again = loaded(folder, dump(profile))
 
     assert (written(again), digest(again), again.cases) == (written(profile), digest(profile), profile.cases)
-
-
-ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
-"""JSON need not escape them; YAML does not take them as they are, or takes them for the end of a line."""

@@ -1,0 +1,108 @@
+"""What holds beside every profile: the administrator's file, the workspace's, and the environment. Each only tightens.
+
+What is named or present and cannot be read is a fault, never "no policy".
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from toolcharter.errors import Fault
+from toolcharter.profile.assemble import ceiling_from
+from toolcharter.profile.document import document
+from toolcharter.profile.find import Unusable, read_bytes
+from toolcharter.profile.globs import GlobError, parse_glob
+from toolcharter.profile.nodes import in_file_order
+from toolcharter.profile.schema import CEILING, WORKSPACE_CEILING
+from toolcharter.profile.settings import Capabilities, Ceiling
+from toolcharter.profile.shapes import Keys
+
+ADMIN_POLICY = "TOOLCHARTER_ADMIN_POLICY"
+"""Names the administrator's file."""
+ALLOWED_PERMS = "ALLOWED_TOOL_PERMS"
+"""Lists the capabilities that may be used; from source 001, where an empty text is no restriction."""
+WORKSPACE_POLICY = Path(".toolcharter", "policy.yaml")
+"""The workspace's own file, seen from its root."""
+
+_WORKSPACE_FIX = "Mend the file, or remove it."
+
+
+def read_ceilings(workspace: Path | None, environ: Mapping[str, str]) -> tuple[tuple[Ceiling, ...], list[Fault]]:
+    """Read what holds beside every profile.
+
+    Args:
+        workspace: The folder that tools may touch, if there is one.
+        environ: The environment.
+
+    Returns:
+        The administrator's, the workspace's and the environment's ceiling, those that there are; and every fault. While
+        there are faults nothing must be built: what is at fault is missing from the ceilings.
+    """
+    faults: list[Fault] = []
+    found = (_of_administrator(environ, faults), _of_workspace(workspace, faults), _of_environment(environ, faults))
+    return tuple(ceiling for ceiling in found if ceiling is not None), faults
+
+
+def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
+    file = environ.get(ADMIN_POLICY)
+    if file is None:
+        return None
+    if not os.path.isabs(file):  # noqa: PTH117 - a Path would make '.' of an empty text
+        what = f"{file!r} is no absolute path." if file else "the variable is set and names no file."
+        faults.append(Fault(ADMIN_POLICY, "", what, "Give the absolute path of a YAML file, or unset the variable."))
+        return None
+    found: list[Fault] = []
+    ceiling = _read(file, CEILING, found, "Give the path of a file that can be read, or unset the variable.")
+    faults.extend(replace(fault, fix=f"{fault.fix} {ADMIN_POLICY} names this file.".lstrip()) for fault in found)
+    return ceiling
+
+
+def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None:
+    if workspace is None:
+        return None
+    file = workspace / WORKSPACE_POLICY
+    # A link to nowhere is not absent: somebody meant it to be there.
+    if _is_absent(file.parent) or (_is_absent(file) and file.parent.is_dir()):
+        return None
+    real = os.path.realpath(file)
+    if not Path(real).is_relative_to(os.path.realpath(workspace)):
+        # Its faults would repeat lines of a file that the workspace does not hold.
+        faults.append(Fault(str(file), "", "it leads out of the workspace.", _WORKSPACE_FIX))
+        return None
+    return _read(str(file), WORKSPACE_CEILING, faults, _WORKSPACE_FIX)
+
+
+def _is_absent(path: Path) -> bool:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # Closed to us; opening it will say so.
+    return False
+
+
+def _read(file: str, shape: Keys, faults: list[Fault], fix: str) -> Ceiling | None:
+    try:
+        content = read_bytes(file)
+    except Unusable as problem:
+        faults.append(Fault(file, "", problem.what, fix))
+        return None
+    found: list[Fault] = []
+    tree = document(content, file, shape, found, least="deny: []")
+    faults.extend(in_file_order(found))
+    return None if tree is None else ceiling_from(tree, file)
+
+
+def _of_environment(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
+    text = environ.get(ALLOWED_PERMS, "").strip()
+    if not text:
+        return None
+    patterns = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
+    for pattern in patterns:
+        try:
+            parse_glob(pattern)
+        except GlobError as error:
+            faults.append(Fault(ALLOWED_PERMS, "", f"{error}."))
+    return Ceiling(ALLOWED_PERMS, capabilities=Capabilities(allow=patterns))
