@@ -3,6 +3,7 @@
 Every character that shows no mark of its own, or changes what others look like, is written out.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ _INVISIBLE = (
 _TURNING = frozenset({"R", "AL", "AN"})
 MAX_BLANKS = 8
 """How many blanks in a row are shown as blanks; more are counted, because a screenful of them hides what follows."""
+_MANY_BLANKS = re.compile(f" {{{MAX_BLANKS + 1},}}")
 
 
 def visible(text: str) -> str:
@@ -40,18 +42,7 @@ def _escaped(character: str) -> str:
 
 
 def _counted(text: str) -> str:
-    if " " * (MAX_BLANKS + 1) not in text:
-        return text
-    pieces: list[str] = []
-    rest = text
-    while rest:
-        word, blank, rest = rest.partition(" " * (MAX_BLANKS + 1))
-        pieces.append(word)
-        if blank:
-            more = len(rest) - len(rest.lstrip(" "))
-            pieces.append(f"<{len(blank) + more} blanks>")
-            rest = rest[more:]
-    return "".join(pieces)
+    return _MANY_BLANKS.sub(lambda blanks: f"<{len(blanks[0])} blanks>", text)
 
 
 def block(text: str, width: int, margin: str) -> Iterator[str]:

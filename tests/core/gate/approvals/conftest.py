@@ -1,0 +1,60 @@
+"""A request as the gate makes one, and a state folder beside a workspace."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.gate.approvals.kept import Kept
+from toolcharter.gate.loop import LoopThread
+from toolcharter.spec.approval import ApprovalRequest
+from toolcharter.spec.call import Caller
+
+NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+
+def request_of(**facts: Any) -> ApprovalRequest:
+    request = ApprovalRequest(
+        tool="push",
+        action=None,
+        args={"branch": "main"},
+        commands=(),
+        workspace=Path("/work"),
+        profile="careful",
+        caller=Caller(agent="planner"),
+        call_id="call-1",
+        digest="0" * 64,
+        reason="not_in_allow",
+        message=None,
+        always="push",
+        always_until="2026-03-02T12:00:00Z",
+        timeout_s=120.0,
+    )
+    return request._replace(**facts)
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    thread = LoopThread()
+    yield thread
+    thread.close()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where approvals are kept; nothing is there yet."""
+    return tmp_path / "state/toolcharter/approvals"
+
+
+@pytest.fixture
+def kept(workspace: Path) -> Kept:
+    return Kept("bash:pytest -q", "bash", str(workspace), "careful", "ann", NOW, NOW + timedelta(days=30))

@@ -1,0 +1,513 @@
+"""Approvals that are kept: the user's file stays the user's, and nobody else can have written it."""
+
+import errno
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolcharter.errors import ConfigurationError
+from toolcharter.gate.approvals import folder as folder_module
+from toolcharter.gate.approvals.folder import MAX_BYTES, state_folder
+from toolcharter.gate.approvals.kept import Kept, entries, forget, keep, load
+
+from .conftest import NOW
+
+ENTRY = """\
+- rule: "bash:pytest -q"
+  call: "bash"
+  workspace: "%s"
+  profile: "careful"
+  by: "ann"
+  at: "2026-01-31T12:00:00Z"
+  until: "2026-03-02T12:00:00Z"
+"""
+HEADER = (
+    '# Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.\n'
+)
+
+
+def file_of(folder: Path) -> Path:
+    return folder / "careful.yaml"
+
+
+def written(folder: Path, text: str) -> Path:
+    """A file as a user has written it."""
+    folder.mkdir(parents=True, mode=0o700)
+    folder.chmod(0o700)
+    folder.parent.chmod(0o700)
+    file = file_of(folder)
+    file.write_text(text)
+    file.chmod(0o600)
+    return file
+
+
+def plain(found: tuple[Kept, ...]) -> list[Kept]:
+    return [kept._replace(place="") for kept in found]
+
+
+def faults_of(act) -> list[str]:
+    with pytest.raises(ConfigurationError) as raised:
+        act()
+    return [str(fault) for fault in raised.value.faults]
+
+
+def test_what_is_kept_is_found_again(folder, workspace, kept) -> None:
+    """Its place leads to the file."""
+    keep(folder, kept, workspace)
+
+    found = load(folder, "careful", workspace, NOW)
+
+    assert found == (kept._replace(place=f"{file_of(folder)}:2:3"),)
+    assert file_of(folder).read_text() == HEADER + ENTRY % workspace
+
+
+def test_folder_and_file_are_the_users_alone(folder, workspace, kept) -> None:
+    """Whatever the umask is."""
+    before = os.umask(0)
+    try:
+        keep(folder, kept, workspace)
+    finally:
+        os.umask(before)
+
+    modes = [path.stat().st_mode & 0o777 for path in (folder.parent, folder, file_of(folder))]
+    assert modes == [0o700, 0o700, 0o600]
+    assert sorted(path.name for path in folder.iterdir()) == ["careful.yaml", "careful.yaml.lock"]
+
+
+@pytest.mark.parametrize(
+    ("change", "days", "count"),
+    [
+        pytest.param({}, 0, 1, id="it holds"),
+        pytest.param({}, 30, 0, id="expired to the second"),
+        pytest.param({"workspace": "/elsewhere"}, 0, 0, id="another workspace"),
+    ],
+)
+def test_what_does_not_hold_does_not_count(folder, workspace, kept, change, days, count) -> None:
+    """Expired approvals and those of other folders stay in the file, and permit nothing."""
+    keep(folder, kept._replace(**change), workspace)
+
+    assert len(load(folder, "careful", workspace, NOW + timedelta(days=days))) == count
+    assert len(entries(folder)) == 1
+
+
+def test_a_link_to_the_workspace_is_the_workspace(folder, workspace, kept, tmp_path) -> None:
+    """A folder is the same by every name."""
+    (tmp_path / "link").symlink_to(workspace)
+    keep(folder, kept, workspace)
+
+    assert len(load(folder, "careful", tmp_path / "link", NOW)) == 1
+
+
+def test_nothing_kept_is_nothing(folder, workspace) -> None:
+    """No file, no approvals; no folder is made for that."""
+    assert (load(folder, "careful", workspace, NOW), entries(folder)) == ((), ())
+    assert not folder.exists()
+
+
+def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> None:
+    """Whoever works in the home folder and keeps nothing is not stopped."""
+    folder.mkdir(parents=True, mode=0o700)
+
+    assert load(folder, "careful", tmp_path, NOW) == ()
+
+
+@given(
+    rule=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    const=st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**63), 2**63 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+        st.lists,
+        max_leaves=4,
+    ),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+def test_every_rule_comes_back_as_it_was(folder, workspace, kept, rule, const) -> None:
+    """Whatever an argument holds: YAML's words, quotes, line breaks, comments."""
+    kept = kept._replace(rule={"rule": rule, "when": {"on": {"const": const}, "#: -": {"const": rule}}}, by=None)
+    keep(folder, kept, workspace)
+
+    found = plain(entries(folder, "careful"))
+    forget(folder, "careful", [each.id for each in found])
+
+    assert found == [kept]
+    assert file_of(folder).read_text() == HEADER
+
+
+EDITED = """\
+---
+# Mine.
+- rule: bash:make x  # why
+  call: bash
+  workspace: /a
+  profile: careful
+  at: 2026-01-31T12:00:00Z
+  until: 2026-03-02T13:00:00+01:00
+
+  # Below.
+# Above the second.
+- {rule: "x", call: x, workspace: /a, profile: careful, by: ann,
+   at: 2026-01-31T12:00:00Z, until: 2026-03-02T12:00:00Z}
+# The last one.
+-
+  rule: >
+    folded
+  call: x
+  workspace: /a
+  profile: careful
+  at: 2026-01-31T12:00:00Z
+  until: |-
+    2026-03-02T12:00:00Z
+# The end."""
+FIRST = EDITED[EDITED.index("- rule: bash") : EDITED.index("\n  # Below")]
+SECOND = EDITED[EDITED.index("- {") : EDITED.index("# The last")]
+THIRD = EDITED[EDITED.index("-\n  rule") : EDITED.index("# The end")]
+
+
+@pytest.mark.parametrize("indent", ["", "  "], ids=["flush", "indented"])
+@pytest.mark.parametrize(("index", "gone"), [(0, FIRST), (1, SECOND), (2, THIRD)])
+def test_what_is_forgotten_is_cut_out(folder, indent, index, gone) -> None:
+    """Comments around it stay, and so does every other byte."""
+    text, gone = (part.replace("\n", f"\n{indent}") for part in (EDITED, gone))
+    if indent:
+        gone = (indent + gone).removesuffix(indent)
+    file = written(folder, text)
+    found = entries(folder)
+
+    assert forget(folder, "careful", [found[index].id, "unknown"]) == 1
+    assert file.read_text() == text.replace(gone, "")
+    assert [kept.rule for kept in entries(folder)] == [kept.rule for kept in found if kept != found[index]]
+
+
+def test_all_can_be_forgotten(folder) -> None:
+    """What is left are the comments, and an empty file is no fault."""
+    file = written(folder, EDITED)
+
+    assert forget(folder, "careful", [kept.id for kept in entries(folder)]) == 3
+    assert entries(folder) == ()
+    assert [line.strip() for line in file.read_text().splitlines() if line.strip()] == [
+        "---", "# Mine.", "# Below.", "# Above the second.", "# The last one.", "# The end."
+    ]  # fmt: skip
+
+
+def test_nothing_is_forgotten_by_an_unknown_name(folder) -> None:
+    """The file is not even written."""
+    file = written(folder, EDITED)
+    before = file.stat().st_ino
+
+    assert (forget(folder, "careful", ["unknown"]), file.stat().st_ino) == (0, before)
+
+
+@pytest.mark.parametrize("indent", ["", "  "], ids=["flush", "indented"])
+def test_an_entry_joins_the_users_own(folder, workspace, kept, indent) -> None:
+    """It comes last, as far to the right as the others."""
+    text = EDITED.replace("\n", f"\n{indent}")
+    file = written(folder, text)
+
+    keep(folder, kept, workspace)
+
+    entry = "".join(indent + line for line in (ENTRY % workspace).splitlines(keepends=True))
+    assert file.read_text() == f"{text}\n{entry}"
+    assert plain(entries(folder))[-1] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        pytest.param("- [\n", ["2:1: not valid YAML"], id="no yaml"),
+        pytest.param("a: b", ["1:1: a list of approvals stands here, not a mapping."], id="no list"),
+        pytest.param(
+            "- x\n- rule: 7",
+            [
+                "1:3: 0: an approval is a mapping, not the text 'x'.",
+                "2:3: 1: `rule` is a rule's text, or a mapping with `rule` and `when`.",
+                "2:3: 1: `workspace` is missing or no text.",
+                "2:3: 1: `profile` is missing or no text.",
+                "2:3: 1: `call` is missing or no text.",
+                "2:3: 1: `at` is missing or no text.",
+                "2:3: 1: `until` is missing or no text.",
+            ],
+            id="no entries",
+        ),
+        pytest.param(
+            ENTRY.replace("careful", "other").replace("ann", "7").replace('"7"', "7") % "/a" + "  who: x",
+            [
+                "1:3: 0: an approval has no 'who'.",
+                "1:3: 0: it is for the profile 'other', in the file of 'careful'.",
+                "1:3: 0: `by` is no text.",
+            ],
+            id="wrong values",
+        ),
+        pytest.param(
+            ENTRY.replace("2026-03-02T12:00:00Z", "2026-03-02T12:00:00").replace("2026-01-31T12:00:00Z", "soon") % "/a",
+            [
+                "1:3: 0: `at` is no moment with a time zone.",
+                "1:3: 0: `until` is no moment with a time zone.",
+            ],
+            id="no moments",
+        ),
+        pytest.param(
+            ENTRY.replace("2026-03-02T12:00:00Z", "9999-12-31T23:59:59-01:00") % "/a",
+            ["1:3: 0: `until` is no moment with a time zone."],
+            id="beyond the calendar",
+        ),
+        pytest.param(
+            ENTRY.replace('"bash:pytest -q"', "{rule: x, reason: y}") % "/a",
+            ["1:3: 0: `rule` is a rule's text, or a mapping with `rule` and `when`."],
+            id="a rule with more than that",
+        ),
+    ],
+)
+def test_a_broken_file_is_a_fault_and_stays(folder, workspace, kept, text, faults) -> None:
+    """All faults at once, each at its place; nothing counts, and nothing is written over it."""
+    file = written(folder, text)
+
+    found = faults_of(lambda: load(folder, "careful", workspace, NOW))
+
+    assert len(found) == len(faults)
+    assert all(each.startswith(f"{file}:{fault}") for each, fault in zip(found, faults, strict=True))
+    assert faults_of(lambda: entries(folder)) == found
+    assert faults_of(lambda: keep(folder, kept, workspace)) == found
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        pytest.param(
+            "[{rule: x, call: x, workspace: /a, profile: careful, at: 2026-01-31T12:00:00Z, until: 2026-03-02T12:00:00Z}]",
+            "is not written as a block list.\nBegin each entry on a line of its own, with '- '.",
+            id="a flow list",
+        ),
+        pytest.param(
+            "[]", "is not written as a block list.\nBegin each entry on a line of its own, with '- '.", id="empty"
+        ),
+        pytest.param(
+            "- &a {rule: x, call: x, workspace: /a, profile: careful, at: 2026-01-31T12:00:00Z, until: "
+            "2026-03-02T12:00:00Z}\n- *a\n",
+            None,
+            id="aliases",
+        ),
+    ],
+)
+def test_a_list_of_another_form(folder, workspace, kept, text, what) -> None:
+    """What cannot be changed without changing more is left to its user."""
+    file = written(folder, text)
+
+    if what is None:
+        keep(folder, kept, workspace)
+        assert len(entries(folder)) == 3
+    else:
+        told = f"{file}: the file of kept approvals {what}"
+        assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
+        assert file.read_text() == text
+
+
+def test_a_change_that_would_change_more_is_none(folder) -> None:
+    """The anchor of an alias cannot be cut out, nor can one of two that share a line."""
+    entry = (ENTRY % "/a").replace('"bash', '&r "bash')
+    file = written(folder, entry + (ENTRY % "/b").replace('"bash:pytest -q"', "*r"))
+    first = entries(folder)[0].id
+
+    with pytest.raises(ConfigurationError):
+        forget(folder, "careful", [first])
+
+    assert "&r" in file.read_text()
+
+
+def test_entries_that_would_not_be_read_as_written(folder, workspace, kept) -> None:
+    """Nothing is written that means something else when it is read."""
+    told = faults_of(lambda: keep(folder, kept._replace(rule={"rule": "x", "when": {"n": float("inf")}}), workspace))
+
+    what = "cannot be changed without changing more than that.\nChange it by hand."
+    assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]
+    assert not file_of(folder).exists()
+
+
+@pytest.mark.parametrize("name", ["../careful", "", "a/b", "careful.yaml"])
+def test_a_profile_has_a_name(folder, workspace, name) -> None:
+    """No name leads to another folder."""
+    told = f"{folder}: the file of kept approvals holds no approvals of {name!r}.\nName the profile."
+
+    assert faults_of(lambda: load(folder, name, workspace, NOW)) == [told]
+
+
+def spoil(folder: Path, how: str) -> Path:
+    """Make something of it that others could write to, and return that."""
+    file = written(folder, "")
+    path = {"file": file, "folder": folder, "parent": folder.parent}[how.rsplit(maxsplit=1)[-1]]
+    match how.split(maxsplit=1)[0]:
+        case "group":
+            path.chmod(path.stat().st_mode | 0o020)
+        case "all":
+            path.chmod(path.stat().st_mode | 0o002)
+        case "owner":
+            os.chown(path, 65534, -1)
+        case "link":
+            path.rename(path.with_name("real"))
+            path.symlink_to("real")
+        case "hard":
+            os.link(file, folder / "second")
+        case "fifo":
+            file.unlink()
+            os.mkfifo(file, 0o600)
+        case "large":
+            file.write_text("#" * (MAX_BYTES + 1))
+        case "latin":
+            file.write_bytes(b"# \xff")
+    return path
+
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+WRITABLE = "others can write to.\nCheck what is in it, then: chmod go-w."
+FOREIGN = "belongs to another user.\nCheck what is in it, and take it over with chown."
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        pytest.param("group file", f"is one that {WRITABLE}", id="group file"),
+        pytest.param("all file", f"is one that {WRITABLE}", id="all file"),
+        pytest.param("group folder", f"lies in '%s', which {WRITABLE}", id="group folder"),
+        pytest.param("all parent", f"lies in '%s', which {WRITABLE}", id="all parent"),
+        pytest.param("owner file", f"is one that {FOREIGN}", id="owner file", marks=ROOT_ONLY),
+        pytest.param("owner folder", f"lies in '%s', which {FOREIGN}", id="owner folder", marks=ROOT_ONLY),
+        pytest.param("owner parent", f"lies in '%s', which {FOREIGN}", id="owner parent", marks=ROOT_ONLY),
+        pytest.param("link file", f"cannot be used: {os.strerror(errno.ELOOP)}.", id="link file"),
+        pytest.param("link folder", f"cannot be used: {os.strerror(errno.ENOTDIR)}.", id="link folder"),
+        pytest.param("link parent", f"cannot be used: {os.strerror(errno.ENOTDIR)}.", id="link parent"),
+        pytest.param("hard file", "is no regular file, or has a second name elsewhere.", id="hard link"),
+        pytest.param("fifo file", "is no regular file, or has a second name elsewhere.", id="fifo"),
+        pytest.param("large file", f"is larger than {MAX_BYTES} bytes.\nForget what has expired.", id="too large"),
+        pytest.param("latin file", "is no UTF-8.", id="no utf-8"),
+    ],
+)
+def test_a_file_that_others_could_write_is_refused(folder, workspace, kept, how, what) -> None:
+    """Neither read nor written, and never taken for an empty one."""
+    path = spoil(folder, how)
+    told = f"{file_of(folder)}: the file of kept approvals {what % path if '%s' in what else what}"
+
+    assert faults_of(lambda: load(folder, "careful", workspace, NOW)) == [told]
+    assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
+
+
+@pytest.mark.parametrize("place", ["around", "same", "below"])
+def test_a_file_that_tools_could_write_is_refused(folder, workspace, kept, tmp_path, place) -> None:
+    """A workspace around the folder is where tools write; one inside it is nothing to rely on."""
+    keep(folder, kept, workspace)
+    there = {"around": tmp_path, "same": folder, "below": folder / "work"}[place]
+
+    what = f"lies where tools can write, below the workspace {str(there)!r}."
+    fix = "Choose another workspace, or another folder in XDG_STATE_HOME."
+    told = [f"{file_of(folder)}: the file of kept approvals {what}\n{fix}"]
+    assert faults_of(lambda: load(folder, "careful", there, NOW)) == told
+    assert faults_of(lambda: keep(folder, kept, there)) == told
+
+
+def test_a_folder_that_cannot_be_listed_is_a_fault(folder) -> None:
+    """It is not an empty one."""
+    folder.parent.mkdir(parents=True)
+    folder.write_text("")
+
+    told = f"{folder}: the file of kept approvals cannot be used: {os.strerror(errno.ENOTDIR)}."
+    assert faults_of(lambda: entries(folder)) == [told]
+
+
+def test_a_failed_write_leaves_the_file_as_it_was(folder, workspace, kept, monkeypatch) -> None:
+    """A full disk loses the new approval, and nothing else."""
+    keep(folder, kept, workspace)
+    before = file_of(folder).read_text()
+
+    def full(*_args, **_kwargs) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.rename", full)
+    told = faults_of(lambda: keep(folder, kept._replace(by="bob"), workspace))
+
+    what = f"cannot be used: {os.strerror(errno.ENOSPC)}."
+    assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]
+    assert file_of(folder).read_text() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["careful.yaml", "careful.yaml.lock"]
+
+
+def test_a_lock_that_is_never_released_is_a_fault(folder, workspace, kept, monkeypatch) -> None:
+    """Whoever hangs with it hangs alone."""
+    monkeypatch.setattr(folder_module, "LOCK_WAIT_S", 0.02)
+    keep(folder, kept, workspace)
+    state = folder_module.StateFolder(folder, workspace)
+
+    with state.locked("careful.yaml"):
+        told = faults_of(lambda: keep(folder, kept, workspace))
+
+    what = "cannot be used: another process is changing it."
+    assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]
+
+
+KEEPER = dedent("""
+    import sys
+    from datetime import UTC, datetime
+    from pathlib import Path
+    from toolcharter.gate.approvals.kept import Kept, forget, keep
+
+    folder, workspace, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    sys.stdin.read()
+    end = datetime(2030, 1, 1, tzinfo=UTC)
+    for number in range(10):
+        kept = Kept(f"bash:{name} {number}", "bash", str(workspace), "careful", name, end, end)
+        keep(folder, kept, workspace)
+        if number % 2:
+            forget(folder, "careful", [kept.id])
+""")
+
+
+def test_processes_that_keep_at_the_same_time_lose_nothing(folder, workspace) -> None:
+    """Four processes write and cut one file, and each finds its own afterwards."""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", KEEPER, folder, workspace, name], stdin=subprocess.PIPE)
+        for name in "abcd"
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+    statuses = [process.wait() for process in processes]
+
+    rules = sorted(str(kept.rule) for kept in entries(folder))
+    assert statuses == [0] * 4
+    assert rules == [f"bash:{name} {number}" for name in "abcd" for number in range(0, 10, 2)]
+
+
+@pytest.mark.parametrize(
+    ("environ", "place"),
+    [
+        pytest.param({"XDG_STATE_HOME": "/s", "HOME": "/h"}, "/s/toolcharter/approvals", id="given"),
+        pytest.param({"XDG_STATE_HOME": "s", "HOME": "/h"}, "/h/.local/state/toolcharter/approvals", id="relative"),
+        pytest.param({"HOME": "/h"}, "/h/.local/state/toolcharter/approvals", id="home"),
+        pytest.param({"HOME": "h"}, "/home/of/user/.local/state/toolcharter/approvals", id="no home"),
+        pytest.param({}, "/home/of/user/.local/state/toolcharter/approvals", id="nothing"),
+    ],
+)
+def test_where_approvals_are_kept(environ, place, monkeypatch) -> None:
+    """In the user's state folder, never in the current one."""
+    monkeypatch.setattr("pwd.getpwuid", lambda _: type("Entry", (), {"pw_dir": "/home/of/user"}))
+
+    assert state_folder(environ) == Path(place)
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch) -> None:
+    """As in a container with a number for a user."""
+
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+
+    assert state_folder({}) is None
