@@ -88,7 +88,10 @@ def tool_reasons() -> str:
 def names() -> str:
     """Every public name of `toolcharter`, with the first line of its docstring."""
     values = [(name, inspect.getdoc(getattr(toolcharter, name)) or "") for name in toolcharter.__all__]
-    said = {"hookimpl": "Marks a function, or an extension's method, as the implementation of a hook."}
+    said = {
+        "Approver": "What `build_tools(approver=...)` takes: asks somebody about an `ApprovalRequest`.",
+        "hookimpl": "Marks a function, or an extension's method, as the implementation of a hook.",
+    }
     return _table(("name", "what it is"), [(f"`{name}`", said.get(name, _first_line(doc))) for name, doc in values])
 
 

@@ -23,6 +23,7 @@ from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.scan import installed
 from toolcharter.profile.schema import PROFILE, CaseShape
 from toolcharter.profile.shapes import Items, Keys
+from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
 from toolcharter.spec.tool import ToolSpec
@@ -126,6 +127,8 @@ def test_public_names_are_listed() -> None:
         pytest.param("python.md", ToolResult, id="ToolResult"),
         pytest.param("python.md", Decision, id="Decision"),
         pytest.param("python.md", Caller, id="Caller"),
+        pytest.param("python.md", ApprovalRequest, id="ApprovalRequest"),
+        pytest.param("python.md", ApprovalAnswer, id="ApprovalAnswer"),
         pytest.param("hooks.md", Call, id="Call"),
     ],
 )
@@ -188,6 +191,18 @@ def test_event_fields_are_listed() -> None:
     assert [name for name, events in on.items() if "deny" in events] == list(contract.DENY_FIELDS)
     assert [name for name, events in on.items() if events == "after, if set"] == list(contract.RARE_FIELDS)
     assert f"cut at {contract.MAX_FIELD_CHARS} characters, with\n`{contract.CUT_NOTICE}`" in page
+
+
+def test_fields_of_approvals_are_listed() -> None:
+    """What the two events of an approval add, each in its order, with the answers there are."""
+    found = rows(doc("events.md"), "field of an approval")
+
+    def on(event: str) -> tuple[str, ...]:
+        return tuple(quoted(row[0])[0] for row in found if event in row[1])
+
+    assert on("request") == contract.REQUEST_FIELDS
+    assert on("decision") == contract.DECISION_FIELDS
+    assert quoted(next(row for row in found if row[0] == "`answer`")[2]) == [*get_args(Answer), "none"]
 
 
 def test_faults_of_tools_are_listed() -> None:

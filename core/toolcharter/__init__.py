@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from toolcharter.errors import ToolboxClosed as ToolboxClosed
     from toolcharter.errors import ToolcharterError as ToolcharterError
     from toolcharter.errors import ToolError as ToolError
+    from toolcharter.gate.approvals.terminal import TerminalApprover as TerminalApprover
     from toolcharter.gate.build import build_tools as build_tools
     from toolcharter.gate.tool import Tool as Tool
     from toolcharter.gate.toolbox import Toolbox as Toolbox
     from toolcharter.hookspecs import hookimpl as hookimpl
+    from toolcharter.spec.approval import ApprovalAnswer as ApprovalAnswer
+    from toolcharter.spec.approval import ApprovalRequest as ApprovalRequest
+    from toolcharter.spec.approval import Approver as Approver
     from toolcharter.spec.call import Ask as Ask
     from toolcharter.spec.call import Call as Call
     from toolcharter.spec.call import Caller as Caller
@@ -48,10 +52,12 @@ _HOMES = {
         "ConfigurationError Denied Fault NotGated PluginError SpecError SyncCallInLoop ToolboxClosed "
         "ToolcharterError ToolError"
     ),
+    "toolcharter.gate.approvals.terminal": "TerminalApprover",
     "toolcharter.gate.build": "build_tools",
     "toolcharter.gate.tool": "Tool",
     "toolcharter.gate.toolbox": "Toolbox",
     "toolcharter.hookspecs": "hookimpl",
+    "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.policy": "ToolPolicy",

@@ -42,7 +42,7 @@ def test_public_name_is_importable(name: str) -> None:
     value = getattr(toolcharter, name)
 
     assert getattr(toolcharter, name) is value
-    assert getattr(value, "__name__", name) in (name, "HookimplMarker")
+    assert getattr(value, "__name__", name) in (name, "HookimplMarker", "Callable")  # `hookimpl` and `Approver`
 
 
 def test_unknown_name_is_refused() -> None:
