@@ -18,6 +18,7 @@ from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.policy.availability import Universe
 from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.profile.ceilings import read_ceilings
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
@@ -26,12 +27,6 @@ from toolcharter.profile.shapes import same_tool
 from toolcharter.profile.validation import faults_of
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
-
-
-def read_ceilings(
-    workspace: Path | None, environ: Mapping[str, str]
-) -> tuple[tuple[Ceiling, ...], list[Fault]]:  # SHIM
-    return (), []
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,9 @@ class Plan:
         """The limits of *tool*: the smallest that the profile and the ceilings write."""
         limits = self.profile.limits_for(tool)
         for ceiling in self.ceilings:
-            limits = limits.within(ceiling.tool_limits.get(same_tool(tool), Limits())).within(ceiling.limits)
+            limits = limits.within(ceiling.tool_limits.get(same_tool(tool), Limits())).within(
+                ceiling.limits or Limits()
+            )
         return limits
 
     def within(self, workspace: Path) -> "Plan":

@@ -1,6 +1,7 @@
 """`Toolbox`: the tools built for one profile and workspace, as one caller may use them."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,8 +19,9 @@ from toolcharter.spec.call import Caller, Decision, ToolResult
 
 
 class Toolbox(Mapping[str, Tool]):
-    """A mapping of tool names to tools, in the profile's order. It never changes.
+    """A mapping of tool names to the tools that the caller sees, in the profile's order. It never changes.
 
+    A tool of which no call could pass is not among them; taken by its name, it is there to be denied with its reason.
     Any thread or task may use it at any time. Close it, or use it as a context manager.
     """
 
@@ -59,10 +61,21 @@ class Toolbox(Mapping[str, Tool]):
         return Tool(passage)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
+        return iter(self._visible)
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self._visible)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._visible
+
+    @cached_property
+    def _visible(self) -> tuple[str, ...]:
+        """The tools of which some call might pass."""
+        shared = self._shared
+        hidden = shared.availability.of(self._caller)
+        views = {name: shared.policy.for_tool(tool.facts, hidden.get(name)) for name, tool in self._tools.items()}
+        return tuple(name for name, view in views.items() if view.concealed is None)
 
     def for_caller(self, caller: Caller) -> "Toolbox":
         """A cheap view of the same tools for *caller*; closing it closes the toolbox."""
@@ -133,7 +146,7 @@ class Toolbox(Mapping[str, Tool]):
         await self.aclose()
 
     def __repr__(self) -> str:
-        return f"<Toolbox {self.profile!r}: {', '.join(self._tools)}>"
+        return f"<Toolbox {self.profile!r}: {', '.join(self._visible)}>"
 
     def _passage(self, name: str) -> Passage | None:
         if not isinstance(name, str):
@@ -149,7 +162,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def _unknown(self, name: str) -> Decision:
         shown = shown_name(name)
-        return unknown_tool(shown, did_you_mean(shown, self._tools) or None)
+        return unknown_tool(shown, did_you_mean(shown, self._visible) or None)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None

@@ -6,7 +6,7 @@ each stage for all it has to say. Source: design.md, sections 4 and 5.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bounds
@@ -19,6 +19,9 @@ from toolcharter.spec.reasons import Reason
 
 ALLOWED = Decision("allow", "mode")
 _STRICTNESS: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+ToolKey: TypeAlias = tuple[str, str, frozenset[str]]
 
 
 class Permission(NamedTuple):
@@ -57,10 +60,19 @@ class Policy:
             *((ceiling.mode, ceiling.name) for ceiling in ceilings if ceiling.mode is not None),
         )
         self.bounds = Bounds(()) if bounds is None else bounds
+        self._by_tool: dict[ToolKey, tuple[Denials, Permits]] = {}
 
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """What the policy says of one tool; *hidden* is what availability says for the caller."""
         return ToolPolicyView(self, facts, hidden)
+
+    def rules_of(self, facts: ToolFacts) -> tuple[Denials, Permits]:
+        """The rules that concern a tool, looked up once for all callers."""
+        key = facts.name, facts.kind, facts.groups
+        found = self._by_tool.get(key)
+        if found is None:
+            found = self._by_tool[key] = Denials(self.deny, facts), Permits(self.allow, facts)
+        return found
 
 
 class ToolPolicyView:
@@ -70,8 +82,7 @@ class ToolPolicyView:
         self.policy = policy
         self.facts = facts
         self.hidden = hidden
-        self.denials = Denials(policy.deny, facts)
-        self.permits = Permits(policy.allow, facts)
+        self.denials, self.permits = policy.rules_of(facts)
 
     def decide(self, subject: Subject) -> Decision:
         """What the call meets at stage 3."""
