@@ -151,11 +151,14 @@ def _desk(approver: Approver | None, settings: Approvals, shared: Shared) -> "De
     return Desk(shared, approver, settings, os.environ)
 
 
-def _memory(plan: Plan, paths: WorkspacePaths, facts: Mapping[str, ToolFacts]) -> "SessionMemory | None":
+def _memory(shared: Shared, plan: Plan, facts: Mapping[str, ToolFacts]) -> "SessionMemory | None":
     if plan.profile.memory == Memory():
         return None
     from toolcharter.gate.remembering import session_memory  # noqa: PLC0415 - not every profile remembers
 
+    # Paths of its own: it looks between calls, when no deadline runs.
+    paths = WorkspacePaths(shared.workspace, protected=[str(folder) for folder in protected_dirs(shared.workspace)])
+    shared.on_close(paths.close)
     return session_memory(plan.profile.memory, paths, facts)
 
 
@@ -165,7 +168,7 @@ def _toolbox(shared: Shared, plan: Plan, caller: Caller) -> Toolbox:
     )
     shared.on_close(paths.close)
     facts = facts_for(plan.universe, plan.specs)
-    shared.memory = _memory(plan, paths, facts)
+    shared.memory = _memory(shared, plan, facts)
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}
     names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}

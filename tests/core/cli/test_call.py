@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from toolcharter.profile.schema import PROFILE
+
 from .conftest import MODULE, QUIET, ended, events_in, lines_of
 
 
