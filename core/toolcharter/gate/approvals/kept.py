@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.gate.approvals import layout
 from toolcharter.gate.approvals.folder import StateFolder, Unsafe
+from toolcharter.profile.conditions import ConditionError, compile_condition
 from toolcharter.profile.find import is_name
 from toolcharter.profile.nodes import Node, described, items, plain
 from toolcharter.profile.parse import parse
+from toolcharter.profile.rules import RuleError, parse_rule
 
 HEADER = """\
 # Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
@@ -233,8 +235,7 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
     """What is wrong with an entry, and how to write it."""
     for key in sorted(given.keys() - set(_KEYS)):
         yield f"an approval has no {key!r}.", f"Its keys are {', '.join(_KEYS)}."
-    if not isinstance(given.get("rule"), str) and not _is_long_rule(given.get("rule")):
-        yield "`rule` is a rule's text, or a mapping with `rule` and `when`.", ""
+    yield from _rule_problems(given.get("rule"))
     for key in _TEXTS:
         if not isinstance(given.get(key), str):
             yield f"`{key}` is missing or no text.", ""
@@ -247,8 +248,21 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
         yield "`by` is no text.", ""
 
 
-def _is_long_rule(rule: Any) -> bool:
-    return isinstance(rule, dict) and set(rule) == {"rule", "when"} and isinstance(rule["rule"], str)
+def _rule_problems(rule: Any) -> Iterator[tuple[str, str]]:
+    """The same for its rule, which is read and compiled as one of a profile."""
+    long = {"rule": rule} if isinstance(rule, str) else rule
+    if not isinstance(long, dict) or not isinstance(long.get("rule"), str) or long.keys() - {"rule", "when"}:
+        yield "`rule` is a rule's text, or a mapping with `rule` and `when`.", ""
+        return
+    when = long.get("when", {})
+    try:
+        parse_rule(long["rule"])
+        for schema in when.values() if isinstance(when, dict) else [when]:
+            compile_condition(schema)
+    except RuleError as error:
+        yield f"`rule`: {error.what}", error.fix
+    except ConditionError as error:
+        yield f"`when`: {error}.", error.fix
 
 
 def _is_moment(text: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from toolcharter.gate.approvals.visible import visible
 from toolcharter.guards.secrets import find
 from toolcharter.profile.globs import escape_glob
 from toolcharter.spec.words import RULE_PREFIXES
@@ -97,7 +98,7 @@ def _of_arguments(tool: str, action: str | None, args: Mapping[str, Any], names:
 
 def _unfit(command: str, workspace: Path) -> str | None:
     """Why no rule is kept for *command*, in normal form; None if one may be."""
-    if not command.isprintable():
+    if visible(command) != command:
         return "The command holds characters that cannot be seen."
     try:
         words = shlex.split(command)

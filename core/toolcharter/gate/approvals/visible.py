@@ -18,6 +18,9 @@ _INVISIBLE = (
 _TURNING = frozenset({"R", "AL", "AN"})
 MAX_BLANKS = 8
 """How many blanks in a row are shown as blanks; more are counted, because a screenful of them hides what follows."""
+MAX_MARKS = 2
+"""How many marks (accents, vowels) may stand over one letter; more are noise in which anything can hide."""
+_MARKS = frozenset({"Mn", "Me"})
 _MANY_BLANKS = re.compile(f" {{{MAX_BLANKS + 1},}}")
 
 
@@ -28,17 +31,18 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return _counted(text)
-    return _counted("".join(character if _is_seen(character) else _escaped(character) for character in text))
+    shown: list[str] = []
+    marks = MAX_MARKS  # One at the beginning would change what stands before it.
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
+        shown.append(character if marks <= MAX_MARKS and _is_seen(character) else ascii(character)[1:-1])
+    return _counted("".join(shown))
 
 
 def _is_seen(character: str) -> bool:
     return (
         character.isprintable() and character not in _INVISIBLE and unicodedata.bidirectional(character) not in _TURNING
     )
-
-
-def _escaped(character: str) -> str:
-    return ascii(character)[1:-1]
 
 
 def _counted(text: str) -> str:

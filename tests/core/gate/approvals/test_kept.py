@@ -16,6 +16,7 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.gate.approvals import folder as folder_module
 from toolcharter.gate.approvals.folder import MAX_BYTES, state_folder
 from toolcharter.gate.approvals.kept import Kept, entries, forget, keep, load
+from toolcharter.profile.globs import escape_glob
 
 from .conftest import NOW
 
@@ -119,7 +120,7 @@ def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> Non
 
 
 @given(
-    rule=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
     const=st.recursive(
         st.none()
         | st.booleans()
@@ -131,9 +132,10 @@ def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> Non
     ),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
-def test_every_rule_comes_back_as_it_was(folder, workspace, kept, rule, const) -> None:
+def test_every_rule_comes_back_as_it_was(folder, workspace, kept, text, const) -> None:
     """Whatever an argument holds: YAML's words, quotes, line breaks, comments."""
-    kept = kept._replace(rule={"rule": rule, "when": {"on": {"const": const}, "#: -": {"const": rule}}}, by=None)
+    rule = {"rule": f"bash:x{escape_glob(text)}", "when": {"on": {"const": const}, "#: -": {"const": text}}}
+    kept = kept._replace(rule=rule, by=None)
     keep(folder, kept, workspace)
 
     found = plain(entries(folder, "careful"))
@@ -159,7 +161,7 @@ EDITED = """\
    at: 2026-01-31T12:00:00Z, until: 2026-03-02T12:00:00Z}
 # The last one.
 -
-  rule: >
+  rule: >-
     folded
   call: x
   workspace: /a
@@ -265,6 +267,21 @@ def test_an_entry_joins_the_users_own(folder, workspace, kept, indent) -> None:
             ["1:3: 0: `rule` is a rule's text, or a mapping with `rule` and `when`."],
             id="a rule with more than that",
         ),
+        pytest.param(
+            ENTRY.replace('"bash:pytest -q"', "'a b'") % "/a",
+            ["1:3: 0: `rule`: no tool's name can match 'a b'."],
+            id="a rule that cannot be read",
+        ),
+        pytest.param(
+            ENTRY.replace('"bash:pytest -q"', "{rule: x, when: {a: {konst: 1}}}") % "/a",
+            ["1:3: 0: `when`: unknown keyword 'konst'.\nDid you mean 'const'?"],
+            id="a condition that permits everything",
+        ),
+        pytest.param(
+            ENTRY.replace('"bash:pytest -q"', "{rule: x, when: 7}") % "/a",
+            ["1:3: 0: `when`: 7 is no JSON Schema."],
+            id="no condition",
+        ),
     ],
 )
 def test_a_broken_file_is_a_fault_and_stays(folder, workspace, kept, text, faults) -> None:
@@ -326,7 +343,9 @@ def test_a_change_that_would_change_more_is_none(folder) -> None:
 
 def test_entries_that_would_not_be_read_as_written(folder, workspace, kept) -> None:
     """Nothing is written that means something else when it is read."""
-    told = faults_of(lambda: keep(folder, kept._replace(rule={"rule": "x", "when": {"n": float("inf")}}), workspace))
+    told = faults_of(
+        lambda: keep(folder, kept._replace(rule={"rule": "x", "when": {"n": {"const": float("inf")}}}), workspace)
+    )
 
     what = "cannot be changed without changing more than that.\nChange it by hand."
     assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolcharter.gate.approvals.narrowest import MAX_RULE_BYTES, Always, is_launcher, narrowest
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.matching import Matcher
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.rules import parse_rule
 
@@ -44,6 +46,7 @@ def test_a_command_is_kept_as_it_is(command, rule) -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"])), max_size=4))
+@example(["*", "\\*", "\\"])
 def test_the_rule_of_a_command_matches_that_command_only(words) -> None:
     """Whatever it holds, its rule has no star."""
     command = shlex.join(["wc", *words])
@@ -53,7 +56,10 @@ def test_the_rule_of_a_command_matches_that_command_only(words) -> None:
         glob = parse_rule(always.rule).glob
         assert (glob.literal, glob.matches(command + "x")) == (command, False)
     else:
-        assert always.why_not == "It holds what may be a secret, which must not be stored."
+        assert always.why_not in {
+            "It holds what may be a secret, which must not be stored.",
+            "The command holds characters that cannot be seen.",
+        }
 
 
 @pytest.mark.parametrize(
@@ -79,6 +85,9 @@ def test_the_rule_of_a_command_matches_that_command_only(words) -> None:
         pytest.param(["ls 'a\nb'"], "The command holds characters that cannot be seen.", id="a line break"),
         pytest.param(["ls 'a\u202eb'"], "The command holds characters that cannot be seen.", id="a bidi override"),
         pytest.param(["ls 'a\u200bb'"], "The command holds characters that cannot be seen.", id="a zero width space"),
+        pytest.param(
+            ["ls '\u3164'"], "The command holds characters that cannot be seen.", id="a letter without a mark"
+        ),
         pytest.param(["ls " + KEY], "It holds what may be a secret, which must not be stored.", id="a secret"),
         pytest.param(
             ["ls " + "x" * MAX_RULE_BYTES], f"The rule would be longer than {MAX_RULE_BYTES} bytes.", id="too long"
@@ -133,6 +142,30 @@ def test_a_call_is_kept_with_its_arguments(always, rule) -> None:
     text = rule if isinstance(rule, str) else rule["rule"]
     assert parse_rule(text).glob.literal == text.removeprefix("custom:")
     assert always.text == (rule if isinstance(rule, str) else json.dumps(rule))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda below: st.lists(below, max_size=2) | st.dictionaries(st.text(max_size=2), below, max_size=2),
+    max_leaves=4,
+)
+CALLS = st.dictionaries(st.sampled_from("abc"), JSON)
+
+
+@given(approved=CALLS, called=CALLS, action=st.sampled_from(["log", "Log", "a b", None]))
+@example(approved={"a": 1}, called={"a": True}, action=None)
+@example(approved={"a": None}, called={}, action=None)
+def test_policy_lets_that_call_pass_and_no_other(approved, called, action) -> None:
+    """Held against calls as a rule of a profile is; only null and absent are one to `when`."""
+    always = of_arguments(approved, action=action, arguments="abc")
+    assert isinstance(always.rule, dict)
+    matcher = Matcher(parse_rule(always.rule["rule"], when=always.rule["when"]))
+
+    def covers(args: dict[str, Any]) -> bool:
+        return matcher.covers(ToolFacts("push", "custom"), Subject(action, args))
+
+    same = [json.dumps([args.get(name) for name in "abc"], sort_keys=True) for args in (approved, called)]
+    assert (covers(approved), covers(called)) == (True, same[0] == same[1])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from toolcharter.gate.approvals.visible import MAX_BLANKS, block, visible
         pytest.param("\u3164\u115f\u2800\u034f", r"\u3164\u115f\u2800\u034f", id="letters without a mark"),
         pytest.param("\u00a0\u3000\u2028", r"\xa0\u3000\u2028", id="blanks of other kinds"),
         pytest.param("\ud800\udc80", r"\ud800\udc80", id="surrogates"),
+        pytest.param("\u0301e\u0301\u0302\u0303\u0489", r"\u0301e" + "\u0301\u0302" + r"\u0303\u0489", id="many marks"),
         pytest.param("a" + " " * MAX_BLANKS + "b", "a" + " " * MAX_BLANKS + "b", id="blanks"),
         pytest.param("a" + " " * 9 + "b" + " " * 700, "a<9 blanks>b<700 blanks>", id="blanks that hide the rest"),
     ],
