@@ -134,7 +134,7 @@ def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> Non
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 def test_every_rule_comes_back_as_it_was(folder, workspace, kept, text, const) -> None:
     """Whatever an argument holds: YAML's words, quotes, line breaks, comments."""
-    rule = {"rule": f"bash:x{escape_glob(text)}", "when": {"on": {"const": const}, "#: -": {"const": text}}}
+    rule = {"rule": f"bash:x{escape_glob(text)}x", "when": {"on": {"const": const}, "#: -": {"const": text}}}
     kept = kept._replace(rule=rule, by=None)
     keep(folder, kept, workspace)
 
