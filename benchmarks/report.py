@@ -12,9 +12,9 @@ _INTRODUCTION = """\
 Written by `make bench`. Each number is a ratio, the median of pairs measured in turn in one run (`a / b`: how many
 times b's time a takes), since bare times drift with the machine. Each peer runs in an environment of its own.
 
-The governed call is a whole one: arguments validated, three events in a file and the first two ahead of the body, the
-path opened beneath the workspace, the result of 200 characters scrubbed, limits of time and output. Rules and rate
-limits are not part of it yet; when they are, the governed call will decide by 100 rules and take a rate token.
+The governed call is a whole one: arguments validated, decided by 100 rules, three events in a file and the first two
+ahead of the body, the path opened beneath the workspace, the result of 200 characters scrubbed, limits of time and
+output, a rate limit.
 No peer opens a file; only the careful user's call leaves events.
 """
 

@@ -1,4 +1,4 @@
-"""A governed call of toolcharter: validated, its events in a file, its path opened beneath the workspace, scrubbed."""
+"""A governed call of toolcharter: 100 rules, a rate limit, its path opened, its events in a file, scrubbed."""
 
 import os
 import tempfile
@@ -15,11 +15,19 @@ from toolcharter.gate.build import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Limits, Profile
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import Rate, Rates
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again. " * 3 + "And rests there."[:14]
 ARGS = {"path": "src/app.py", "limit": 3}
 PLUGINS = 20
 THREADS = 16
+DENY = [f"bash:*tool-{number} --force*" for number in range(20)]
+DENY += [f"other_{number}:push" for number in range(20)]
+DENY += [f"read(path=*secret-{number}*)" for number in range(20)]
+ALLOW = [f"bash:program-{number} *" for number in range(40)]
+ROOM = Rates(Rate(calls_per_hour=100_000_000))
+"""More calls than any measurement makes."""
 
 folder = tempfile.TemporaryDirectory()
 events = Path(os.environ.get("BENCH_EVENTS", f"{folder.name}/events.jsonl"))
@@ -65,8 +73,8 @@ class Plugin:
         self.check_call = hookimpl(check)
 
 
-def toolbox(*checks: Callable[[Call], Any]) -> Toolbox:
-    """Both tools behind *checks*, with a limit of time and of output as a profile sets them."""
+def toolbox(*checks: Callable[[Call], Any], rates: Rates = ROOM) -> Toolbox:
+    """Both tools behind *checks* and 100 rules, with limits of time, output and calls as a profile sets them."""
     specs = [ToolSpec("read", ToolPolicy, build_read), ToolSpec("refuse", ToolPolicy, build_refuse)]
     manager = new_manager()
     for number, check in enumerate(checks):
@@ -74,11 +82,15 @@ def toolbox(*checks: Callable[[Call], Any]) -> Toolbox:
     tools = {spec.name: LoadedTool(spec, "toolcharter-bench", "1.0") for spec in specs}
     loaded = Loaded(tools, {}, {}, {"toolcharter-bench": "1.0"}, manager, (), {})
     limits = Limits(timeout_s=30.0, max_output_chars=60_000)
-    plan = Plan(Profile("bench", limits=limits), loaded, {name: ToolPolicy() for name in tools}, {})
+    deny, allow = tuple(map(parse_rule, DENY)), tuple(map(parse_rule, ALLOW))
+    profile = Profile("bench", limits=limits, deny=deny, allow=allow, rates=rates)
+    plan = Plan(profile, loaded, {name: ToolPolicy() for name in tools}, {})
     return open_toolbox(plan, workspace=workspace, caller=None, sinks=[f"file:{events}"])
 
 
 free = toolbox()
+lasting = toolbox(rates=Rates())
+"""Without a rate limit, which keeps the time of each call that it has let in: up to 32 bytes a call."""
 guarded = toolbox(*repeat(let_pass, PLUGINS))
 stopped = toolbox(*repeat(let_pass, PLUGINS - 1), stop)
 stopped_at_once = toolbox(stop)
@@ -158,10 +170,10 @@ def shared_calls(number: int) -> int:
 def age(number: int) -> int:
     """Make *number* calls; by how many bytes the resident memory grew after the first thousand."""
     for _ in repeat(None, 1000):
-        call()
+        lasting.call("read", ARGS)
     before = _resident()
     for done in range(1000, number):
-        call()
+        lasting.call("read", ARGS)
         if done % 10_000 == 0:
             after_batch()
     return _resident() - before

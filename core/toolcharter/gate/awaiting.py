@@ -13,7 +13,6 @@ from toolcharter.gate.isolation import Body
 from toolcharter.gate.loop import is_the_callers
 from toolcharter.gate.obstacles import enter, heed_room, weigh
 from toolcharter.gate.passage import Passage
-from toolcharter.gate.remembering import keys_of
 from toolcharter.spec.call import ToolResult
 
 T = TypeVar("T")
@@ -46,7 +45,7 @@ async def overcome(passage: Passage, ctx: CallContext) -> None:
     if question is not None:
         await passage.shared.desk.aseek(passage, ctx, question)
     if ctx.outcome is None and passage.room is not None:
-        heed_room(ctx, await passage.room.atake(keys_of(ctx)))
+        heed_room(ctx, await passage.room.atake(passage.keys(ctx)))
     if ctx.outcome is None:
         enter(passage, ctx)
 

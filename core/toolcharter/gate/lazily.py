@@ -5,9 +5,12 @@ Each is kept, because an import statement in a function costs 1 us each time.
 
 from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter.spec.call import ToolResult
+from toolcharter.spec.call import Caller, ToolResult
+
+if TYPE_CHECKING:
+    from toolcharter.guards.rates.answers import Keys
 
 
 @cache
@@ -24,6 +27,22 @@ def overcome() -> Callable[..., None]:
     from toolcharter.gate import obstacles  # noqa: PLC0415 - as the module says
 
     return obstacles.overcome
+
+
+@cache
+def keys_of() -> "Callable[[Caller], Keys]":
+    """`toolcharter.gate.remembering.keys_of`."""
+    from toolcharter.gate import remembering  # noqa: PLC0415 - as the module says
+
+    return remembering.keys_of
+
+
+@cache
+def heed_room() -> Callable[..., None]:
+    """`toolcharter.gate.obstacles.heed_room`."""
+    from toolcharter.gate import obstacles  # noqa: PLC0415 - as the module says
+
+    return obstacles.heed_room
 
 
 @cache

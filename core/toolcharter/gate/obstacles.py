@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolcharter.gate.checks import Answer
 from toolcharter.gate.context import CallContext
 from toolcharter.gate.loop import refuse_inside_loop
-from toolcharter.gate.remembering import has_effects, keys_of
+from toolcharter.gate.remembering import has_effects
 from toolcharter.guards.rates.answers import Answer as Room
 from toolcharter.spec.call import Ask, Deny
 from toolcharter.spec.reasons import Reason
@@ -23,7 +23,7 @@ def overcome(passage: "Passage", ctx: CallContext) -> None:
     if question is not None:
         passage.shared.desk.seek(passage, ctx, question)
     if ctx.outcome is None and passage.room is not None:
-        heed_room(ctx, passage.room.take(keys_of(ctx)))
+        heed_room(ctx, passage.room.take(passage.keys(ctx)))
     if ctx.outcome is None:
         enter(passage, ctx)
 
@@ -52,7 +52,7 @@ def weigh(passage: "Passage", ctx: CallContext, objection: Answer) -> Ask | None
         return None
     memory = passage.shared.memory
     if memory is not None:
-        verdict = memory.before(keys_of(ctx).session, passage.call_of(ctx))
+        verdict = memory.before(passage.keys(ctx).session, passage.call_of(ctx))
         if isinstance(verdict, Deny):
             _refuse_from_memory(passage, ctx, verdict)
             return None
@@ -81,6 +81,6 @@ def enter(passage: "Passage", ctx: CallContext) -> None:
     if memory is None:
         return
     call = passage.call_of(ctx)
-    verdict = memory.entered(keys_of(ctx).session, call, has_effects=has_effects(call))
+    verdict = memory.entered(passage.keys(ctx).session, call, has_effects=has_effects(call))
     if verdict is not None:
         ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
@@ -21,16 +21,20 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
 from toolcharter.gate.isolation import IsolatedBody
-from toolcharter.gate.lazily import acall, notifying, overcome, remember
+from toolcharter.gate.lazily import acall, heed_room, keys_of, notifying, overcome, remember
 from toolcharter.gate.loop import is_the_callers, refuse_inside_loop
 from toolcharter.gate.recording import as_text, record_program, told
 from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.policy.matching import argument
 from toolcharter.spec.call import Call, Caller, Decision, Invocation, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from toolcharter.guards.rates.answers import Keys
 
 MAX_MEMO = 256
 """Of how many calls a tool's decisions are remembered, for each caller."""
@@ -75,7 +79,9 @@ class Passage:
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision]] = {}
         self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
-        self._is_guarded = bool(shared.checks) or shared.memory is not None or self.room is not None
+        self._is_watched = bool(shared.checks) or shared.memory is not None
+        """Whether anything but a rate limit stands between policy and the body."""
+        self._keys = None if self.room is None and shared.memory is None else keys_of()(caller)
         self.examine = examiner(shared.profile, spec, tool.function, tool.reasons, strict=shared.strict)
         self.closer = Closer(
             shared,
@@ -101,8 +107,11 @@ class Passage:
             return self.shared.loop.run(acall()(self, args, call_id=call_id, parent_id=parent_id))
         ctx = self.enter(args, call_id, parent_id)
         try:
-            if ctx.outcome is None and self.is_hindered(ctx):
-                overcome()(self, ctx)
+            if ctx.outcome is None:
+                if self._is_watched or ctx.decision.outcome == "ask":
+                    overcome()(self, ctx)
+                elif self.room is not None and (answer := self.room.take(self.keys(ctx))) is not None:
+                    heed_room()(ctx, answer)
             if ctx.outcome is None:
                 if self.tool.spec.isolate:
                     ctx = self.tool.isolated.run(ctx, self.body, self.time_out, self.interrupt)
@@ -167,7 +176,12 @@ class Passage:
 
     def is_hindered(self, ctx: CallContext) -> bool:
         """Whether anything stands between policy and the body."""
-        return self._is_guarded or ctx.decision.outcome == "ask"
+        return self._is_watched or self.room is not None or ctx.decision.outcome == "ask"
+
+    def keys(self, ctx: CallContext) -> "Keys":
+        """Whose calls *ctx* counts among: those of the caller at the top, so that a subagent has its parent's limits."""
+        known = self._keys
+        return known if known is not None and ctx.root is self.caller else keys_of()(ctx.root)
 
     def _refuse(self, ctx: CallContext) -> None:
         decision = ctx.decision
@@ -273,7 +287,7 @@ class Passage:
 
 def _action(ctx: CallContext) -> str | None:
     """What the call does, by default."""
-    action = ctx.values.get("action")
+    action = argument(ctx.values, "action")
     return action if isinstance(action, str) else None
 
 

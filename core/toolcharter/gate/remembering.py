@@ -15,7 +15,7 @@ from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Memory, Notify
-from toolcharter.spec.call import Call, Outcome, ToolResult
+from toolcharter.spec.call import Call, Caller, Outcome, ToolResult
 from toolcharter.spec.reasons import GuardReason
 from toolcharter.spec.runtime import Paths
 
@@ -52,10 +52,9 @@ def _identity(paths: Paths, path: str) -> Hashable | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def keys_of(ctx: CallContext) -> Keys:
-    """Whose calls *ctx* counts among: those of the caller at the top, so that a subagent has its parent's limits."""
-    root = ctx.root
-    return Keys(root.session or root.agent or _NOBODY, root.agent or root.session or _NOBODY)
+def keys_of(caller: Caller) -> Keys:
+    """Whose calls those of *caller* count among."""
+    return Keys(caller.session or caller.agent or _NOBODY, caller.agent or caller.session or _NOBODY)
 
 
 def has_effects(call: Call) -> bool:
@@ -68,7 +67,7 @@ def remember(passage: "Passage", ctx: CallContext, result: ToolResult) -> None:
     """Let the session's memory learn of a call that has ended, and add its lines for the model to the result."""
     memory = passage.shared.memory
     if memory is not None and ctx.stage != "arguments":
-        notes = memory.after(keys_of(ctx).session, passage.call_of(ctx), result.outcome, result.text)
+        notes = memory.after(passage.keys(ctx).session, passage.call_of(ctx), result.outcome, result.text)
         result.text = with_notes(result.text, notes)
 
 
