@@ -1,9 +1,12 @@
 """What `tools` and `plugins` both say of a tool, and what they say of their environment."""
 
 from collections.abc import Collection
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+
+if TYPE_CHECKING:
+    from toolcharter.spec.tool import ToolSpec
 
 
 class Described(Protocol):
@@ -23,6 +26,13 @@ class Described(Protocol):
 def facts(tool: Described, capabilities: Collection[str] | None) -> dict[str, Any]:
     """Kind, safety level and capabilities, as JSON has them."""
     return {"kind": tool.kind, "safety": tool.safety, "capabilities": ordered(capabilities)}
+
+
+def described(spec: "ToolSpec[Any]") -> str:
+    """The spec's own words, or what its module says of itself: a function's docstring exists only once it is built."""
+    import inspect  # noqa: PLC0415 - `--help` does without it
+
+    return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
 
 
 def ordered(words: Collection[str] | None) -> list[str] | None:

@@ -20,6 +20,7 @@ COMMANDS = {
     "profiles": "List the profiles that a name finds.",
     "approvals": "List the approvals that were kept, or forget some.",
     "reasons": "Explain the reasons for which calls are denied or fail.",
+    "schema": "Print the JSON Schema of a profile, for editors.",
     "new": "Write the skeleton of a plugin for one tool.",
     "scrub": "Mask the secrets in standard input.",
 }

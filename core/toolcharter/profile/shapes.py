@@ -35,6 +35,7 @@ class Shape(Protocol):
 
     def json_schema(self) -> dict[str, Any]:
         """The same as JSON Schema of draft 2020-12; a value of its own, which the caller may change."""
+        ...
 
 
 def canonical(distribution: str) -> str:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import cell, facts, warn
+from toolcharter.cli.facts import cell, described, facts, warn
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
     from toolcharter.gate.tool import Tool
-    from toolcharter.spec.tool import ToolSpec
 
 
 @click.command("tools")
@@ -59,15 +58,8 @@ def _installed() -> Iterator[dict[str, Any]]:
         for name, spec in sorted(plugin.specs.items()):
             yield {
                 "name": name,
-                "description": _description(spec),
+                "description": described(spec),
                 **facts(spec, spec.all_capabilities()),
                 "distribution": plugin.distribution,
                 "version": plugin.version,
             }
-
-
-def _description(spec: "ToolSpec[Any]") -> str:
-    """The spec's own, or what its module says of itself: a function's docstring exists only once it is built."""
-    import inspect  # noqa: PLC0415 - `--help` does without it
-
-    return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""

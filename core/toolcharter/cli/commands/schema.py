@@ -1,0 +1,57 @@
+"""`toolcharter schema`: what editors check and complete profiles with."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.facts import described, warn
+from toolcharter.cli.output import print_json
+
+if TYPE_CHECKING:
+    from toolcharter.loader.listing import PluginInfo
+    from toolcharter.profile.json_schema import Offer
+
+
+@click.command("schema")
+@click.option(
+    "--ceiling",
+    type=click.Choice(["workspace", "admin"]),
+    is_flag=False,
+    flag_value="workspace",
+    help="That of the workspace's or the administrator's file instead; default: the workspace's.",
+)
+@options.place_unused
+def command(ceiling: Literal["workspace", "admin"] | None) -> None:
+    """Print the JSON Schema of a profile, for editors.
+
+    With the policies of all that is installed: every trusted plugin is imported for it.
+    """
+    from toolcharter.profile.json_schema import ceiling_schema, profile_schema  # noqa: PLC0415 - `--help` needs none
+
+    if ceiling is not None:
+        print_json(ceiling_schema(ceiling))
+        return
+    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
+
+    index = installed()
+    plugins = list_plugins(index)
+    warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
+    tools = dict(offer for plugin in plugins for offer in _tools(plugin))
+    print_json(profile_schema(tools, dict(offer for plugin in plugins for offer in _extensions(plugin))))
+
+
+def _tools(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
+    from toolcharter.profile.json_schema import Offer  # noqa: PLC0415 - as above
+
+    for name, spec in plugin.specs.items():
+        yield name, Offer(spec.policy, described(spec))
+
+
+def _extensions(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
+    from toolcharter.profile.json_schema import Offer  # noqa: PLC0415 - as above
+
+    for name, spec in plugin.extension_specs.items():
+        yield name, Offer(spec.policy, "")

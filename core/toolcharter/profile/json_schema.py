@@ -1,0 +1,67 @@
+"""JSON Schema for editors: what may stand in a profile or a ceiling, with the policies of what is installed.
+
+Made of the shapes that check a file, so that both say the same. What JSON Schema cannot say is left to the reader: all
+that it accepts the schema accepts, too.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
+from toolcharter.profile.shapes import any_case, whole
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_CEILINGS = {"workspace": WORKSPACE_CEILING, "admin": CEILING}
+
+
+class Offer(NamedTuple):
+    """An installed tool or extension, as far as a profile says something about it."""
+
+    policy: "type[BaseModel]"
+    about: str
+
+
+def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) -> dict[str, Any]:
+    """The JSON Schema of a profile.
+
+    Args:
+        tools: By name, all that are installed; others are refused unless the profile has `missing_ok`.
+        extensions: By name; others are refused.
+    """
+    schema, definitions = PROFILE.json_schema(), dict[str, Any]()
+    keys = schema["properties"]
+    keys["tools"] |= _by_name("tools", tools, definitions)
+    keys["extensions"] |= _by_name("extensions", extensions, definitions) | {"additionalProperties": False}
+    names = {"pattern": whole("|".join(map(any_case, sorted(tools))))}
+    unless = {"if": {"required": ["missing_ok"]}, "else": {"properties": {"tools": {"propertyNames": names}}}}
+    return {"$schema": _DIALECT, "title": "A profile of toolcharter", **schema, **unless, "$defs": definitions}
+
+
+def ceiling_schema(whose: Literal["workspace", "admin"]) -> dict[str, Any]:
+    """The JSON Schema of a workspace's or an administrator's file."""
+    return {"$schema": _DIALECT, "title": f"A ceiling of toolcharter: {whose}", **_CEILINGS[whose].json_schema()}
+
+
+def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Properties whose names have no case: as they are written for completion, and in any other case."""
+    references: dict[str, Any] = {}
+    for name, offer in sorted(offers.items()):
+        place = f"{kind}.{name}"
+        policy = _policy(offer.policy, place)
+        definitions |= {f"{place}.{model}": below for model, below in policy.pop("$defs", {}).items()}
+        definitions[place] = {**policy, **({"description": offer.about} if offer.about else {})}
+        references[name] = {"$ref": f"#/$defs/{place}"}
+    anyhow = {whole(any_case(name)): reference for name, reference in references.items()}
+    return {"properties": references, "patternProperties": anyhow}
+
+
+def _policy(model: "type[BaseModel]", place: str) -> dict[str, Any]:
+    from pydantic import PydanticUserError  # noqa: PLC0415 - only who asks for a schema needs it
+
+    try:
+        return model.model_json_schema(ref_template=f"#/$defs/{place}.{{model}}")
+    except PydanticUserError:
+        return {"type": "object"}  # A field that JSON Schema has no word for.
