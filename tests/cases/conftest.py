@@ -1,0 +1,160 @@
+"""A toolbox from a profile's text and stand-in tools: what sample rows that carry a policy are held against."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec, hookimpl
+from toolcharter.errors import ConfigurationError
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.profile.read import read_profile
+
+SHARED = Path(__file__).parents[2].parent / "shared/cases"
+needs_samples = pytest.mark.skipif(not SHARED.is_dir(), reason="the samples lie beside the project, not in it")
+
+
+def sample_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of one file, such as `seeds/000-notify`; none where the samples are absent."""
+    file = SHARED / f"{name}.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def row_params(rows: list[dict[str, Any]]) -> list[Any]:
+    return [pytest.param(row, id=row["id"]) for row in rows]
+
+
+class Use(NamedTuple):
+    """One call of a stand-in tool."""
+
+    spec: ToolSpec[Any]
+    args: Mapping[str, Any]
+
+
+def tool_of(name: str, kind: str = "builtin", **facts: Any) -> ToolSpec[ToolPolicy]:
+    """A tool that takes any action and any other argument, and does nothing."""
+
+    def tool(action: str | None = None, **args: Any) -> str:
+        return f"{name} ran"
+
+    facts.setdefault("parameters", {"type": "object", "properties": {"action": {"type": ["string", "null"]}}})
+    return ToolSpec(name, ToolPolicy, lambda *_: tool, kind=kind, **facts)  # type: ignore[arg-type]
+
+
+def bash_tool() -> ToolSpec[ToolPolicy]:
+    """A shell that runs nothing, and whose lines rules see."""
+
+    def bash(command: str) -> str:
+        return f"ran {command}"
+
+    return ToolSpec(
+        "bash", ToolPolicy, lambda *_: bash, kind="bash", invocation=lambda args: Invocation(None, (args["command"],))
+    )
+
+
+def use_of(tool_type: str, invocation: str) -> Use:
+    """The call that source 000 writes as a type and an invocation, as a call of one of our tools."""
+    if tool_type == "bash":
+        return Use(bash_tool(), {"command": invocation})
+    if tool_type == "mcp":
+        return Use(tool_of("mcp__" + invocation.replace(":", "__"), "mcp"), {})
+    name, colon, action = invocation.partition(":")
+    return Use(tool_of(name, tool_type), {"action": action} if colon else {})
+
+
+def named_in(patterns: list[str]) -> Iterator[ToolSpec[Any]]:
+    """Stand-ins for the tools that patterns name, so that they are no unknown names."""
+    for pattern in patterns:
+        found = re.match(r"(builtin|cli|custom):([A-Za-z0-9_-]+)(?::|$)", pattern)
+        if found:
+            yield tool_of(found[2], found[1])
+
+
+class Bench:
+    """Opens toolboxes in one folder; each is closed at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "ws"
+        self.workspace.mkdir()
+        self.folder = folder / "profiles"
+        self.folder.mkdir()
+        self.events: list[dict[str, Any]] = []
+        self.opened: list[Toolbox] = []
+
+    def write(self, name: str, text: str | Mapping[str, Any]) -> Path:
+        """A file beside the profiles, as it stands or as JSON, which is YAML."""
+        file = self.folder / f"{name}.yaml"
+        file.write_text(text if isinstance(text, str) else json.dumps(text))
+        return file
+
+    def write_workspace_policy(self, text: str | Mapping[str, Any]) -> None:
+        """The workspace's own file."""
+        file = self.workspace / ".toolcharter/policy.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text if isinstance(text, str) else json.dumps(text))
+
+    def open(self, profile: Path | Mapping[str, Any], *specs: ToolSpec[Any], **given: Any) -> Toolbox:
+        """The toolbox of a profile that lists *specs*; the first of two with one name is the tool.
+
+        Raises:
+            ConfigurationError: As `build_tools` would.
+        """
+        tools = {spec.name: spec for spec in reversed(specs)}
+        chosen = profile if isinstance(profile, Path) else self.write("p", {"profile": "p", **profile})
+        source = read_profile(chosen)
+        if source.profile is None or source.faults:
+            raise ConfigurationError(source.faults)
+        manager = new_manager()
+        for name, check in given.pop("checks", {}).items():
+            manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
+        installed = {
+            name: LoadedTool(tools[name], "toolcharter-test", "1") for name in dict.fromkeys(s.name for s in specs)
+        }
+        loaded = Loaded(installed, {}, {}, {"toolcharter-test": "1"}, manager, (), {})
+        faults = [
+            *faults_of_names(source.profile, (), universe_of(source.profile, tools.values()), (), source.places.of)
+        ]
+        if faults:
+            raise ConfigurationError(faults)
+        plan = Plan(source.profile, loaded, {name: ToolPolicy() for name in installed}, {})
+        given.setdefault("sinks", [self.events.append])
+        given.setdefault("caller", None)
+        toolbox = open_toolbox(plan, workspace=self.workspace, **given)
+        self.opened.append(toolbox)
+        return toolbox
+
+    def verdict(self, profile: Path | Mapping[str, Any], use: Use, patterns: list[str]) -> tuple[str, str | None]:
+        """What a call meets, by dry run and in earnest: allow, ask, deny or error, and where.
+
+        An `error` is a toolbox that is not built.
+        """
+        try:
+            toolbox = self.open(profile, use.spec, *named_in(patterns))
+        except ConfigurationError:
+            return "error", None
+        decision = toolbox.decide(use.spec.name, use.args)
+        result = toolbox.call(use.spec.name, use.args)
+        if decision.outcome == "ask":
+            assert (result.outcome, result.reason) == ("denied", "approval_unavailable")
+        else:
+            assert result.outcome == {"allow": "ok", "deny": "denied"}[decision.outcome]
+            assert result.reason == decision.reason
+        return decision.outcome, decision.stage
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("TOOLCHARTER_ADMIN_POLICY", "ALLOWED_TOOL_PERMS"):
+        monkeypatch.delenv(name, raising=False)
+    made = Bench(tmp_path)
+    yield made
+    for toolbox in made.opened:
+        toolbox.close()
