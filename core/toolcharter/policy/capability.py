@@ -32,6 +32,10 @@ class Bound(NamedTuple):
             return [] if self._is_all else ["*"]
         return sorted(word for word in declared if not self._permits(word))
 
+    def is_exceeded_by(self, level: Safety) -> bool:
+        """Whether a call of this safety level can do more harm than the bound permits."""
+        return self.max_safety is not None and SAFETY_LEVELS.index(level) > SAFETY_LEVELS.index(self.max_safety)
+
     @property
     def _is_all(self) -> bool:
         return not self.deny and self.allow is not None and any(glob.parts == ("", "") for glob in self.allow)
@@ -67,7 +71,7 @@ class Bounds:
                 return Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, _said(refused, action))
         level = safety_of(facts, action)
         for one in self.bounds:
-            if one.max_safety is not None and SAFETY_LEVELS.index(level) > SAFETY_LEVELS.index(one.max_safety):
+            if one.is_exceeded_by(level):
                 message = f"The call counts as {level!r}, and no more than {one.max_safety!r} is permitted."
                 return Decision("deny", "capability", Reason.SAFETY_TOO_HIGH, message)
         return None

@@ -51,13 +51,13 @@ class Policy:
         bounds: Bounds | None = None,
         ceilings: Sequence[Ceiling] = (),
     ) -> None:
-        ceilings = tuple(ceilings)
+        self.ceilings = tuple(ceilings)
         # The reported rule is the first match: ceilings, then file order.
-        self.deny = RuleList([*(rule for ceiling in ceilings for rule in ceiling.deny), *deny])
+        self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.allow = RuleList(allow)
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
-            *((ceiling.mode, ceiling.name) for ceiling in ceilings if ceiling.mode is not None),
+            *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
         )
         self.bounds = Bounds(()) if bounds is None else bounds
         self._by_tool: dict[ToolKey, tuple[Denials, Permits]] = {}
@@ -90,14 +90,15 @@ class ToolPolicyView:
             decision = stage(self, subject)
             if decision is not None:
                 return decision
-        return self._by_mode(subject)
+        return self.by_mode(subject)
 
     def permissions(self, *, covered: bool) -> Iterator[Permission]:
         """What each mode that holds says."""
         for mode, source in self.policy.modes:
             yield Permission(mode, source, by_mode(mode, bounded=self.facts.is_bounded, covered=covered))
 
-    def _by_mode(self, subject: Subject) -> Decision:
+    def by_mode(self, subject: Subject) -> Decision:
+        """The last word, on a call that no stage has ended."""
         if self._free:
             return ALLOWED
         rule = self.permits.first(subject)

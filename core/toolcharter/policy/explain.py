@@ -1,0 +1,239 @@
+"""Why policy decides a call as it does: each stage, the rules that matched and lost, what would have to change.
+
+Every decision here comes from the functions that `ToolPolicyView.decide` asks, in its order; this module only adds what
+a decision leaves out. Source: design.md, section 8, `explain`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from toolcharter.policy.availability import Hidden
+from toolcharter.policy.capability import Bound, safety_of
+from toolcharter.policy.evaluate import STAGES, ToolPolicyView, stage_name
+from toolcharter.policy.facts import Subject, ToolFacts, mcp_subject
+from toolcharter.policy.matching import Matcher
+from toolcharter.profile.globs import GlobError, escape_glob
+from toolcharter.profile.rules import Rule, RuleError, parse_rule
+from toolcharter.spec.call import Decision, Stage
+from toolcharter.spec.explanation import RuleNote, Step
+from toolcharter.spec.reasons import Reason
+
+PROFILE = "profile"
+
+
+class _Told(NamedTuple):
+    """What a stage tells besides its decision."""
+
+    looked_at: str
+    rules: tuple[RuleNote, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def explain(view: ToolPolicyView, subject: Subject, hiders: Sequence[Hidden] | None = None) -> tuple[Step, ...]:
+    """Every stage of a decision, in order, those behind the deciding one too.
+
+    Args:
+        view: What policy says of the tool for the caller.
+        subject: The call.
+        hiders: Everything that hides the tool from the caller; by default the one thing that the view names.
+
+    Returns:
+        One step per stage, the mode last; the one that decides says what `view.decide(subject)` says.
+    """
+    if hiders is None:
+        hiders = () if view.hidden is None else (view.hidden,)
+    decisions: list[tuple[Stage, Decision | None]] = [(stage_name(stage), stage(view, subject)) for stage in STAGES]
+    decisions.append(("mode", view.by_mode(subject)))
+    deciding = next(stage for stage, decision in decisions if decision is not None)
+    steps: list[Step] = []
+    for stage, decision in decisions:
+        told = _hidden(view, hiders) if stage == "availability" else _TELLERS[stage](view, subject)
+        verdict = "pass" if decision is None else decision.outcome
+        steps.append(Step(stage, told.looked_at, verdict, decision, stage == deciding, told.rules, told.changes))
+    return tuple(steps)
+
+
+def _floor(_: ToolPolicyView, subject: Subject) -> _Told:
+    if subject.refusal is None:
+        return _Told(f"what the call would run: {', '.join(map(repr, subject.commands)) or 'no commands'}")
+    change = (
+        "Write each command in plain words."
+        if subject.refusal.reason == Reason.NOT_UNDERSTOOD
+        else "Nothing: no profile and nobody can permit it."
+    )
+    return _Told("what the call would run", changes=(change,))
+
+
+def _deny(view: ToolPolicyView, subject: Subject) -> _Told:
+    owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.deny]
+    matchers = view.policy.deny.matchers
+    first = view.denials.first(subject)
+    found = [ordinal for ordinal, matcher in enumerate(matchers) if matcher.denies(view.facts, subject)]
+    notes, changes = list[RuleNote](), list[str]()
+    for ordinal in found:
+        rule = matchers[ordinal].rule
+        notes.append(_note(rule, "matches", decides=rule is first))
+        what = f"take the deny rule {rule.text!r} at {rule.source} away, or narrow it"
+        changes.append(_owned(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
+    of_ceilings = f", {len(owners)} of them of ceilings" if owners else ""
+    return _Told(f"deny rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
+
+
+def _hidden(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _Told:
+    notes, changes = list[RuleNote](), list[str]()
+    name = view.facts.name
+    for hidden in hiders:
+        if hidden.by == "deny":
+            said, change = "denies it to this caller", f"take {hidden.text!r} out of the `deny` of the entry"
+        else:
+            said = "leaves it out for this caller"
+            change = f"put {name!r} into `also_allow` of an entry for this caller, or into `tools` of the entry"
+        notes.append(RuleNote(hidden.text, hidden.place, said, decides=hidden == view.hidden))
+        changes.append(_owned(f"{change} at {hidden.place}", PROFILE))
+    return _Told("the entries of `availability` for this caller", tuple(notes), tuple(changes))
+
+
+def _capability(view: ToolPolicyView, subject: Subject) -> _Told:
+    declared = view.facts.capabilities_of(subject.action)
+    words = "undeclared" if declared is None else ", ".join(sorted(declared)) or "none"
+    level = safety_of(view.facts, subject.action)
+    bounds = view.policy.bounds.bounds
+    sources = ", ".join(one.source for one in bounds) or "nobody"
+    changes = (_owned(what, one.source) for one in bounds for what in _opening(one, view.facts, subject.action))
+    return _Told(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
+
+
+def _opening(one: Bound, facts: ToolFacts, action: str | None) -> Iterator[str]:
+    """What would have to change in a bound that refuses the action."""
+    declared = facts.capabilities_of(action)
+    refused = one.refused(declared)
+    if refused and declared is None:
+        yield "the plugin's author has to declare what the tool touches, or `capabilities` has to be open to all"
+        return
+    lacking = [word for word in refused if one.allow is not None and not any(glob.matches(word) for glob in one.allow)]
+    closed = [word for word in refused if any(glob.matches(word) for glob in one.deny)]
+    if lacking:
+        yield f"`capabilities.allow` needs {_quoted(lacking)}"
+    if closed:
+        yield f"`capabilities.deny` must not match {_quoted(closed)}"
+    level = safety_of(facts, action)
+    if one.is_exceeded_by(level):
+        yield f"`capabilities.max_safety` has to be {level!r}"
+
+
+def _mode(view: ToolPolicyView, subject: Subject) -> _Told:
+    decision = view.by_mode(subject)
+    used = None if decision.rule is None else view.permits.first(subject)
+    notes = tuple(
+        _note(matcher.rule, said, decides=matcher.rule is used)
+        for matcher in view.policy.allow.matchers
+        if (said := standing(matcher, view.facts, subject)) is not None
+    )
+    modes = ", ".join(mode if source == PROFILE else f"{mode} (of {source})" for mode, source in view.policy.modes)
+    nature = "bounded" if view.facts.is_bounded else "unbounded"
+    count = len(view.policy.allow)
+    looked_at = f"mode: {modes}; the tool is {nature}, of kind {view.facts.kind!r}; allow rules: {count}"
+    changes = _closing(view, subject, decision) if decision.outcome == "allow" else _permitting(view, subject)
+    return _Told(looked_at, notes, tuple(changes))
+
+
+def _closing(view: ToolPolicyView, subject: Subject, decision: Decision) -> Iterator[str]:
+    """What would end a call that is allowed."""
+    if decision.rule is not None:
+        rule = decision.rule
+        yield f"take the allow rule {rule.text!r} at {rule.source} away, and others that cover the call"
+    rules = naming_rules(view.facts, subject)
+    if rules:
+        either = "or add" if decision.rule is not None else "add"
+        yield f"{either} a deny rule such as {rules[0]!r}"
+
+
+def _permitting(view: ToolPolicyView, subject: Subject) -> Iterator[str]:
+    """What would permit a call that has no allow rule."""
+    missing = missing_rules(view, subject)
+    if missing:
+        yield f"add {'an allow rule' if len(missing) == 1 else 'allow rules'} such as {_quoted(missing)}"
+    elif subject.refusal is None:
+        yield "no allow rule can name this call"
+    else:
+        yield "no allow rule covers what cannot be understood"
+    for mode, source, verdict in view.permissions(covered=False):
+        if verdict != "allow" and source != PROFILE:
+            yield f"the mode {mode!r}, which asks for a rule or a person, is set by {_ceiling(source)}"
+
+
+def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None:
+    """What an `allow` rule has to say of a call, as a clause; None if it is about others."""
+    if matcher.covers(facts, subject):
+        return "covers the call"
+    touched = sum(map(matcher.matches_command, subject.commands))
+    if not (touched or matcher.names(facts, subject.action)):
+        return None
+    prefix = matcher.rule.prefix
+    if not matcher.may_cover(facts):
+        form = f"rules with the prefix '{prefix}:'" if prefix else "globs over names"
+        return f"matches, but {form} never permit a tool of kind {facts.kind!r}"
+    if not matcher.condition_holds(subject.args):
+        return "names it, but asks for other arguments"
+    partly = {
+        "bash": f"covers {touched} of {len(subject.commands)} commands",
+        "cap": "covers only a part of what the action touches",
+    }
+    return partly.get(prefix, "matches a command, but does not name the tool")
+
+
+def missing_rules(view: ToolPolicyView, subject: Subject) -> tuple[str, ...]:
+    """Rules that would cover the call together with those that `allow` has; empty if none can."""
+    facts, args = view.facts, subject.args
+    if facts.kind == "bash" and subject.commands:
+        having = [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.condition_holds(args)]
+        open_ones = [command for command in subject.commands if not any(one.matches_command(command) for one in having)]
+        rules = dict.fromkeys(f"bash:{escape_glob(command)}" for command in open_ones)
+        return tuple(rules) if all(map(_parsed, rules)) else ()
+    return naming_rules(facts, subject, Matcher.covers)
+
+
+def naming_rules(
+    facts: ToolFacts, subject: Subject, matches: Callable[[Matcher, ToolFacts, Subject], bool] = Matcher.denies
+) -> tuple[str, ...]:
+    """The narrowest rule without conditions that matches the call; empty if there is none."""
+    name = f"mcp:{mcp_subject(facts.name)}" if facts.kind == "mcp" else facts.name
+    candidates = [f"bash:{escape_glob(command)}" for command in subject.commands[:1]]
+    if subject.action is not None:
+        candidates.append(f"{name}:{escape_glob(subject.action)}")
+    for text in (*candidates, name):
+        rule = _parsed(text)
+        if rule is not None and matches(Matcher(rule), facts, subject):
+            return (text,)
+    return ()
+
+
+def _parsed(text: str) -> Rule | None:
+    try:
+        return parse_rule(text)
+    except (RuleError, GlobError):
+        return None
+
+
+def _note(rule: Rule, said: str, *, decides: bool) -> RuleNote:
+    return RuleNote(rule.text, rule.source, said, decides)
+
+
+def _owned(what: str, owner: str) -> str:
+    return what if owner == PROFILE else f"{what}: that is for {_ceiling(owner)}"
+
+
+def _ceiling(name: str) -> str:
+    return f"the ceiling {name!r}, which only its owner can change"
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return ", ".join(map(repr, words))
+
+
+_TELLERS: dict[Stage, Callable[[ToolPolicyView, Subject], _Told]] = {
+    "floor": _floor,
+    "deny": _deny,
+    "capability": _capability,
+    "mode": _mode,
+}

@@ -1,0 +1,318 @@
+"""`explain` says what `decide` says, and what it advises works."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcharter.policy.availability import Hidden
+from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.evaluate import Policy, ToolPolicyView
+from toolcharter.policy.explain import explain, missing_rules, naming_rules
+from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.profile.rules import Rule, parse_rule
+from toolcharter.profile.settings import Capabilities, Ceiling, Mode
+from toolcharter.spec.call import Decision
+from toolcharter.spec.explanation import RuleNote, Step
+from toolcharter.spec.reasons import Reason
+
+TEXTS = st.sampled_from(
+    [
+        *("git", "g*", "git:push", "git:*", "*", "*:*", "*:*sudo*", "bash", "bash:ls*", "bash:git *", "group:fs"),
+        *("cap:fs:read", "cap:*", "cap:net", "builtin:*", "cli:*", "mcp:s:*", "custom:*", "alias:push"),
+        *("git(path=*a*)", "*(path=b)", "execute_code", "bash:*sudo*"),
+    ]
+)
+WHEN = st.sampled_from([None, {"n": {"minimum": 3}}, {"path": {"const": "b"}}])
+RULES = st.lists(st.builds(lambda text, when: parse_rule(text, "p.yaml:1:1", when=when), TEXTS, WHEN), max_size=5)
+MODES = st.sampled_from(["policy", "restrict", "ask", "dangerous"])
+WORDS = st.lists(st.sampled_from(["fs:read", "net", "*", "fs:*"]), max_size=2).map(tuple)
+CAPABILITIES = st.builds(
+    Capabilities, st.none() | WORDS, WORDS | st.just(()), st.sampled_from([None, "low", "medium", "high"])
+)
+CEILINGS = st.lists(
+    st.builds(lambda rules, mode: Ceiling("admin.yaml", tuple(rules), mode), RULES, st.none() | MODES), max_size=2
+)
+FACTS = st.builds(
+    ToolFacts,
+    st.sampled_from(["git", "bash", "execute_code", "mcp__s__t", "G_i"]),
+    st.sampled_from(["builtin", "bash", "cli", "mcp", "custom"]),
+    st.sampled_from([(), ("alias",)]),
+    st.sampled_from([frozenset(), frozenset({"fs"})]),
+    st.sampled_from([None, frozenset(), frozenset({"fs:read", "net"}), {"push": frozenset({"net"})}]),
+    st.sampled_from(["low", "medium", "high"]),
+)
+SUBJECTS = st.builds(
+    Subject,
+    st.sampled_from([None, "push", "log", "a*(b", ""]),
+    st.fixed_dictionaries({}, optional={"path": st.sampled_from(["a", "b", None]), "n": st.sampled_from([1, 3])}),
+    st.lists(st.sampled_from(["ls", "ls -l '*'", "git push", "sudo x", "'a\\b'"]), max_size=3).map(tuple),
+) | st.builds(
+    Subject,
+    st.none(),
+    st.just({}),
+    st.just(()),
+    st.sampled_from([Refusal(Reason.NOT_UNDERSTOOD, "Odd."), Refusal(Reason.DENIED_BY_FLOOR, "No.")]),
+)
+HIDDEN = st.none() | st.sampled_from(
+    [Hidden("deny", "git", None, "p.yaml:2:2"), Hidden("tools", "[a]", "x", "p.yaml:3:3")]
+)
+
+
+def policies(deny: list[Rule], allow: list[Rule], mode: Mode, bounds: list[Capabilities], ceilings: Any) -> Policy:
+    named = [bound("profile" if not number else "admin.yaml", one) for number, one in enumerate(bounds)]
+    return Policy(deny, allow, mode, Bounds(named), ceilings)
+
+
+POLICIES = st.builds(policies, RULES, RULES, MODES, st.lists(CAPABILITIES, max_size=2), CEILINGS)
+
+
+def by_stage(steps: tuple[Step, ...]) -> dict[str, Step]:
+    return {step.stage: step for step in steps}
+
+
+@given(POLICIES, FACTS, HIDDEN, SUBJECTS)
+def test_the_explanation_is_that_of_the_decision(policy, facts, hidden, subject) -> None:
+    """Outcome, reason, stage and rule cannot drift: one step decides, it says what `decide` says, those before it pass."""
+    view = policy.for_tool(facts, hidden)
+
+    steps = explain(view, subject)
+
+    assert [step.stage for step in steps] == ["floor", "deny", "availability", "capability", "mode"]
+    deciding = [step for step in steps if step.decides]
+    assert [step.decision for step in deciding] == [view.decide(subject)]
+    assert all(step.verdict == "pass" for step in steps[: steps.index(deciding[0])])
+    for step in steps:
+        told = [(note.text, note.source) for note in step.rules if note.decides]
+        rule = step.decision.rule if step.decision else None
+        assert told == ([] if rule is None else [(rule.text, rule.source)])
+
+
+@given(POLICIES, FACTS, HIDDEN, SUBJECTS)
+def test_a_refusal_says_what_would_have_to_change(policy, facts, hidden, subject) -> None:
+    """No stage that ends a call leaves its reader without a way out, and no stage that passes gives advice."""
+    for step in explain(policy.for_tool(facts, hidden), subject)[:-1]:
+        assert bool(step.changes) == (step.verdict != "pass")
+
+
+@given(RULES, MODES, FACTS, SUBJECTS)
+def test_the_advised_allow_rules_suffice(allow, mode, facts, subject) -> None:
+    """Whoever adds them has allowed the call, whatever the mode."""
+    view = Policy((), allow, mode).for_tool(facts)
+
+    missing = missing_rules(view, subject)
+
+    more = Policy((), [*allow, *map(parse_rule, missing)], mode).for_tool(facts)
+    assert not missing or more.by_mode(subject).outcome == "allow"
+
+
+@given(FACTS, SUBJECTS)
+def test_the_advised_deny_rule_denies(facts, subject) -> None:
+    """Whoever adds it has ended the call."""
+    for rule in naming_rules(facts, subject):
+        assert Policy([parse_rule(rule)]).for_tool(facts).denials.first(subject) is not None
+
+
+@given(RULES, FACTS, SUBJECTS)
+def test_taking_the_named_rules_away_passes_deny(deny, facts, subject) -> None:
+    """All deny rules that match are named, those that lost too."""
+    step = by_stage(explain(Policy(deny).for_tool(facts), subject))["deny"]
+
+    left = [rule for rule in deny if rule.text not in {note.text for note in step.rules}]
+    assert Policy(left).for_tool(facts).denials.first(subject) is None
+    assert [note.text for note in step.rules] == [
+        rule.text for rule in deny if Policy([rule]).for_tool(facts).denials.first(subject)
+    ]
+
+
+def rules(*texts: str) -> tuple[Rule, ...]:
+    return tuple(parse_rule(text, f"p.yaml:{line}:5") for line, text in enumerate(texts, 1))
+
+
+def view_of(facts: ToolFacts, hidden: Hidden | None = None, **policy: Any) -> ToolPolicyView:
+    return Policy(**policy).for_tool(facts, hidden)
+
+
+BASH = ToolFacts("bash", "bash", capabilities=frozenset({"proc:exec"}))
+GIT = ToolFacts("git", capabilities=frozenset({"fs:read", "net"}), safety="medium")
+
+
+def test_every_stage_in_full() -> None:
+    """The whole explanation of a line that an administrator's rule denies."""
+    ceiling = Ceiling("/etc/admin.yaml", (parse_rule("bash:wc*", "/etc/admin.yaml:2:5"),), "restrict")
+    view = view_of(
+        BASH, deny=rules("bash:*-l*"), allow=rules("bash:wc *", "bash:ls *", "*:*"), mode="ask", ceilings=(ceiling,)
+    )
+    subject = Subject(None, {"command": "wc -l"}, ("wc -l",))
+
+    found = by_stage(explain(view, subject))
+
+    denied = view.decide(subject)
+    owner = "that is for the ceiling '/etc/admin.yaml', which only its owner can change"
+    assert found == {
+        "floor": Step("floor", "what the call would run: 'wc -l'", "pass"),
+        "deny": Step(
+            "deny",
+            "deny rules: 2, 1 of them of ceilings",
+            "deny",
+            denied,
+            decides=True,
+            rules=(
+                RuleNote("bash:wc*", "/etc/admin.yaml:2:5", "matches", decides=True),
+                RuleNote("bash:*-l*", "p.yaml:1:5", "matches"),
+            ),
+            changes=(
+                f"take the deny rule 'bash:wc*' at /etc/admin.yaml:2:5 away, or narrow it: {owner}",
+                "take the deny rule 'bash:*-l*' at p.yaml:1:5 away, or narrow it",
+            ),
+        ),
+        "availability": Step("availability", "the entries of `availability` for this caller", "pass"),
+        "capability": Step("capability", "capabilities: proc:exec; safety 'high'; bounded by: nobody", "pass"),
+        "mode": Step(
+            "mode",
+            "mode: ask, restrict (of /etc/admin.yaml); the tool is unbounded, of kind 'bash'; allow rules: 3",
+            "allow",
+            view.by_mode(subject),
+            rules=(
+                RuleNote("bash:wc *", "p.yaml:1:5", "covers the call", decides=True),
+                RuleNote(
+                    "*:*", "p.yaml:3:5", "matches, but rules with the prefix '*:' never permit a tool of kind 'bash'"
+                ),
+            ),
+            changes=(
+                "take the allow rule 'bash:wc *' at p.yaml:1:5 away, and others that cover the call",
+                "or add a deny rule such as 'bash:wc -l'",
+            ),
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "subject", "text", "said"),
+    [
+        pytest.param(GIT, Subject("push"), "git:push", "covers the call", id="covers"),
+        pytest.param(GIT, Subject("push"), "git:log", None, id="another action"),
+        pytest.param(GIT, Subject(), "git(path=a)", "names it, but asks for other arguments", id="arguments"),
+        pytest.param(GIT, Subject(), "cap:net", "covers only a part of what the action touches", id="capabilities"),
+        pytest.param(
+            ToolFacts("git"), Subject(), "cap:*", "covers only a part of what the action touches", id="undeclared"
+        ),
+        pytest.param(
+            BASH, Subject(commands=("ls", "wc", "ls")), "bash:ls", "covers 2 of 3 commands", id="some commands"
+        ),
+        pytest.param(BASH, Subject(commands=("ls",)), "bash:wc", None, id="another command"),
+        pytest.param(
+            ToolFacts("x", "cli"),
+            Subject(),
+            "*",
+            "matches, but globs over names never permit a tool of kind 'cli'",
+            id="glob",
+        ),
+        pytest.param(
+            GIT,
+            Subject(commands=("ls",)),
+            "*:ls",
+            "matches a command, but does not name the tool",
+            id="command of a builtin",
+        ),
+    ],
+)
+def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
+    """Rules that nearly cover the call say why they do not."""
+    step = by_stage(explain(view_of(facts, allow=rules(text), mode="restrict"), subject))["mode"]
+
+    assert [note.said for note in step.rules] == ([] if said is None else [said])
+
+
+@pytest.mark.parametrize(
+    ("facts", "subject", "policy", "changes"),
+    [
+        pytest.param(
+            BASH, Subject(commands=("wc -l",)), {}, ("add an allow rule such as 'bash:wc -l'",), id="one command"
+        ),
+        pytest.param(
+            BASH,
+            Subject(commands=("a", "b", "c")),
+            {"allow": rules("bash:b")},
+            ("add allow rules such as 'bash:a', 'bash:c'",),
+            id="open commands",
+        ),
+        pytest.param(ToolFacts("mcp__s__t", "mcp"), Subject(), {}, ("add an allow rule such as 'mcp:s:t'",), id="mcp"),
+        pytest.param(
+            GIT,
+            Subject("push"),
+            {"ceilings": (Ceiling("admin.yaml", mode="restrict"),)},
+            (
+                "add an allow rule such as 'git:push'",
+                (
+                    "the mode 'restrict', which asks for a rule or a person, is set by the ceiling 'admin.yaml', "
+                    "which only its owner can change"
+                ),
+            ),
+            id="mode of a ceiling",
+        ),
+        pytest.param(BASH, Subject(), {}, ("no allow rule can name this call",), id="nothing to name"),
+        pytest.param(
+            BASH,
+            Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
+            {},
+            ("no allow rule covers what cannot be understood",),
+            id="not understood",
+        ),
+        pytest.param(GIT, Subject("push"), {}, ("add a deny rule such as 'git:push'",), id="allowed"),
+        pytest.param(BASH, Subject(), {"mode": "dangerous"}, (), id="allowed, and nothing to name"),
+    ],
+)
+def test_what_would_change_the_last_word(facts, subject, policy, changes) -> None:
+    """Concrete: the rule to add, and who else has a say."""
+    assert by_stage(explain(view_of(facts, **policy), subject))["mode"].changes == changes
+
+
+@pytest.mark.parametrize(
+    ("facts", "written", "changes"),
+    [
+        pytest.param(
+            GIT,
+            Capabilities(("fs:*",), ("n*",), "low"),
+            (
+                "`capabilities.allow` needs 'net'",
+                "`capabilities.deny` must not match 'net'",
+                "`capabilities.max_safety` has to be 'medium'",
+            ),
+            id="each key",
+        ),
+        pytest.param(
+            ToolFacts("x"),
+            Capabilities(("fs:*",)),
+            ("the plugin's author has to declare what the tool touches, or `capabilities` has to be open to all",),
+            id="undeclared",
+        ),
+    ],
+)
+@pytest.mark.parametrize("owner", ["profile", "admin.yaml"])
+def test_what_would_open_a_bound(facts, written, changes, owner) -> None:
+    """By key, and with the name of the ceiling that decides."""
+    step = by_stage(explain(view_of(facts, bounds=Bounds([bound(owner, written)])), Subject()))["capability"]
+
+    behind = "" if owner == "profile" else ": that is for the ceiling 'admin.yaml', which only its owner can change"
+    assert step.changes == tuple(f"{change}{behind}" for change in changes)
+    assert step.looked_at.endswith(f"bounded by: {owner}")
+
+
+def test_everything_that_hides_a_tool_is_told() -> None:
+    """Undoing the first would not suffice."""
+    first = Hidden("deny", "g*", None, "p.yaml:9:5")
+    second = Hidden("tools", "[read_file]", "narrow", "p.yaml:11:5")
+
+    step = by_stage(explain(view_of(GIT, first), Subject(), (first, second)))["availability"]
+
+    assert step.rules == (
+        RuleNote("g*", "p.yaml:9:5", "denies it to this caller", decides=True),
+        RuleNote("[read_file]", "p.yaml:11:5", "leaves it out for this caller"),
+    )
+    assert step.changes == (
+        "take 'g*' out of the `deny` of the entry at p.yaml:9:5",
+        "put 'git' into `also_allow` of an entry for this caller, or into `tools` of the entry at p.yaml:11:5",
+    )
+    assert isinstance(step.decision, Decision)
