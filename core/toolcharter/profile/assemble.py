@@ -138,7 +138,12 @@ def _memory(node: Node) -> Memory:
         Repeats(**below.get("repeated_calls", {})),
         Repeats(**below.get("same_result", {})),
         tuple(
-            DependsOn(_pattern(item, "match"), _pattern(item, "needs"), plain(item).get("message"))
+            DependsOn(
+                _pattern(item, "match"),
+                _pattern(item, "needs"),
+                plain(item).get("message"),
+                tuple(plain(item).get("args", ())),
+            )
             for item in _items(node, "depends_on")
         ),
         tuple(

@@ -213,6 +213,10 @@ _GUARDS = Keys(
                         "match": _matched("The calls that need another one first."),
                         "needs": _matched("The call that must have succeeded in the session."),
                         "message": Key(Text(), "What the model is told otherwise."),
+                        "args": Key(
+                            Items(Text(), "a list of arguments"),
+                            "Arguments that must have the same values in both calls, such as a handle.",
+                        ),
                     },
                     "a mapping",
                     {**_MATCH_FIX, "needs": "Write the pattern of the call that has to come first."},

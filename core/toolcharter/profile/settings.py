@@ -111,6 +111,8 @@ class DependsOn(NamedTuple):
     match: Rule
     needs: Rule
     message: str | None = None
+    args: tuple[str, ...] = ()
+    """Arguments that must have the same values in both calls, such as a handle."""
 
 
 class SkipDuplicate(NamedTuple):

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from toolcharter.guards.memory.digests import of_args
 from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
+from toolcharter.guards.memory.recent import Recent
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import DependsOn
 from toolcharter.spec.call import Call, Deny
@@ -12,14 +14,21 @@ from toolcharter.spec.reasons import Reason
 Matches = Callable[[Call], bool]
 
 
+MAX_NEEDS = 1024
+"""How many needs a session remembers as met; an older one must be met again."""
+
+Need = tuple[int, bytes]
+"""An entry's number, and the arguments that both calls must share."""
+
+
 class Place(NamedTuple):
-    """Where a call stands: the numbers of the entries it falls under, and of those it fulfils."""
+    """Where a call stands: what it needs, and what it meets."""
 
-    needs: tuple[int, ...]
-    fulfils: tuple[int, ...]
+    needs: tuple[Need, ...]
+    meets: tuple[Need, ...]
 
 
-class OrderGuard(MemoryGuard[set[int], Place]):
+class OrderGuard(MemoryGuard[Recent[Need], Place]):
     """Remembers which needs of the profile an ok call of the session has met; once is enough."""
 
     def __init__(self, entries: Sequence[DependsOn], matcher: Callable[[Rule], Matches]) -> None:
@@ -27,28 +36,33 @@ class OrderGuard(MemoryGuard[set[int], Place]):
         self._needing = tuple(matcher(entry.match) for entry in entries)
         self._meeting = tuple(matcher(entry.needs) for entry in entries)
 
-    def fresh(self) -> set[int]:
+    def fresh(self) -> Recent[Need]:
         """Nothing is met yet."""
-        return set()
+        return Recent(MAX_NEEDS)
 
     def look(self, call: Call) -> Place:
         """Both sides of every entry."""
-        return Place(_numbers(self._needing, call), _numbers(self._meeting, call))
+        return Place(self._of(self._needing, call), self._of(self._meeting, call))
 
-    def check(self, state: set[int], call: Call, facts: Place) -> Objection:
+    def _of(self, predicates: Sequence[Matches], call: Call) -> tuple[Need, ...]:
+        return tuple(
+            (number, of_args(call.args, self._entries[number].args))
+            for number, matches in enumerate(predicates)
+            if matches(call)
+        )
+
+    def check(self, state: Recent[Need], call: Call, facts: Place) -> Objection:
         """Deny for the first need, in file order, that nothing has met."""
-        for number in facts.needs:
-            if number not in state:
-                entry = self._entries[number]
-                ours = f"{call.tool!r} needs an earlier call that matches {entry.needs.text!r} and ends well."
+        for need in facts.needs:
+            if need not in state:
+                entry = self._entries[need[0]]
+                same = f" with the same {', '.join(map(repr, entry.args))}" if entry.args else ""
+                ours = f"{call.tool!r} needs an earlier call that matches {entry.needs.text!r}{same} and ends well."
                 return Deny(Reason.PRECONDITION_FAILED, entry.message or ours)
         return None
 
-    def leave(self, state: set[int], call: Call, facts: Place, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+    def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
         """An ok call meets what it fulfils."""
         if ending.outcome == "ok":
-            state.update(facts.fulfils)
-
-
-def _numbers(predicates: Sequence[Matches], call: Call) -> tuple[int, ...]:
-    return tuple(number for number, matches in enumerate(predicates) if matches(call))
+            for need in facts.meets:
+                state.add(need)

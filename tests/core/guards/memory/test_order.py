@@ -2,6 +2,7 @@
 
 import pytest
 
+from toolcharter.guards.memory import order
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import DependsOn
 from toolcharter.spec.call import Deny
@@ -76,3 +77,37 @@ def test_every_need_must_be_met(make_agent) -> None:
         told.append(agent("git", action="push"))
 
     assert told == [Deny("precondition_failed", OURS), Deny("precondition_failed", "Ask for a review."), ()]
+
+
+HANDLE = DependsOn(parse_rule("process:send_keys"), parse_rule("process:capture"), args=("handle",))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "met"),
+    [
+        pytest.param({"handle": "a"}, True, id="same"),
+        pytest.param({"handle": "b"}, False, id="another"),
+        pytest.param({}, False, id="absent"),
+    ],
+)
+def test_both_calls_share_the_arguments_that_the_profile_names(make_agent, earlier, met) -> None:
+    """Who looks at one process may not type into another."""
+    agent = make_agent(depends_on=(HANDLE,))
+    agent("process", action="capture", **earlier)
+    message = "'process' needs an earlier call that matches 'process:capture' with the same 'handle' and ends well."
+
+    told = agent("process", action="send_keys", handle="a", keys="ls")
+
+    assert told == (() if met else Deny("precondition_failed", message))
+
+
+def test_oldest_need_is_forgotten_first(make_agent, monkeypatch) -> None:
+    """A session remembers so many needs as met; the one before must be met again."""
+    monkeypatch.setattr(order, "MAX_NEEDS", 1)
+    agent = make_agent(depends_on=(HANDLE,))
+    for handle in ("a", "b"):
+        agent("process", action="capture", handle=handle)
+
+    told = [agent("process", action="send_keys", handle=handle) for handle in ("b", "a")]
+
+    assert (told[0], isinstance(told[1], Deny)) == ((), True)
