@@ -14,6 +14,8 @@ from toolcharter.profile.rules import Rule
 _OPEN = frozenset({"*", "builtin", "group", "cap", ""})
 """Prefixes that cover bounded tools only; a bare glob among them may be an unbounded tool's literal name."""
 
+_JSON_SCALARS = frozenset({str, bool, int, float})
+
 
 class Matcher:
     """One rule, ready to be held against calls."""
@@ -53,10 +55,10 @@ class Matcher:
     def condition_holds(self, args: Mapping[str, Any]) -> bool:
         """Whether the arguments are as the rule asks; an absent one matches no glob, and is null to `when`."""
         for name, glob in self.rule.args:
-            value = args.get(name)
+            value = argument(args, name)
             if not (isinstance(value, str) and glob.matches(value)):
                 return False
-        return all(test(args.get(name)) for name, test in self._tests.items())
+        return all(test(argument(args, name)) for name, test in self._tests.items())
 
     def names(self, facts: ToolFacts, action: str | None) -> bool:
         """Whether the rule names the tool, its action, its group or one of its capabilities."""
@@ -75,6 +77,16 @@ class Matcher:
     def matches_capability(self, capability: str) -> bool:
         """Whether the rule's glob matches *capability*."""
         return self.rule.glob.matches(fold(capability))
+
+
+def argument(args: Mapping[str, Any], name: str) -> Any:
+    """One argument as JSON has it; None if it is absent. A tool may declare a `Path`, an `Enum` or a model."""
+    value = args.get(name)
+    if value is None or type(value) in _JSON_SCALARS:
+        return value
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - most arguments are text
+
+    return to_jsonable_python(value, fallback=str)
 
 
 def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:

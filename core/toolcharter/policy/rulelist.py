@@ -5,12 +5,13 @@ and action is looked up once and kept, and globs over arguments have an index of
 in `toolcharter.policy.matching`; tests hold the two against each other.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.index import GlobIndex
-from toolcharter.policy.matching import Matcher, subjects_of
+from toolcharter.policy.matching import Matcher, argument, subjects_of
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
@@ -114,7 +115,7 @@ class Conditional:
         """The rules whose conditions *args* fulfil, in order."""
         candidates = list(self._others)
         for name, filed in self._by_argument.items():
-            value = args.get(name)
+            value = argument(args, name)
             if isinstance(value, str):
                 candidates += filed.all(value)
         return (ordinal for ordinal in sorted(candidates) if self._matchers[ordinal].condition_holds(args))
@@ -128,7 +129,7 @@ class _Named(NamedTuple):
     conditional: Conditional
 
 
-class _ToolRules:
+class _ToolRules(ABC):
     """The rules of one list as they concern one tool."""
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
@@ -151,8 +152,9 @@ class _ToolRules:
         plain = next((ordinal for ordinal in found if not matchers[ordinal].is_conditional), None)
         return _Named(plain, Conditional(self._rules, (one for one in found if matchers[one].is_conditional)))
 
+    @abstractmethod
     def _naming(self, action: str | None) -> Iterator[int]:
-        raise NotImplementedError
+        """The rules that match whatever no argument and no command can change."""
 
 
 class Denials(_ToolRules):
@@ -209,68 +211,79 @@ class Permits(_ToolRules):
         takes_commands = facts.kind == "bash"
         self._on_commands = Conditional(rules, rules.conditional_on_commands if takes_commands else ())
         self.look_at_commands = takes_commands and rules.has_commands()
+        self._by_capability: dict[str, tuple[int, ...]] = {}
 
     def first(self, subject: Subject) -> Rule | None:
-        """The rule by which the call is covered: the first that names it, or that of its first command."""
+        """The first rule that takes part in covering the call: by its name, all its commands or all its capabilities."""
         plain, conditional = self.named(subject.action)
         found = [] if plain is None else [plain]
         if conditional:
             found.extend(_next(conditional.holding(subject.args)))
-        if subject.commands and self.look_at_commands:
-            found.extend(self._by_commands(subject))
+        if self.look_at_commands:
+            found.extend(self._on_all(self._on_each_command(subject)))
+        if self._facts.is_bounded:
+            found.extend(self._on_all(self._on_each_capability(subject)))
         return self._rules.matchers[min(found)].rule if found else None
 
     def could_cover(self) -> bool:
-        """Whether there is a rule that could cover any call of the tool at all."""
-        matchers = self._rules.matchers
-        return any(could_concern(matchers[one], self._facts) for one in self._may_cover)
+        """Whether there is a rule that could cover any call of the tool at all; errs on the side of yes."""
+        return any(map(self._could_cover, self._may_cover))
 
     def _naming(self, action: str | None) -> Iterator[int]:
-        named = (one for one in self._rules.naming(self._facts, action) if one in self._may_cover)
-        yield from named
-        yield from self._by_capabilities(action)
+        return (one for one in self._rules.naming(self._facts, action) if one in self._may_cover)
 
-    def _by_capabilities(self, action: str | None) -> Iterator[int]:
-        """The `cap:` rules that together cover all that the action declares."""
-        declared = self._facts.capabilities_of(action)
-        if not declared or not self._facts.is_bounded:
-            return
-        found = [list(self._rules.on_capability(capability)) for capability in declared]
+    @staticmethod
+    def _on_all(found: Iterator[int | None]) -> Iterator[int]:
+        """The first of the rules for all commands, or for all capabilities, if each has one and there are any."""
+        ordinals = list[int]()
+        for one in found:
+            if one is None:
+                return
+            ordinals.append(one)
+        if ordinals:
+            yield min(ordinals)
+
+    def _on_each_command(self, subject: Subject) -> Iterator[int | None]:
+        rules = self._rules
+        holding = [one for one in self._on_commands.holding(subject.args) if rules.matchers[one].rule.prefix == "bash"]
+        for command in subject.commands:
+            plain = rules.first_on_command(command)
+            others = (one for one in holding if rules.matchers[one].matches_command(command))
+            yield min((one for one in (plain, next(others, None)) if one is not None), default=None)
+
+    def _on_each_capability(self, subject: Subject) -> Iterator[int | None]:
         matchers = self._rules.matchers
-        plain = [next((one for one in rules if not matchers[one].is_conditional), None) for rules in found]
-        if None not in plain:
-            yield from (one for one in plain if one is not None)
-        alone = set.intersection(*map(set, found))
-        yield from (one for one in alone if matchers[one].is_conditional)
+        for capability in self._facts.capabilities_of(subject.action) or ():
+            candidates = self._on_capability(capability)
+            yield next((one for one in candidates if matchers[one].condition_holds(subject.args)), None)
 
-    def _by_commands(self, subject: Subject) -> Iterator[int]:
-        """The first command's rule, if each command has one."""
-        holding = list(self._on_commands.holding(subject.args)) if self._on_commands else []
-        found = [self._by_command(command, holding) for command in subject.commands]
-        if None not in found:
-            yield from _next(one for one in found if one is not None)
+    def _on_capability(self, capability: str) -> tuple[int, ...]:
+        """The `cap:` rules that can be the first on *capability*, looked up once: none behind one without conditions."""
+        known = self._by_capability.get(capability)
+        if known is None:
+            known = self._by_capability[capability] = tuple(self._up_to_plain(self._rules.on_capability(capability)))
+        return known
 
-    def _by_command(self, command: str, holding: Sequence[int]) -> int | None:
-        plain = self._rules.first_on_command(command)
-        matchers = self._rules.matchers
-        others = (
-            one for one in holding if matchers[one].rule.prefix == "bash" and matchers[one].matches_command(command)
-        )
-        return min((one for one in (plain, next(others, None)) if one is not None), default=None)
+    def _up_to_plain(self, ordinals: Iterator[int]) -> Iterator[int]:
+        for ordinal in ordinals:
+            yield ordinal
+            if not self._rules.matchers[ordinal].is_conditional:
+                return
 
-
-def could_concern(matcher: Matcher, facts: ToolFacts) -> bool:
-    """Whether the rule could match any call of the tool; errs on the side of yes."""
-    rule = matcher.rule
-    if rule.prefix == "bash":
-        return True
-    if rule.prefix == "cap":
-        declared = [facts.capabilities_of(action) for action in facts.actions]
-        return any(words is None or any(map(matcher.matches_capability, words)) for words in declared)
-    if rule.prefix == "*" and facts.kind == "bash":
-        return True
-    subjects = subjects_of(rule.prefix, facts, None)
-    return any(rule.glob.matches(subject) or _could_name_action(rule.glob, subject) for subject in subjects)
+    def _could_cover(self, ordinal: int) -> bool:
+        facts, matcher = self._facts, self._rules.matchers[ordinal]
+        prefix, glob = matcher.rule.prefix, matcher.rule.glob
+        if prefix == "bash":
+            return True
+        if prefix == "cap":
+            return any(
+                map(
+                    matcher.matches_capability,
+                    (word for action in facts.actions for word in facts.capabilities_of(action) or ()),
+                )
+            )
+        subjects = subjects_of(prefix, facts, None)
+        return any(glob.matches(subject) or _could_name_action(glob, subject) for subject in subjects)
 
 
 def _could_name_action(glob: Glob, name: str) -> bool:

@@ -1,5 +1,7 @@
 """Stage 3 in the gate: rules, modes, commands and availability decide calls, listings and dry runs alike."""
 
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,3 +42,30 @@ def test_a_bash_line_is_decided_by_its_command(make_toolbox, mode, allow, deny, 
     assert (result.outcome, result.reason) == expected[:2]
     assert decision.outcome == ({"ok": "allow", "denied": "deny"}[expected[0]] if mode != "ask" else "ask")
     assert decision.reason == (expected[1] if mode != "ask" else "not_in_allow")
+
+
+class Deed(Enum):
+    PUSH = "push"
+    LOG = "log"
+
+
+@pytest.mark.parametrize(
+    "denied",
+    [
+        pytest.param("keep(path=*secret*)", id="glob over a path"),
+        pytest.param({"rule": "keep", "when": {"path": {"pattern": "secret"}}}, id="when over a path"),
+        pytest.param("keep:push", id="action that is an enum"),
+    ],
+)
+def test_rules_see_the_json_of_typed_arguments(make_toolbox, denied) -> None:
+    """A tool that declares a `Path` or an `Enum` is bound by the same rules as one that declares text."""
+
+    def keep(path: Path, action: Deed = Deed.LOG) -> str:
+        return f"kept {path} {action}"
+
+    toolbox = make_toolbox(spec_of(keep), deny=[denied])
+
+    result = toolbox.call("keep", {"path": "my/secret", "action": " PUSH "})
+
+    assert (result.outcome, result.reason) == ("denied", "denied_by_rule")
+    assert toolbox.call("keep", {"path": "my/other"}).outcome == "ok"

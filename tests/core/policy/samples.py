@@ -1,0 +1,57 @@
+"""Rules, tools and calls for the tests of policy, each in one line."""
+
+from typing import Any
+
+from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rulelist import RuleList
+from toolcharter.profile.rules import Rule, parse_rule
+from toolcharter.profile.settings import Capabilities
+
+Written = str | dict[str, Any]
+"""A rule as a profile writes it: its text, or its long form."""
+
+
+def rule(written: Written, source: str = "") -> Rule:
+    long = {"rule": written} if isinstance(written, str) else dict(written)
+    return parse_rule(long.pop("rule"), source, **long)
+
+
+def rules(*written: Written, file: str = "p.yaml") -> tuple[Rule, ...]:
+    """Rules at the lines 1, 2, ... of *file*."""
+    return tuple(rule(one, f"{file}:{line}:5") for line, one in enumerate(written, 1))
+
+
+def rule_list(*written: Written) -> RuleList:
+    return RuleList(rules(*written))
+
+
+def policy(
+    deny: tuple[Written, ...] = (),
+    allow: tuple[Written, ...] = (),
+    mode: Any = "policy",
+    capabilities: Capabilities | None = None,
+    ceilings: tuple[Any, ...] = (),
+) -> Policy:
+    bounds = Bounds([bound("profile", capabilities or Capabilities())])
+    return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings)
+
+
+EVERYTHING = {"groups": frozenset({"team"}), "capabilities": frozenset({"net"})}
+GIT = ToolFacts("git", "builtin", ("VCS",), **EVERYTHING)
+BASH = ToolFacts("bash", "bash", **EVERYTHING)
+CODE = ToolFacts("execute_code", "bash", **EVERYTHING)
+DEPLOY = ToolFacts("deploy", "cli", **EVERYTHING)
+ISSUE = ToolFacts("mcp__gh__Issue", "mcp", **EVERYTHING)
+REPORT = ToolFacts("report", "custom", **EVERYTHING)
+TOOLS = (GIT, BASH, CODE, DEPLOY, ISSUE, REPORT)
+"""One of each kind, and two of kind `bash`."""
+
+LS = Subject(commands=("ls -l",))
+NOTHING = Subject()
+
+
+def usual_call(facts: ToolFacts) -> Subject:
+    """A call without arguments; tools of kind `bash` run a command."""
+    return LS if facts.kind == "bash" else NOTHING
