@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolcharter.gate.closing import shown_reason, shown_text
 from toolcharter.gate.context import CURRENT, CallContext, Passed
@@ -14,21 +14,38 @@ from toolcharter.spec.call import Ask, Decision, Stage, ToolChecks
 _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "denied": "denied", "error": "error"}
 
 
+class Trial(NamedTuple):
+    """A dry run that has ended."""
+
+    ctx: CallContext
+    decision: Decision
+
+
 def decide(passage: Passage, args: Mapping[str, Any]) -> Decision:
     """Stages 1 to 5, and a staged body's own checks, from synchronous code."""
+    return attempt(passage, args).decision
+
+
+async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
+    """The same from asynchronous code."""
+    return (await aattempt(passage, args)).decision
+
+
+def attempt(passage: Passage, args: Mapping[str, Any]) -> Trial:
+    """The dry run behind `decide`."""
     if passage.tool.function.is_async:
         refuse_inside_loop(passage.tool.spec.name, instead="adecide")
-        return passage.shared.loop.run(adecide(passage, args))
+        return passage.shared.loop.run(aattempt(passage, args))
     ctx = passage.enter(args, None, None, dry=True)
     question = None
     if ctx.outcome is None:
         question = weigh(passage, ctx, object_to(passage, ctx))
     if ctx.outcome is None and passage.tool.spec.staged:
         ctx = _run(passage, ctx)
-    return _decision(passage, ctx, question)
+    return Trial(ctx, _decision(passage, ctx, question))
 
 
-async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
+async def aattempt(passage: Passage, args: Mapping[str, Any]) -> Trial:
     """The same from asynchronous code."""
     from toolcharter.gate.awaiting import object_to as aobject_to  # noqa: PLC0415 - imports asyncio
 
@@ -38,7 +55,7 @@ async def adecide(passage: Passage, args: Mapping[str, Any]) -> Decision:
         question = weigh(passage, ctx, await aobject_to(passage, ctx))
     if ctx.outcome is None and passage.tool.spec.staged:
         ctx = await _arun(passage, ctx)
-    return _decision(passage, ctx, question)
+    return Trial(ctx, _decision(passage, ctx, question))
 
 
 def rehearse(passage: Passage, ctx: CallContext) -> CallContext | None:

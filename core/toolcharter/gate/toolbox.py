@@ -16,6 +16,7 @@ from toolcharter.gate.shown import shown_name, shown_value
 from toolcharter.gate.tool import Tool
 from toolcharter.policy.evaluate import unknown_tool
 from toolcharter.spec.call import Caller, Decision, ToolResult
+from toolcharter.spec.explanation import Explanation
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -113,6 +114,28 @@ class Toolbox(Mapping[str, Tool]):
         passage = self._passage(name)
         return self._unknown(name) if passage is None else await adecide(passage, args)
 
+    def explain(self, name: str, args: Mapping[str, Any]) -> Explanation:
+        """Why `decide` answers as it does, stage by stage; nothing is executed, counted or logged."""
+        from toolcharter.gate.explain import explain  # noqa: PLC0415 - few processes explain anything
+        from toolcharter.gate.rehearsal import attempt  # noqa: PLC0415 - as above
+
+        self._shared.require_open()
+        passage = self._passage(name)
+        if passage is None:
+            return self._explain_unknown(name, args)
+        return explain(passage, attempt(passage, args), shown_name(name), args)
+
+    async def aexplain(self, name: str, args: Mapping[str, Any]) -> Explanation:
+        """The same from asynchronous code."""
+        from toolcharter.gate.explain import explain  # noqa: PLC0415 - few processes explain anything
+        from toolcharter.gate.rehearsal import aattempt  # noqa: PLC0415 - as above
+
+        self._shared.require_open()
+        passage = self._passage(name)
+        if passage is None:
+            return self._explain_unknown(name, args)
+        return explain(passage, await aattempt(passage, args), shown_name(name), args)
+
     def close(self) -> None:
         """Let calls under way end, close what tools hold, and flush the sinks.
 
@@ -163,6 +186,11 @@ class Toolbox(Mapping[str, Tool]):
     def _unknown(self, name: str) -> Decision:
         shown = shown_name(name)
         return unknown_tool(shown, did_you_mean(shown, self._visible) or None)
+
+    def _explain_unknown(self, name: str, args: Mapping[str, Any]) -> Explanation:
+        from toolcharter.gate.explain import explain_unknown  # noqa: PLC0415 - few processes explain anything
+
+        return explain_unknown(self._shared, shown_name(name), args, self._unknown(name), self._tools)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None

@@ -1,0 +1,162 @@
+"""`Toolbox.explain`: a dry run that tells what every stage looked at and said."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from toolcharter.errors import did_you_mean
+from toolcharter.gate.closing import shown_text
+from toolcharter.gate.context import CallContext
+from toolcharter.gate.passage import Passage
+from toolcharter.gate.rehearsal import Trial
+from toolcharter.gate.shared import Shared
+from toolcharter.gate.shown import shown_action, shown_value
+from toolcharter.guards.secrets import scrub_text, scrub_value
+from toolcharter.policy.explain import explain as explain_policy
+from toolcharter.spec.call import Decision, Stage
+from toolcharter.spec.explanation import Explanation, RuleNote, Step
+
+_POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "mode")
+_ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
+
+
+def explain(passage: Passage, trial: Trial, given: str, args: Mapping[str, Any]) -> Explanation:
+    """What each stage made of a dry run.
+
+    Args:
+        passage: Of the tool and the caller.
+        trial: The dry run, ended.
+        given: The tool's name as the caller wrote it.
+        args: The arguments as the caller gave them.
+    """
+    ctx, decision = trial
+    steps = [
+        _name(passage, given),
+        _arguments(passage, decision),
+        *_policy(passage, ctx, decision),
+        *_behind_policy(passage, ctx, decision),
+    ]
+    return Explanation(
+        tool=passage.tool.spec.name,
+        action=shown_action(ctx.action),
+        args=_shown_args(ctx, args, decision),
+        commands=tuple(scrub_text(command)[0] for command in ctx.commands),
+        profile=passage.shared.profile,
+        profile_digest=passage.shared.digest,
+        decision=decision,
+        steps=tuple(replace(step, decides=step.stage == decision.stage) for step in steps),
+        hidden=passage.policy.concealed,
+    )
+
+
+def explain_unknown(
+    shared: Shared, name: str, args: Mapping[str, Any], decision: Decision, tools: Mapping[str, Any]
+) -> Explanation:
+    """The same for a name that the profile does not have, with what is near."""
+    looked_at = f"the {len(tools)} tools of the profile, by name and alias"
+    step = Step("name", looked_at, "deny", decision, decides=True, changes=tuple(_other_names(name, tools)))
+    shown = _plain(shown_value(args, "full"))
+    return Explanation(name, None, shown, (), shared.profile, shared.digest, decision, (step,))
+
+
+def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
+    from toolcharter.loader.scan import installed  # noqa: PLC0415 - a decision does without it
+
+    provided = installed().tools
+    if name in provided:
+        yield f"list {name!r} under `tools`: {provided[name].distribution!r} provides it"
+        return
+    near = did_you_mean(name, tools)
+    if near:
+        yield f"call it by its name. {near}"
+    yield f"no installed plugin provides it. {did_you_mean(name, provided)}".rstrip()
+
+
+def _name(passage: Passage, given: str) -> Step:
+    name = passage.tool.spec.name
+    return Step(
+        "name", f"{name!r}, from {passage.tool.plugin}" + ("" if given == name else f"; given as {given!r}"), "pass"
+    )
+
+
+def _arguments(passage: Passage, decision: Decision) -> Step:
+    known = passage.tool.reader.closed_names
+    looked_at = "the schema of the arguments" + (f": {', '.join(sorted(known))}" if known else "")
+    if decision.stage != "arguments":
+        return Step("arguments", looked_at, "pass")
+    changes = tuple(f"mend {line}" for line in (decision.message or "").splitlines())
+    return Step("arguments", looked_at, decision.outcome, decision, changes=changes)
+
+
+def _policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+    if decision.stage == "arguments":
+        for stage in _POLICY:
+            yield Step(stage, "nothing: there are no valid arguments", "unknown")
+        return
+    hiders = passage.shared.availability.why(passage.tool.spec.name, passage.caller)
+    for step in explain_policy(passage.policy, passage.subject(ctx), hiders):
+        yield _scrubbed(step)
+
+
+def _scrubbed(step: Step) -> Step:
+    decision = step.decision
+    return replace(
+        step,
+        looked_at=scrub_text(step.looked_at)[0],
+        decision=None if decision is None else replace(decision, message=shown_text(decision.message)),
+        changes=tuple(scrub_text(change)[0] for change in step.changes),
+    )
+
+
+def _behind_policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+    """The stages that are only asked if none before them ends the call."""
+    yield _step("check", _checks(passage), decision, "satisfy the check, or change the policy of its extension")
+    yield _step("guard", _guards(passage), decision, "make the calls that the message names first, or change `guards`")
+    yield _approval(ctx, decision)
+    limited = passage.room is not None
+    room = "rate limits: " + ("not counted in a dry run" if limited else "none concern the tool")
+    yield _step("limit", room, decision, "raise `timeout_s` in `limits`", is_known=not limited)
+    name, is_known = passage.tool.spec.name, decision.tool_checks != "not_evaluated"
+    looked_at = "its own checks, in a dry run" if passage.tool.spec.staged else "it is not staged: only a call can tell"
+    yield _step(
+        "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
+    )
+
+
+def _checks(passage: Passage) -> str:
+    return "checks of plugins: " + (", ".join(check.plugin for check in passage.shared.checks) or "none")
+
+
+def _guards(passage: Passage) -> str:
+    return "guards that remember calls: " + ("none" if passage.shared.memory is None else "as under `guards`")
+
+
+def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:
+    if decision.stage == stage:
+        return Step(stage, looked_at, decision.outcome, decision, changes=(change,))
+    has_ended = decision.outcome in {"deny", "error"} and _ORDER.index(decision.stage) < _ORDER.index(stage)
+    return Step(stage, looked_at, "pass" if is_known and not has_ended else "unknown")
+
+
+def _approval(ctx: CallContext, decision: Decision) -> Step:
+    if decision.stage == "approval" and decision.rule is not None:
+        note = RuleNote(decision.rule.text, decision.rule.source, "was kept, and covers the call", decides=True)
+        change = "forget it with `toolcharter approvals forget`"
+        return Step("approval", "approvals that were kept", "allow", decision, rules=(note,), changes=(change,))
+    needed = decision.outcome == "ask" or ctx.decision.outcome == "ask"
+    looked_at = "a person, who is not asked in a dry run" if needed else "nobody has to be asked"
+    return _step("approval", looked_at, decision, "", is_known=not needed)
+
+
+def _shown_args(ctx: CallContext, given: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
+    if decision.stage == "arguments":
+        return _plain(shown_value(given, "full"))
+    # What a validator made of JSON may be a date or a path.
+    return dict(scrub_value(orjson.loads(orjson.dumps(dict(ctx.values), default=str)))[0])
+
+
+def _plain(shown: bytes) -> dict[str, Any]:
+    value = orjson.loads(shown)
+    return value if isinstance(value, dict) else {}
