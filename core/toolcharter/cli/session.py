@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from toolcharter.gate.toolbox import Toolbox
+    from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
 
 
 @contextmanager
@@ -17,9 +18,9 @@ def opened(profile: str, workspace: str, events: Sequence[str]) -> "Generator[To
     Raises:
         ConfigurationError: With every fault of the profile and the installation.
     """
-    from toolcharter.gate.build import build_tools  # noqa: PLC0415 - `--help` does without the gate
+    from toolcharter.gate.build import build_toolbox  # noqa: PLC0415 - `--help` does without the gate
 
-    toolbox = build_tools(profile, workspace=workspace, events=events)
+    toolbox = build_toolbox(profile, workspace=workspace, events=events, last_approver=_ask_at_the_terminal)
     try:
         yield toolbox
     finally:
@@ -31,6 +32,13 @@ def opened(profile: str, workspace: str, events: Sequence[str]) -> "Generator[To
         if toolbox.lost_events:
             cause = toolbox.lost_because
             _tell(f"{toolbox.lost_events} event lines were lost: {type(cause).__name__}: {cause}")
+
+
+def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
+    """Ask whoever sits at the terminal that the command was started from; nobody if there is none."""
+    from toolcharter.gate.approvals.terminal import TerminalApprover  # noqa: PLC0415 - few calls ask
+
+    return TerminalApprover()(request)
 
 
 def _tell(text: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -11,8 +12,9 @@ from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.asking import Asking, Verdict
 from toolcharter.gate.approvals.binding import Ledger, digest_of
 from toolcharter.gate.approvals.folder import state_folder
-from toolcharter.gate.approvals.kept import Kept, keep, load
+from toolcharter.gate.approvals.kept import Kept, keep, load, written
 from toolcharter.gate.approvals.narrowest import Always, narrowest
+from toolcharter.gate.arguments import as_json
 from toolcharter.gate.context import CallContext
 from toolcharter.guards.secrets import scrub_text, scrub_value
 from toolcharter.policy.facts import Subject
@@ -26,6 +28,10 @@ from toolcharter.spec.reasons import Reason
 if TYPE_CHECKING:
     from toolcharter.gate.passage import Passage
     from toolcharter.gate.shared import Shared
+
+
+_REHEARSAL_S = 60.0
+"""How long after the answer an approval may still be used, at the longest."""
 
 
 class _Case(NamedTuple):
@@ -56,24 +62,38 @@ class Desk:
         self._asking = Asking(approver, settings, shared.loop)
         self._ledger = Ledger()
         self._folder = state_folder(environ) if settings.always else None
-        self._kept: list[tuple[Matcher, datetime]] = []
-        if self._folder is not None and any(mode == "ask" for mode, _ in shared.policy.modes):
-            for kept in load(self._folder, shared.profile, shared.workspace, _now()):
-                self._remember(kept)
+        self._kept: tuple[tuple[Matcher, datetime], ...] = ()
+        self._read: object = None
+        if any(mode == "ask" for mode, _ in shared.policy.modes):
+            self._refresh()
 
-    def kept_rule(self, passage: "Passage", subject: Subject) -> Rule | None:
-        """The kept approval that covers a call, if policy asks for one and nothing else does."""
-        now = _now()
-        for matcher, until in self._kept:
-            if now < until and matcher.covers(passage.tool.facts, subject):
-                return matcher.rule
-        return None
+    def _refresh(self) -> None:
+        """Read the approvals that were kept, if the file is another than when it was last read."""
+        if self._folder is None:
+            return
+        state = _state_of(self._folder / f"{self._shared.profile}.yaml")
+        if state != self._read:
+            found = load(self._folder, self._shared.profile, self._shared.workspace, _now())
+            self._kept = tuple((Matcher(rule_of(kept)), kept.until) for kept in found)
+            self._read = state
+
+    def kept_rule(self, passage: "Passage", ctx: CallContext) -> Rule | None:
+        """The kept approval that covers the call; what was forgotten meanwhile covers nothing."""
+        try:
+            self._refresh()
+        except ConfigurationError:
+            self._kept = ()
+        if not self._kept:
+            return None
+        now, subject = _now(), Subject(ctx.action, as_json(ctx.values), ctx.commands)
+        holding = (matcher for matcher, until in self._kept if now < until)
+        return next((matcher.rule for matcher in holding if matcher.covers(passage.tool.facts, subject)), None)
 
     def settle(self, passage: "Passage", ctx: CallContext, ask: Ask) -> bool:
         """Whether a kept approval answers; one that a check asks for is never kept."""
         if ctx.decision.outcome != "ask" or ask.reason != ctx.decision.reason:
             return False
-        rule = self.kept_rule(passage, Subject(ctx.action, ctx.values, ctx.commands))
+        rule = self.kept_rule(passage, ctx)
         if rule is None:
             return False
         ctx.decision = Decision("allow", "approval", rule=RuleRef(rule.text, rule.source))
@@ -90,7 +110,7 @@ class Desk:
             return
         verdict = self._asking.ask(case.request)
         if self._close(ctx, case, verdict):
-            self._redeem(ctx, case, rehearse(passage, ctx))
+            self._redeem(ctx, case, rehearse(passage, ctx), verdict)
 
     async def aseek(self, passage: "Passage", ctx: CallContext, ask: Ask) -> None:
         """The same from asynchronous code."""
@@ -103,7 +123,7 @@ class Desk:
             return
         verdict = await self._asking.aask(case.request)
         if self._close(ctx, case, verdict):
-            self._redeem(ctx, case, await arehearse(passage, ctx))
+            self._redeem(ctx, case, await arehearse(passage, ctx), verdict)
 
     def _open(self, passage: "Passage", ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
         """Begin to wait, unless the tool's own checks refuse the call already: then nobody is bothered."""
@@ -117,7 +137,8 @@ class Desk:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
             return None
         now = monotonic()
-        token = self._ledger.open(request.digest, now + timeout_s + 1.0)
+        # Time to answer, and for the rehearsal behind it.
+        token = self._ledger.open(request.digest, now + timeout_s + min(passage.tool.timeout_s, _REHEARSAL_S))
         expires = written(_now() + timedelta(seconds=timeout_s))
         case = _Case(request, token, expires, always, _said(rehearsed), now)
         told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
@@ -131,17 +152,17 @@ class Desk:
                 spec.kind,
                 spec.name,
                 ctx.action,
-                ctx.values,
+                as_json(ctx.values),
                 commands=ctx.commands,
                 arguments=passage.tool.reader.closed_names,
                 workspace=shared.workspace,
             )
-        digest = self._digest(ctx)
+        args, digest = as_json(ctx.values), self._digest(ctx)
         until = None if always.text is None else written(_now() + timedelta(days=self._settings.keep_days))
         return ApprovalRequest(
             tool=spec.name,
             action=ctx.action,
-            args=scrub_value(dict(ctx.values))[0],
+            args=scrub_value(dict(args))[0],
             commands=tuple(scrub_text(command)[0] for command in ctx.commands),
             workspace=shared.workspace,
             profile=shared.profile,
@@ -156,7 +177,7 @@ class Desk:
         ), always
 
     def _digest(self, ctx: CallContext) -> str:
-        return digest_of(ctx.tool, ctx.values, self._shared.workspace, self._shared.digest, ctx.commands)
+        return digest_of(ctx.tool, as_json(ctx.values), self._shared.workspace, self._shared.digest, ctx.commands)
 
     def _close(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         """Record the answer; whether it allows the call."""
@@ -175,17 +196,17 @@ class Desk:
         if verdict.outcome == "deny":
             ctx.refuse("approval", verdict.reason or Reason.APPROVAL_DENIED, verdict.message)
             return False
-        if verdict.answer == "allow_always":
-            self._keep(ctx, case, verdict)
         return True
 
-    def _redeem(self, ctx: CallContext, case: _Case, rehearsed: CallContext | None) -> None:
+    def _redeem(self, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict) -> None:
         """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
         if _refuses(rehearsed):
             ctx.follow(rehearsed)
         elif _said(rehearsed) != case.rehearsed or not self._ledger.redeem(case.token, self._digest(ctx)):
             message = "What was approved is not what would run now; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
+        elif verdict.answer == "allow_always":
+            self._keep(ctx, case, verdict)
 
     def _keep(self, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
         now = _now()
@@ -198,11 +219,6 @@ class Desk:
             keep(self._folder, kept, workspace)
         except ConfigurationError:
             ctx.fault("approval_not_kept")
-        else:
-            self._remember(kept)
-
-    def _remember(self, kept: Kept) -> None:
-        self._kept.append((Matcher(rule_of(kept)), kept.until))
 
     def _tell(self, ctx: CallContext, event: str, fields: Mapping[str, Any]) -> bool:
         """Write an event; false if the profile requires it and it cannot be written."""
@@ -214,16 +230,19 @@ class Desk:
         return True
 
 
+def _state_of(file: Path) -> object:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def rule_of(kept: Kept) -> Rule:
     """A kept approval as the rule that it is."""
     if isinstance(kept.rule, str):
         return parse_rule(kept.rule, kept.place or "approvals")
     return parse_rule(kept.rule["rule"], kept.place or "approvals", when=kept.rule.get("when"))
-
-
-def written(moment: datetime) -> str:
-    """A moment as events write it, to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:

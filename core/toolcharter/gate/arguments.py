@@ -6,12 +6,13 @@ the very bytes that policy and events saw.
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import orjson
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
-from pydantic_core import CoreConfig, SchemaValidator
+from pydantic_core import CoreConfig, SchemaValidator, to_jsonable_python
 
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.function import ToolFunction
@@ -19,6 +20,21 @@ from toolcharter.spec.tool import ToolSpec
 
 _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=False)
 _MAX_FAULTS = 5
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+
+
+def as_json(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Validated arguments as JSON types, which is what rules, approvals and patterns are about.
+
+    A signature may ask for a path or an enumeration; a rule on its text must match all the same.
+
+    Raises:
+        PydanticSerializationError: A value has no JSON form.
+    """
+    if all(type(value) in _PLAIN for value in values.values()):
+        return values
+    plain: dict[str, Any] = to_jsonable_python(dict(values))
+    return plain
 
 
 class InvalidArguments(Exception):

@@ -76,12 +76,31 @@ def build_toolbox(
     caller: Caller | None = None,
     events: SinkLike | Iterable[SinkLike] = (),
     approver: Approver | None = None,
+    last_approver: Approver | None = None,
     strict: bool = False,
 ) -> Toolbox:
-    """The same; with *strict*, as tests want it: a tool that breaks its own spec raises."""
+    """The same, for programs of our own.
+
+    Args:
+        profile: As for `build_tools`, and so are the others that are not named here.
+        workspace: As above.
+        caller: As above.
+        events: As above.
+        approver: As above.
+        last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
+        strict: As tests want it: a tool that breaks its own spec raises.
+    """
     sinks = _sinks(events)
     plan = plan_profile(profile, workspace=_workspace(workspace), schemes=_schemes(sinks))
-    return open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, approver=approver, strict=strict)
+    return open_toolbox(
+        plan,
+        workspace=workspace,
+        caller=caller,
+        sinks=sinks,
+        approver=approver,
+        last_approver=last_approver,
+        strict=strict,
+    )
 
 
 def open_toolbox(
@@ -91,6 +110,7 @@ def open_toolbox(
     caller: Caller | None,
     sinks: Iterable[SinkLike],
     approver: Approver | None = None,
+    last_approver: Approver | None = None,
     strict: bool = False,
 ) -> Toolbox:
     """Build the tools of *plan* and open its sinks."""
@@ -113,7 +133,7 @@ def open_toolbox(
         checks=loaded.checks,
         rates=rates,
         notifier=notifier,
-        open_desk=partial(_desk, approver or loaded.approver, profile.approvals),
+        open_desk=partial(_desk, approver or loaded.approver or last_approver, profile.approvals),
         strict=strict,
     )
     for close in (*loaded.closers, *(one.close for one in (notifier, rates) if one is not None)):

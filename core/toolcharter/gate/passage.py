@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.gate.arguments import ArgumentReader, InvalidArguments
+from toolcharter.gate.arguments import ArgumentReader, InvalidArguments, as_json
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.checks import Answer, Waiting, objections
 from toolcharter.gate.closing import Closer, OutputLimit
@@ -165,14 +165,15 @@ class Passage:
     def subject(self, ctx: CallContext) -> Subject:
         """The call as rules see it; defaults are filled in by now."""
         invocation = self.tool.spec.invocation
-        if invocation is None:
-            return Subject(_action(ctx), ctx.values)
         try:
+            args = as_json(ctx.values)
+            if invocation is None:
+                return Subject(_action(ctx), args)
             action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
             message = f"What the call would do cannot be told: {type(error).__name__}."
-            return Subject(None, ctx.values, (), Refusal(Reason.NOT_UNDERSTOOD, message))
-        return Subject(action, ctx.values, *understood(commands))
+            return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message))
+        return Subject(action, args, *understood(commands))
 
     def is_hindered(self, ctx: CallContext) -> bool:
         """Whether anything stands between policy and the body."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from toolcharter.errors import ToolError
+from toolcharter.gate.arguments import as_json
 from toolcharter.gate.context import CallContext
 from toolcharter.guards.memory.notes import with_notes
 from toolcharter.guards.memory.session import SessionMemory
@@ -34,7 +35,7 @@ def session_memory(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts
 
     def matcher(rule: Rule) -> Callable[[Call], bool]:
         matches = Matcher(rule).denies
-        return lambda call: matches(facts[call.tool], Subject(call.action, call.args, call.commands))
+        return lambda call: matches(facts[call.tool], Subject(call.action, as_json(call.args), call.commands))
 
     memory = SessionMemory(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
     return memory if memory.active else None
@@ -76,7 +77,7 @@ def notifying(notifier: "Notifier", facts: ToolFacts) -> Callable[[CallContext, 
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def notify(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
-        subject = Subject(ctx.action, ctx.values, ctx.commands)
+        subject = Subject(ctx.action, as_json(ctx.values), ctx.commands)
 
         def matched(entry: Notify) -> str | None:
             return next((matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, subject)), None)

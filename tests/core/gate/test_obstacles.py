@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -449,3 +450,64 @@ class TestApprovals:
         ]
 
         assert outcomes == [None, None, "approval_denied", "approval_denied", "not_understood"]
+
+    def test_what_is_forgotten_is_asked_about_again(self, make_toolbox, state) -> None:
+        """A toolbox that is in use notices at the next call."""
+        from datetime import UTC, datetime  # noqa: PLC0415 - for this test alone
+
+        from toolcharter.gate.approvals.kept import entries, forget  # noqa: PLC0415 - as above
+
+        approver = Approver("allow_always", "deny")
+        toolbox = make_toolbox(ECHO, mode="ask", approver=approver)
+        toolbox.call("echo", {})
+        folder = state / "toolcharter" / "approvals"
+        kept = entries(folder)
+
+        assert (toolbox.call("echo", {}).outcome, kept[0].until > datetime.now(UTC)) == ("ok", True)
+        assert forget(folder, "test", [kept[0].id]) == 1
+        assert toolbox.call("echo", {}).reason == "approval_denied"
+
+    def test_a_call_found_void_leaves_no_rule(self, make_toolbox, state) -> None:
+        """What did not run is not kept for later either."""
+        closed: list[bool] = []
+
+        def door(rt: Any) -> Callable[[], str]:
+            def go() -> str:
+                ctx = rt.start("door")
+                if closed:
+                    return ctx.deny("door_closed")
+                ctx.policy_passed()
+                return ctx.ok("through")
+
+            return go
+
+        def approve(request: ApprovalRequest) -> str:
+            closed.append(True)
+            return "allow_always"
+
+        toolbox = make_toolbox(spec_with_runtime(door, staged=True), mode="ask", approver=approve)
+
+        assert toolbox.call("door", {}).reason == "door_closed"
+        assert list(state.rglob("*.yaml")) == []
+
+
+class Colour(StrEnum):
+    """Something that is text and more."""
+
+    RED = "red"
+
+
+def test_rules_see_arguments_as_json(make_toolbox, state) -> None:
+    """A path or an enumeration in a signature is text to a rule, and to an approval."""
+
+    def paint(path: Path, colour: Colour = Colour.RED, words: tuple[str, ...] = ()) -> str:
+        return f"{path} {colour} {len(words)}"
+
+    deny = ["paint(path=*secret*)", {"rule": "paint", "when": {"words": {"type": "array", "minItems": 2}}}]
+    toolbox = make_toolbox(spec_of(paint), deny=deny)
+    asking = make_toolbox(spec_of(paint), mode="ask", approver=Approver("allow_always"))
+
+    assert toolbox.call("paint", {"path": "a/secret.txt"}).reason == "denied_by_rule"
+    assert toolbox.call("paint", {"path": "a", "words": ["x", "y"]}).reason == "denied_by_rule"
+    assert toolbox.call("paint", {"path": "a"}).outcome == "ok"
+    assert [asking.call("paint", {"path": "a"}).text for _ in range(2)] == ["a red 0"] * 2
