@@ -32,6 +32,8 @@ def opened(profile: str, workspace: str, events: Sequence[str]) -> "Generator[To
         if toolbox.lost_events:
             cause = toolbox.lost_because
             _tell(f"{toolbox.lost_events} event lines were lost: {type(cause).__name__}: {cause}")
+        if toolbox.lost_notifications:
+            _tell(f"{toolbox.lost_notifications} notifications were lost: {toolbox.lost_notification_because}")
 
 
 def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":

@@ -150,7 +150,8 @@ class Closer:
 
     def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
         lines = self.lines
-        if result.reason is None and not (result.truncated or result.redactions or ctx.fields or ctx.faults):
+        unusual = result.truncated or result.redactions or ctx.fields or ctx.faults or ctx.decision.rule
+        if result.reason is None and not unusual:
             return lines.after_ok(ctx.tail, result.elapsed_ms, len(result.text))
         # In the order of the events: each line takes its number when it is made.
         if result.outcome == "denied":
@@ -162,11 +163,13 @@ class Closer:
 
 
 def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
+    # Of a call that went well, the rule that permitted it is of interest.
+    permitted = result.outcome == "ok" and ctx.decision.rule is not None
     fields = {
         "reason": result.reason,
         "message": cut(result.message),
-        "rule": rule_field(ctx.rule),
-        "stage": ctx.stage,
+        "rule": rule_field(ctx.decision.rule if permitted else ctx.rule),
+        "stage": ctx.decision.stage if permitted else ctx.stage,
         "elapsed_ms": result.elapsed_ms,
         "output_chars": len(result.text),
         "truncated": result.truncated,

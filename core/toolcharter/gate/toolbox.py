@@ -46,6 +46,11 @@ class Toolbox(Mapping[str, Tool]):
         return self._shared.digest
 
     @property
+    def built(self) -> Mapping[str, BuiltTool]:
+        """All tools with what they are made of, those that the caller does not see among them; for our own commands."""
+        return self._tools
+
+    @property
     def lost_events(self) -> int:
         """How many event lines some sink did not take."""
         return self._shared.emitter.lost
@@ -54,6 +59,18 @@ class Toolbox(Mapping[str, Tool]):
     def lost_because(self) -> Exception | None:
         """Why the last of them was lost."""
         return self._shared.emitter.last_error
+
+    @property
+    def lost_notifications(self) -> int:
+        """How many notifications did not arrive, as far as is known."""
+        notifier = self._shared.notifier
+        return 0 if notifier is None else notifier.lost
+
+    @property
+    def lost_notification_because(self) -> BaseException | None:
+        """Why the last of them was lost."""
+        notifier = self._shared.notifier
+        return None if notifier is None else notifier.last_error
 
     def __getitem__(self, name: str) -> Tool:
         passage = self._passage(name)

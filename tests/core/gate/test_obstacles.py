@@ -511,3 +511,16 @@ def test_rules_see_arguments_as_json(make_toolbox, state) -> None:
     assert toolbox.call("paint", {"path": "a", "words": ["x", "y"]}).reason == "denied_by_rule"
     assert toolbox.call("paint", {"path": "a"}).outcome == "ok"
     assert [asking.call("paint", {"path": "a"}).text for _ in range(2)] == ["a red 0"] * 2
+
+
+def test_notifications_that_are_lost_are_counted(make_toolbox) -> None:
+    """Nobody listens at the URL; the call does not care, and the toolbox says so once it is closed."""
+    entry = Notify((parse_rule("*"),), "webhook", "http://127.0.0.1:1/hook")
+    toolbox = make_toolbox(ECHO, notify=(entry,))
+
+    result = toolbox.call("echo", {})
+    before = (make_toolbox(ECHO).lost_notifications, make_toolbox(ECHO).lost_notification_because)
+    toolbox.close()
+
+    assert (result.outcome, before, toolbox.lost_notifications) == ("ok", (0, None), 1)
+    assert toolbox.lost_notification_because is not None

@@ -17,6 +17,20 @@ def bash_spec() -> Any:
     return spec_of(bash, kind="bash", invocation=lambda args: Invocation(commands=(args["command"],)))
 
 
+def test_the_rule_that_permits_a_call_is_on_its_last_event(make_toolbox, events) -> None:
+    """A reviewer sees by which rule a call ran, and not only why others did not."""
+    toolbox = make_toolbox(bash_spec(), allow=["bash:ls*"])
+
+    toolbox.call("bash", {"command": "ls"})
+
+    last = events[-1]
+    assert (last["outcome"], last["rule"], last["stage"]) == (
+        "ok",
+        {"text": "bash:ls*", "source": "p.yaml:1:5"},
+        "mode",
+    )
+
+
 @pytest.mark.parametrize(
     ("mode", "allow", "deny", "command", "expected"),
     [
