@@ -6,6 +6,21 @@ _RULES = Subject("ours/rules.py")
 
 ROWS = (
     Row(
+        "decision on a command seen before, 10,000 rules / 10 rules, through a toolbox",
+        ratio((_RULES, "many again"), (_RULES, "few again")),
+        1.1,
+    ),
+    Row(
+        "decision on an unseen command, 10,000 rules in `deny` and `allow` / 10 rules",
+        ratio((_RULES, "many decided"), (_RULES, "few decided")),
+        1.5,
+    ),
+    Row(
+        "decision on an unseen command, 10,000 rules that begin and end with `*` / matching one compiled `re` after the other",
+        ratio((_RULES, "many starred decided"), (_RULES, "one by one")),
+        0.005,
+    ),
+    Row(
         "first of 10,000 globs that matches an unseen subject / of 10",
         ratio((_RULES, "many"), (_RULES, "few")),
         1.5,

@@ -1,13 +1,24 @@
-"""Finding the first glob that matches, beside matching one after the other, on subjects that match few or none."""
+"""Finding the first glob that matches, beside matching one after the other, and whole decisions by as many rules."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
+from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.index import GlobIndex
 from toolcharter.profile.globs import parse_glob
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import Rule, parse_rule
 
 FEW, MANY = 10, 10_000
 STEMS = (
@@ -86,6 +97,49 @@ def compile_each() -> None:
         re.compile(pattern, re.DOTALL)
 
 
+BASH = ToolFacts("bash", "bash", capabilities=frozenset({"proc:exec"}))
+folder = TemporaryDirectory()
+args = cycle([{"command": f"wc -l file-{number}"} for number in range(16)])
+
+
+def parsed(texts: list[str]) -> tuple[Rule, ...]:
+    """As rules on commands."""
+    return tuple(parse_rule(f"bash:{text}") for text in texts)
+
+
+def deciding(deny: list[str], allow: list[str]) -> Callable[[], None]:
+    """An operation that decides one new command after the other."""
+    view = Policy(parsed(deny), parsed(allow)).for_tool(BASH)
+    return asking(lambda command: view.decide(Subject(commands=(command,))))
+
+
+def forget(_event: Any) -> None:
+    """A sink for events that nobody reads."""
+
+
+def toolbox(texts: list[str]) -> Toolbox:
+    """A tool of kind bash behind *texts*, all of which deny."""
+
+    def build(_workspace: Path, _policy: ToolPolicy, _rt: object) -> Any:
+        def bash(command: str) -> str:
+            return command
+
+        return bash
+
+    spec = ToolSpec(
+        "bash", ToolPolicy, build, kind="bash", invocation=lambda given: Invocation(commands=(given["command"],))
+    )
+    loaded = Loaded({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
+    profile = Profile("bench", deny=parsed(texts), allow=parsed(["wc *"]))
+    plan = Plan(profile, loaded, {"bash": ToolPolicy()}, {})
+    return open_toolbox(plan, workspace=folder.name, caller=None, sinks=[forget])
+
+
+few, many = toolbox(mixed[:FEW]), toolbox(mixed)
+for seen in range(16):  # The commands that are asked about again.
+    few.decide("bash", next(args))
+    many.decide("bash", {"command": f"wc -l file-{seen}"})
+
 OPERATIONS = {
     "few": asking(indexed(mixed[:FEW]).first),
     "many": asking(indexed(mixed).first),
@@ -94,4 +148,9 @@ OPERATIONS = {
     "one by one": asking(one_by_one),
     "build": build,
     "compile": compile_each,
+    "few decided": deciding(mixed[: FEW // 2], mixed[FEW // 2 : FEW]),
+    "many decided": deciding(mixed[: MANY // 2], mixed[MANY // 2 :]),
+    "many starred decided": deciding(starred, []),
+    "few again": lambda: few.decide("bash", next(args)),
+    "many again": lambda: many.decide("bash", next(args)),
 }
