@@ -16,6 +16,9 @@ from typing import Any
 import toolcharter
 from pages import ROOT, pages, regenerated
 from toolcharter import hookspecs
+from toolcharter.profile import schema, settings, shapes
+from toolcharter.profile.model import Case, Events, Limits
+from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, NotifyShape, RuleShape, RuleText
 from toolcharter.spec import runtime, tool
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.testing.readme import tables
@@ -106,7 +109,33 @@ def plugins() -> str:
     return _table(("plugin", "provides", "what it does"), found)
 
 
+def profile_keys() -> str:
+    """Each key of a profile; what stands below them has tables of its own."""
+    return _table(("key", "value", "meaning"), [row[:2] + row[3:] for row in _key_rows(schema.PROFILE, "", depth=0)])
+
+
+def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
+    """The table of what may stand below a key of a profile, with defaults."""
+
+    def table() -> str:
+        keys, name = _keys_at(path), ".".join(path)
+        return _table(
+            (heading or f"key of `{name}`", "value", "default", "meaning"), _key_rows(keys, name, depth=depth)
+        )
+
+    return table
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "profile-keys": profile_keys,
+    "rule-keys": _below("deny", heading="key of a rule"),
+    "capabilities-keys": _below("capabilities"),
+    "approvals-keys": _below("approvals"),
+    "guards-keys": _below("guards", depth=1),
+    "limits-keys": _below("limits"),
+    "notify-keys": _below("notify"),
+    "events-keys": _below("events"),
+    "case-keys": _below("cases", heading="key of a case"),
     "spec-fields": spec_fields,
     "runtime": runtime_members,
     "context": context_members,
@@ -134,6 +163,84 @@ def main() -> None:
         if (new := refreshed(text)) != text:
             page.write_text(new)
             print(page.relative_to(ROOT))
+
+
+_DEFAULTS: dict[str, tuple[type[Any], ...]] = {
+    "deny": (),
+    "capabilities": (settings.Capabilities,),
+    "approvals": (settings.Approvals,),
+    "guards": (),
+    "guards.read_before_write": (settings.ReadBeforeWrite,),
+    "guards.repeated_calls": (settings.Repeats,),
+    "guards.same_result": (settings.Repeats,),
+    "guards.depends_on": (settings.DependsOn,),
+    "guards.skip_duplicate": (settings.SkipDuplicate,),
+    "guards.after_call": (settings.AfterCall,),
+    "limits": (Limits, settings.Rate, settings.Rates),
+    "notify": (settings.Notify,),
+    "events": (Events,),
+    "cases": (Case,),
+}
+"""What the keys below a key become: there stand their defaults."""
+
+
+def _keys_at(path: Sequence[str]) -> shapes.Keys:
+    found = schema.PROFILE
+    for key in path:
+        below = inner(found.keys[key].shape)
+        assert below is not None, f"nothing stands below {key!r}"
+        found = below
+    return found
+
+
+def inner(shape: shapes.Shape) -> shapes.Keys | None:
+    """The keys of a mapping, of each entry of a list, or of a long form."""
+    match shape:
+        case shapes.Keys():
+            return shape
+        case shapes.Items(of=below) | RuleShape(long_form=below) | NotifyShape(keys=below) | CaseShape(keys=below):
+            return inner(below)
+        case _:
+            return None
+
+
+def _key_rows(keys: shapes.Keys, at: str, prefix: str = "", *, depth: int) -> Iterator[tuple[str, ...]]:
+    """A row for each key: its name, what may stand there, its default, what it is for."""
+    defaults: dict[str, Any] = {}
+    for kind in _DEFAULTS.get(at, ()):
+        defaults |= {name: value.default for name, value in inspect.signature(kind).parameters.items()}
+    for name, key in keys.keys.items():
+        default = "required" if name in keys.required else _shown_default(defaults.get(name))
+        yield f"`{prefix}{name}`", _shown_shape(key.shape), default, key.about.replace("|", r"\|")
+        below = inner(key.shape)
+        if depth and below is not None:
+            yield from _key_rows(below, f"{at}.{name}", f"{prefix}{name}.", depth=depth - 1)
+
+
+def _shown_default(value: Any) -> str:
+    if value is None or value is inspect.Parameter.empty or value in ((), {}):
+        return ""
+    if isinstance(value, tuple):
+        return ", ".join(f"`{item}`" for item in value)
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def _shown_shape(shape: shapes.Shape) -> str:
+    match shape:
+        case shapes.Choice(words=words):
+            return ", ".join(f"`{word}`" for word in words)
+        case shapes.OneOrMore(of=one):
+            return f"{_shown_shape(one)}; or a list"
+        case shapes.Flag():
+            return "true or false"
+        case RuleText():
+            return "a rule"
+        case shapes.Specifier() | Condition() | Depth() | RuleShape() | NotifyShape() | CaseShape():
+            raise TypeError(f"no key holds {shape!r} itself")
+        case _:
+            return str(getattr(shape, "expected"))  # noqa: B009 - of every other shape
 
 
 def _plugin_folders() -> list[Path]:

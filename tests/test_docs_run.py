@@ -3,7 +3,7 @@
 A page is run from top to bottom in one shell, in a folder that stands for the checkout. A block whose first line is a
 comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
 identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one.
-`python illustration` and `yaml broken` are only read. `pip install` is done by uv from its cache, if that has all of it.
+`yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken` are only read. `pip install` is done by uv from its cache, if that has all of it.
 """
 
 import doctest
@@ -136,7 +136,7 @@ def _steps_of(block: Block, out: Path) -> Iterator[Step]:
         kept.write_text(_content(block))
         name = block.file or f"{out}/line-{block.line}.{block.language}"
         yield Step(block.line, f"mkdir -p {Path(name).parent}; cp {kept} {name}", None)
-        if block.language == "yaml" and "broken" not in block.words:
+        if block.language == "yaml" and not {"broken", "ceiling"} & {*block.words}:
             yield Step(block.line, f"toolcharter profiles --check {name}", None)
         if block.language == "python" and block.file is None:
             yield Step(block.line, f"python - <{name}", None)
@@ -145,7 +145,11 @@ def _steps_of(block: Block, out: Path) -> Iterator[Step]:
 def _content(block: Block) -> str:
     if block.language == "markdown":  # Its first line would be a heading.
         return block.text.partition("\n")[2]
-    is_part = block.language == "yaml" and not re.search("^profile:", block.text, re.MULTILINE)
+    is_part = (
+        block.language == "yaml"
+        and "ceiling" not in block.words
+        and not re.search("^profile:", block.text, re.MULTILINE)
+    )
     return f"profile: part\n{block.text}" if is_part else block.text
 
 

@@ -1,0 +1,168 @@
+"""docs/profiles.md: what its tables say about modes, rules and `extends` is what the engine does."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pages import quoted, rows
+from toolcharter.events import notify, webhook
+from toolcharter.guards.memory import notes
+from toolcharter.guards.rates import binding
+from toolcharter.guards.shell.plain import of_line
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import Subject, ToolFacts, facts_of
+from toolcharter.policy.toolsets import GROUPS
+from toolcharter.profile import compose
+from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, WORKSPACE_POLICY
+from toolcharter.profile.model import Profile
+from toolcharter.profile.read import load_profile
+from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
+from toolcharter.profile.settings import MODES
+from toolcharter.spec.words import KINDS, RULE_PREFIXES
+from toolcharter_git.tool import SPEC as GIT
+
+PAGE = (Path(__file__).parents[3] / "docs/profiles.md").read_text()
+FS = frozenset({"fs:read"})
+TOOLS = {
+    facts.name: facts
+    for facts in (
+        ToolFacts("read_file", groups=frozenset({"fs"}), capabilities=FS, safety="low"),
+        ToolFacts("glob", groups=frozenset({"fs"}), capabilities=FS, safety="low"),
+        facts_of(GIT),
+        ToolFacts("bash", "bash", groups=frozenset({"runtime"}), capabilities=frozenset({"proc:exec"})),
+        ToolFacts("docker", "cli", capabilities=frozenset({"proc:exec"})),
+        ToolFacts("review", "custom"),
+        ToolFacts("mcp__jira__search", "mcp", groups=frozenset({"mcp", "mcp:jira"})),
+        ToolFacts("mcp__jira__delete_issue", "mcp", groups=frozenset({"mcp", "mcp:jira"})),
+    )
+}
+VERDICTS = {"denied": "deny", "runs": "allow", "a person is asked": "ask"}
+DENY, ALLOW = rows(PAGE, "rule of `deny`"), rows(PAGE, "rule of `allow`")
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Profile]:
+    """Reads a profile as any other is read; rules reach the engine with the escapes of the page."""
+
+    def read(**keys: Any) -> Profile:
+        file = tmp_path / "row.yaml"
+        file.write_text(yaml.safe_dump({"profile": "row", **keys}))
+        return load_profile(file)
+
+    return read
+
+
+def called(call: str) -> tuple[ToolFacts, Subject]:
+    """A call as the page writes it, such as `git {action: push}`."""
+    name, _, text = call.partition(" ")
+    args = yaml.safe_load(text)
+    assert isinstance(args, dict)
+    commands = (of_line(args["command"]),) if name == "bash" else ()
+    return TOOLS[name], Subject(args.get("action"), args, commands)
+
+
+def decided(profile: Profile, call: str) -> str:
+    facts, subject = called(call)
+    return Policy(profile.deny, profile.allow, profile.mode).for_tool(facts).decide(subject).outcome
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in rows(PAGE, "mode")])
+@pytest.mark.parametrize(
+    ("column", "lists"),
+    [
+        pytest.param(2, {"deny": ["git", "docker"], "allow": ["git", "docker"]}, id="denied by a rule"),
+        pytest.param(3, {"allow": ["git", "docker"]}, id="covered"),
+        pytest.param(4, {}, id="neither"),
+    ],
+)
+def test_rows_of_the_mode_table_are_what_happens(row: list[str], column: int, lists: dict[str, Any], read) -> None:
+    """Each mode with each kind of tool and each rule that could matter."""
+    call = {"bounded": "git {action: log}", "unbounded": "docker {action: ps}"}[row[1]]
+
+    assert decided(read(mode=quoted(row[0])[0], **lists), call) == VERDICTS[row[column]]
+
+
+def test_every_mode_has_its_rows() -> None:
+    """No mode is missing, for neither sort of tool."""
+    assert [(quoted(row[0])[0], row[1]) for row in rows(PAGE, "mode")] == [
+        (mode, kind) for mode in MODES for kind in ("bounded", "unbounded")
+    ]
+    assert f"of the kinds {', '.join(f'`{kind}`' for kind in KINDS[1:-1])} and `{KINDS[-1]}` that is not so" in PAGE
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in DENY])
+def test_rules_of_deny_match_what_the_page_says(row: list[str], read) -> None:
+    """What nothing else would refuse, with the rule as it stands there."""
+    profile = read(mode="dangerous", deny=[row[0].strip("`")])
+
+    assert [decided(profile, call) for call in quoted(row[1])[:1]] == ["deny"]
+    assert [decided(profile, call) for call in quoted(row[2])[:1]] in ([], ["allow"])
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:3])) for row in ALLOW])
+def test_rules_of_allow_cover_what_the_page_says(row: list[str], read) -> None:
+    """What would be refused without the rule."""
+    profile = read(mode="restrict", allow=[row[0].strip("`")])
+
+    assert [decided(profile, call) for call in quoted(row[1])[:1]] in ([], ["allow"])
+    assert [decided(profile, call) for call in quoted(row[2])[:1]] in ([], ["deny"])
+
+
+def test_every_prefix_has_an_example() -> None:
+    """One that matches and one that does not."""
+    complete = {row[0].strip("`") for row in DENY if row[1] and row[2]}
+
+    assert {rule.partition(":")[0] for rule in complete if ":" in rule} >= RULE_PREFIXES
+    assert f"one of {', '.join(f'`{word}`' for word in _in_order(RULE_PREFIXES))};" in PAGE
+
+
+def _in_order(prefixes: frozenset[str]) -> list[str]:
+    return sorted(prefixes, key=["bash", "builtin", "cli", "mcp", "custom", "*", "group", "cap"].index)
+
+
+def test_the_groups_of_the_examples_are_the_shipped_ones() -> None:
+    """The page says no more of `group:fs` and `group:runtime` than is so."""
+    assert {tool for tool in TOOLS if tool in GROUPS["fs"]} == {
+        name for name, one in TOOLS.items() if "fs" in one.groups
+    }
+    assert "bash" in GROUPS["runtime"]
+
+
+def test_keys_of_ceilings_are_listed() -> None:
+    """What each may hold, and where it comes from."""
+    workspace, administrator, environment = rows(PAGE, "ceiling")
+
+    assert (quoted(workspace[0]), quoted(administrator[0]), quoted(environment[0])) == (
+        [str(WORKSPACE_POLICY)],
+        [ADMIN_POLICY],
+        [ALLOWED_PERMS],
+    )
+    assert set(quoted(workspace[2])) - {"log"} == set(WORKSPACE_CEILING.keys)
+    assert set(quoted(administrator[2])) == set(CEILING.keys)
+
+
+def test_each_key_of_a_profile_is_composed_as_the_page_says() -> None:
+    """Every key stands in the table once, in the row of the way in which it is put together."""
+    appended, by_name, by_key, deep, replaced = (quoted(row[0]) for row in rows(PAGE, "keys"))
+    levels = {key: number for key, (number, _) in compose._LEVELS.items()}
+
+    assert set(appended) == compose._APPENDED
+    assert {*by_name, *by_key} == {key for key, number in levels.items() if number == 1}
+    assert set(deep) == {key for key, number in levels.items() if number > 1}
+    assert sorted([*appended, *by_name, *by_key, *deep, *replaced]) == sorted(PROFILE.keys.keys() - {"extends"})
+
+
+def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:
+    """Words on the page for numbers in the modules."""
+    said = re.sub(r"\s+", " ", PAGE)
+
+    assert (webhook.ATTEMPTS, notify.DRAIN_S, binding.TIMEOUT_S) == (3, 5.0, 2.0)
+    assert "in up to three attempts" in said
+    assert "has five seconds" in said
+    assert "does not answer within two seconds" in said
+    assert f"the logger `{notify.LOGGER}`" in said
+    assert f"`{notes.PREFIX}` and the message" in said
