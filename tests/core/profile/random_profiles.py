@@ -135,7 +135,9 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
             ),
             repeated_calls=STREAK,
             same_result=STREAK,
-            depends_on=st.lists(some({"match": RULES, "needs": RULES}, message=TEXTS), max_size=2),
+            depends_on=st.lists(
+                some({"match": RULES, "needs": RULES}, message=TEXTS, args=st.lists(TEXTS, max_size=2)), max_size=2
+            ),
             skip_duplicate=st.lists(some({"match": RULES}, args=st.lists(TEXTS, max_size=2)), max_size=2),
             after_call=st.lists(some({"match": RULES, "message": TEXTS}, outcomes=OUTCOMES), max_size=2),
         ),

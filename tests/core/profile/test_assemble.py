@@ -60,7 +60,7 @@ def test_every_key_becomes_its_setting(write) -> None:
         ReadBeforeWrite("strict", ("git",), ("git",), "file"),
         Repeats(3, 5),
         Repeats(None, 4),
-        (DependsOn(at("git:push", "17:24"), at("git:commit", "17:41"), "Commit first."),),
+        (DependsOn(at("git:push", "17:24"), at("git:commit", "17:41"), "Commit first.", ("branch",)),),
         (SkipDuplicate(at("git:log", "18:28"), ("action",)),),
         (AfterCall(at("git:commit", "19:24"), "Push it.", ("ok", "error")),),
     )

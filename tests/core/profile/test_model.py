@@ -155,7 +155,7 @@ guards:
   read_before_write: {mode: strict, reads: [git], writes: [git], argument: file}
   repeated_calls: {warn: 3, deny: 5}
   same_result: {deny: 4}
-  depends_on: [{match: git:push, needs: git:commit, message: Commit first.}]
+  depends_on: [{match: git:push, needs: git:commit, message: Commit first., args: [branch]}]
   skip_duplicate: [{match: git:log, args: [action]}]
   after_call: [{match: git:commit, message: Push it., outcomes: [ok, error]}]
 limits: {calls_per_minute: 1, tools: {git: {calls_per_hour: 2}}, agents: {b*: {calls_per_session: 3}}, per: agent}
@@ -197,6 +197,7 @@ CHANGES = [
     ("same_result: {deny: 4}", "same_result: {warn: 4}"),
     ("needs: git:commit", "needs: git:add"),
     ("Commit first.", "Add first."),
+    ("args: [branch]", "args: []"),
     ("args: [action]", "args: []"),
     (", args: [action]", ""),
     ("message: Push it.", "message: Push."),
