@@ -154,13 +154,20 @@ class Passage:
         known = self._memo.get(raw)
         if known is None:
             subject = self.subject(ctx)
-            known = subject.action, subject.commands, self.policy.decide(subject)
+            known = subject.action, subject.commands, self._decide(subject)
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
                 self._memo[raw] = known
         action, ctx.commands, ctx.decision = known
         return action
+
+    def _decide(self, subject: Subject) -> Decision:
+        try:
+            return self.policy.decide(subject)
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+            message = f"What the rules say of the call cannot be told: {type(error).__name__}."
+            return Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
 
     def subject(self, ctx: CallContext) -> Subject:
         """The call as rules see it; defaults are filled in by now."""

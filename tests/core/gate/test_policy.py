@@ -83,3 +83,35 @@ def test_rules_see_the_json_of_typed_arguments(make_toolbox, denied) -> None:
 
     assert (result.outcome, result.reason) == ("denied", "denied_by_rule")
     assert toolbox.call("keep", {"path": "my/other"}).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        pytest.param(1e308, ("denied", "denied_by_rule"), id="a large float"),
+        pytest.param(4.0, ("ok", None), id="below the bound"),
+        pytest.param(2**70, ("error", "invalid_arguments"), id="an integer of 70 bits"),
+    ],
+)
+def test_a_condition_judges_every_number_that_json_can_carry(make_toolbox, number, expected) -> None:
+    """What the gate's JSON cannot carry never reaches a rule."""
+
+    def count(n: float) -> str:
+        return "counted"
+
+    toolbox = make_toolbox(spec_of(count), deny=[{"rule": "count", "when": {"n": {"minimum": 5}}}])
+
+    result = toolbox.call("count", {"n": number})
+
+    assert (result.outcome, result.reason) == expected
+
+
+def test_rules_that_cannot_answer_deny(make_toolbox, events, monkeypatch) -> None:
+    """An exception on the way to a decision is no decision."""
+    toolbox = make_toolbox(bash_spec(), deny=["bash:*x*"], mode="dangerous")
+    monkeypatch.setattr("toolcharter.policy.rulelist.Denials.first", lambda *_: 1 / 0)
+
+    result = toolbox.call("bash", {"command": "ls"})
+
+    assert (result.outcome, result.reason) == ("denied", "not_understood")
+    assert [event["event"] for event in events][-2:] == ["hook.policy.deny", "hook.tool.after"]
