@@ -56,7 +56,7 @@ class ArgumentReader:
 
         Raises `InvalidArguments` with every fault, up to five."""
         self._names = self._validator.names
-        self.closed_names = self._names if spec.parameters is None else None
+        self.closed_names = self._names if spec.parameters is None or _is_closed(spec.parameters) else None
         """The names of all arguments; None if a schema of the plugin's own may permit others."""
         self._droppable = self._validator.defaulted
         strangers = sorted(set(self._aliases.values()) - self._names)
@@ -178,6 +178,11 @@ def _fields_only(schema: Any) -> Any:
         for name, field in schema["schema"]["fields"].items()
     }
     return {"type": "model-fields", "fields": fields, "extra_behavior": "forbid"}
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    """Whether *schema* permits no argument beside its `properties`."""
+    return schema.get("additionalProperties") is False and not schema.get("patternProperties")
 
 
 class _SchemaArguments:

@@ -315,3 +315,30 @@ def test_advertise_narrows_what_is_shown_and_not_what_is_valid(make_toolbox) -> 
 
     assert toolbox["act"].parameters["properties"]["action"] == {"type": "string", "enum": ["show"]}
     assert toolbox.call("act", {"action": "HIDE"}).text == "hide"
+
+
+@pytest.mark.parametrize(
+    ("more", "offered"),
+    [
+        pytest.param({"additionalProperties": False}, True, id="closed"),
+        pytest.param({}, False, id="open by default"),
+        pytest.param({"additionalProperties": {"type": "string"}}, False, id="open"),
+        pytest.param({"additionalProperties": False, "patternProperties": {"^x-": {}}}, False, id="open by patterns"),
+    ],
+)
+def test_allow_always_is_offered_where_a_schema_lists_all_arguments(
+    more, offered, make_toolbox, tmp_path, monkeypatch
+) -> None:
+    """A rule about arguments covers one call only if there can be no others."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.parent / "state"))
+    seen = []
+
+    def post(**args: Any) -> str:
+        return "posted"
+
+    spec = spec_of(post, parameters={"type": "object", "properties": {"to": {"type": "string"}}, **more})
+    toolbox = make_toolbox(spec, mode="ask", approver=lambda request: seen.append(request.always))
+
+    toolbox.call("post", {"to": "ann"})
+
+    assert seen == ['{"rule": "post", "when": {"to": {"const": "ann"}}}' if offered else None]
