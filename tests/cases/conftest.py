@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -38,14 +38,15 @@ class Use(NamedTuple):
     args: Mapping[str, Any]
 
 
-def tool_of(name: str, kind: str = "builtin", **facts: Any) -> ToolSpec[ToolPolicy]:
-    """A tool that takes any action and any other argument, and does nothing."""
+def tool_of(name: str, kind: str = "builtin", arguments: Iterable[str] = (), **facts: Any) -> ToolSpec[ToolPolicy]:
+    """A tool that does nothing; it takes any action and *arguments*, each of any type."""
 
     def tool(action: str | None = None, **args: Any) -> str:
         return f"{name} ran"
 
-    facts.setdefault("parameters", {"type": "object", "properties": {"action": {"type": ["string", "null"]}}})
-    return ToolSpec(name, ToolPolicy, lambda *_: tool, kind=kind, **facts)  # type: ignore[arg-type]
+    properties = {"action": {"type": ["string", "null"]}, **{argument: {} for argument in arguments}}
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False}
+    return ToolSpec(name, ToolPolicy, lambda *_: tool, kind=kind, parameters=parameters, **facts)  # type: ignore[arg-type]
 
 
 def bash_tool() -> ToolSpec[ToolPolicy]:

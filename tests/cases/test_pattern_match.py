@@ -61,7 +61,9 @@ def params(matcher: str) -> list[Any]:
 def denies(bench: Bench, pattern: str, text: str) -> bool:
     """Whether a rule with the pattern, over an argument, denies a call with the text."""
     escaped = re.sub(r"([,()])", r"\\\1", pattern)
-    toolbox = bench.open({"mode": "dangerous", "deny": [f"probe(text={escaped})"]}, tool_of("probe"))
+    toolbox = bench.open(
+        {"mode": "dangerous", "deny": [f"probe(text={escaped})"]}, tool_of("probe", arguments=["text"])
+    )
     return toolbox.decide("probe", {"text": text}).outcome == "deny"
 
 
