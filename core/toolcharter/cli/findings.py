@@ -1,5 +1,6 @@
 """What `profiles --check` says of a profile: why it would be refused, and what its author may not have meant."""
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,6 +9,7 @@ from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 
 if TYPE_CHECKING:
     from toolcharter.gate.build import Plan
+    from toolcharter.policy.reach import Known
     from toolcharter.profile.nodes import Places
 
 
@@ -17,7 +19,7 @@ class Findings(NamedTuple):
     faults: tuple[Fault, ...] = ()
     """It is refused for each of these."""
     warnings: tuple[Fault, ...] = ()
-    """It runs with these; only told of a profile without faults."""
+    """It runs with these, in the order of the file; only told of a profile without faults."""
 
 
 def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
@@ -29,24 +31,37 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
         search: Folders in which plugins ship profiles.
     """
     from toolcharter.gate.build import open_toolbox, plan_profile  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.gate.known import known_tools  # noqa: PLC0415 - as above
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
+    from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
     from toolcharter.profile.read import read_profile  # noqa: PLC0415 - as above
 
     index = installed()
     try:
-        plan = plan_profile(file, index=index)
-        open_toolbox(plan, workspace=workspace, caller=None, sinks=()).close()
+        plan = plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
+        with open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
+            tools = known_tools(toolbox)
     except ConfigurationError as error:
         return Findings(faults=error.faults)
     places = read_profile(file, search=search).places
-    return Findings(warnings=(*_undeclared(plan, places), *_needless(plan, places, index.tools)))
+    warnings = (*_needless(plan, places, index.tools), *_doubtful(plan, tools, places, index.tools))
+    return Findings(warnings=tuple(in_file_order(warnings, places.root.place.file)))
 
 
-def _undeclared(plan: "Plan", places: "Places") -> Iterator[Fault]:
-    for name, tool in plan.loaded.specs.items():
-        if tool.spec.capabilities is None:
-            what = "declares no capabilities, so it counts as touching everything, at the highest safety level."
-            yield Fault(places.of("tools", name), f"tools.{name}", what, "The plugin's author has to declare them.")
+def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installed: Collection[str]) -> Iterator[Fault]:
+    """What can never match, never matters or is risky, and what the ceilings take away."""
+    from toolcharter.gate.approvals.narrowest import is_launcher  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.policy.narrowed import taken_away  # noqa: PLC0415 - as above
+    from toolcharter.policy.review import Reviewed, review  # noqa: PLC0415 - as above
+    from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - as above
+
+    there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
+    groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
+    present = set(map(same_tool, there | groups))
+    pending = [name for name in plan.profile.missing_ok if same_tool(name) not in present]
+    subject = Reviewed(plan.profile, tools, plan.ceilings, pending, places.of, is_launcher)
+    for finding in (*review(subject), *taken_away(subject)):
+        yield Fault(finding.place, finding.path, finding.what, finding.fix)
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:

@@ -176,7 +176,7 @@ def test_undeclared_capabilities_are_warned_of(run, desk, site) -> None:
 
     warning = (
         "Warning: ./demo.yaml:5:3: tools.echo: declares no capabilities, so it counts as touching everything, "
-        "at the highest safety level.\nThe plugin's author has to declare them.\n"
+        "at the highest safety level. The plugin's author has to declare them.\n"
     )
     table = "name  check      place        description\ndemo  1 warning  ./demo.yaml  Says words.\n"
     assert (result.stdout, result.stderr, result.exit_code) == (table, warning, 0)
@@ -195,11 +195,11 @@ def test_needless_exceptions_are_warned_of(run, desk) -> None:
         [],
         [
             (
-                "./p.yaml:4:27: missing_ok.2: the profile names no tool 'eco', so nothing is excepted.\n"
+                "./p.yaml:4:27: missing_ok.2: the profile names no tool 'eco', so nothing is excepted. "
                 "Did you mean 'echo'?"
             ),
             (
-                "./p.yaml:4:32: missing_ok.3: the profile names no tool 'zzz', so nothing is excepted.\n"
+                "./p.yaml:4:32: missing_ok.3: the profile names no tool 'zzz', so nothing is excepted. "
                 "Remove it, or list the tool."
             ),
         ],

@@ -29,11 +29,13 @@ class _Row(NamedTuple):
 @click.option(
     "--check", is_flag=True, help="Load and build each; report faults and warnings; exit status 2 for a fault."
 )
+@click.option("--strict", is_flag=True, help="Check; exit status 1 if there are warnings and no fault.")
 @options.json_output
 @options.place
 def command(
     chosen: Sequence[str],
     check: bool,  # noqa: FBT001 - click passes by name
+    strict: bool,  # noqa: FBT001 - as above
     as_json: bool,  # noqa: FBT001 - as above
     workspace: str,
     events: Sequence[str],  # noqa: ARG001 - nothing is called, so nothing is logged
@@ -43,22 +45,29 @@ def command(
     Looked up in ./profiles, among the ready ones and in plugins.
     """
     rows = list(_given(chosen) if chosen else _findable())
+    check = check or strict
     if check:
         rows = [_checked(row, workspace) for row in rows]
     faults = [str(fault) for row in rows for fault in row.faults] if check or chosen else []
-    said = [*faults, *(f"Warning: {warning}" for row in rows for warning in row.warnings)]
+    warnings = [f"Warning: {_line(warning)}" for row in rows for warning in row.warnings]
+    # A fault is mended at once, warnings are sifted: one in a line.
+    said = [*dict.fromkeys(faults), *(["\n".join(dict.fromkeys(warnings))] if warnings else [])]
     if said:
-        click.echo("\n\n".join(dict.fromkeys(said)), err=True)
+        click.echo("\n\n".join(said), err=True)
     if as_json:
         print_json([_described(row) for row in rows])
     else:
         columns = ("name", *(["check"] if check else []), "place", "description")
         print_table(columns, [_cells(row, check=check) for row in rows], ("bold",))
-    stop(2 if faults else 0)
+    stop(2 if faults else int(strict and bool(warnings)))
+
+
+def _line(warning: Fault) -> str:
+    return str(warning).replace("\n", " ")
 
 
 def _described(row: _Row) -> dict[str, Any]:
-    return {**row._asdict(), "faults": list(map(str, row.faults)), "warnings": list(map(str, row.warnings))}
+    return {**row._asdict(), "faults": list(map(str, row.faults)), "warnings": list(map(_line, row.warnings))}
 
 
 def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:

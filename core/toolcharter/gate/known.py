@@ -1,0 +1,63 @@
+"""What is known of a toolbox's tools before they are called, for the review of a profile."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from toolcharter.gate.passage import BuiltTool
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.policy.reach import Known
+from toolcharter.profile.globs import fold
+
+
+def known_tools(toolbox: Toolbox) -> list[Known]:
+    """All tools of *toolbox*, those that its caller does not see among them."""
+    return [known(tool) for tool in toolbox.built.values()]
+
+
+def known(tool: BuiltTool) -> Known:
+    """The arguments and actions that *tool* takes, as far as its schema and its spec close them."""
+    has_invocation = tool.spec.invocation is not None
+    arguments = tool.reader.closed_names
+    if arguments is None:
+        arguments = _closed_by(tool.reader.schema)
+    # An invocation may call an action whatever it likes.
+    actions = None if has_invocation else _actions(tool.reader.schema, arguments)
+    return Known(tool.facts, arguments, actions, has_invocation)
+
+
+def _closed_by(schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """The names of all arguments, if a JSON Schema permits no others."""
+    if schema.get("additionalProperties") is not False or schema.get("patternProperties"):
+        return None
+    return frozenset(schema.get("properties", {}))
+
+
+def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:
+    """The texts that the argument `action` can be, without case; None if they are not listed."""
+    action = schema.get("properties", {}).get("action")
+    if action is None:
+        return frozenset() if arguments is not None and "action" not in arguments else None
+    texts = _texts(action, schema, 0)
+    if texts is None:
+        return None
+    # A signature's default is never validated.
+    default = action.get("default") if isinstance(action, Mapping) else None
+    return frozenset(map(fold, texts | ({default} if isinstance(default, str) else frozenset())))
+
+
+def _texts(schema: Any, root: Mapping[str, Any], depth: int) -> frozenset[str] | None:
+    """The texts that *schema* permits; None if it lists none, or leads too far."""
+    if not isinstance(schema, Mapping) or depth > 8:  # noqa: PLR2004 - a reference may lead to itself
+        return None
+    if "$ref" in schema:
+        name = str(schema["$ref"]).removeprefix("#/$defs/")
+        return _texts(root.get("$defs", {}).get(name), root, depth + 1)
+    if "const" in schema or "enum" in schema:
+        values = [schema["const"]] if "const" in schema else schema["enum"]
+        return frozenset(value for value in values if isinstance(value, str))
+    if schema.get("type") == "null":
+        return frozenset()
+    branches = [_texts(branch, root, depth + 1) for branch in schema.get("anyOf", ())]
+    if not branches or None in branches:
+        return None
+    return frozenset[str]().union(*(branch for branch in branches if branch is not None))

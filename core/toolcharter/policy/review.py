@@ -1,0 +1,339 @@
+"""What in a profile can never match or never matter, and what is risky: for its author, not for a call. Pure.
+
+Only true statements: whoever removes a rule that is said to do nothing changes no decision. What cannot be told from the
+profile and the specs of its tools is not said.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from toolcharter.errors import did_you_mean
+from toolcharter.policy.availability import COMPARISONS, PlaceOf
+from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.evaluate import Policy, by_mode
+from toolcharter.policy.names import literal_name, written_patterns
+from toolcharter.policy.reach import Coverers, Known, Reaching, Sense, declared_by, placeholder
+from toolcharter.profile.globs import fold
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Availability, CallerPattern, Ceiling
+from toolcharter.spec.call import Decision
+
+Word = Literal["never_matches", "never_matters", "risky", "undeclared", "hidden", "ceiling"]
+"""Of the first two, the rule or entry at that place can be removed and no decision changes."""
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
+_KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
+_MOST_NAMED = 6
+
+
+class Finding(NamedTuple):
+    """One thing that the author of a profile may not have meant."""
+
+    word: Word
+    place: str
+    """`file:line:column`."""
+    path: str
+    """The key in the file, such as `deny`."""
+    what: str
+    """A sentence."""
+    fix: str = ""
+
+
+class Reviewed(NamedTuple):
+    """A profile and all that is known about its tools."""
+
+    profile: Profile
+    tools: Sequence[Known]
+    """Those that the profile lists and that are installed."""
+    ceilings: Sequence[Ceiling] = ()
+    pending: Collection[str] = ()
+    """Names in `missing_ok` that nothing provides yet: of what they will be, nothing is known."""
+    place_of: PlaceOf = lambda *_: ""
+    is_launcher: Callable[[str], bool] = lambda _: False
+    """Whether a program, as written, is known to run other programs or code."""
+
+
+def review(subject: Reviewed) -> Iterator[Finding]:
+    """Everything that there is to say of a profile without its ceilings' help, rules first, in the order of the keys."""
+    yield from RulesReview(subject).findings()
+    yield from _of_tools(subject)
+    yield from _of_availability(subject.profile.availability)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names as a sentence has them; of many, the first few."""
+    shown = list(map(repr, names))
+    more = len(shown) - _MOST_NAMED
+    return ", ".join(shown[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def names(tools: Iterable[Known]) -> str:
+    """The names of some tools as a sentence has them."""
+    return listed(tool.facts.name for tool in tools)
+
+
+class RulesReview:
+    """The rules and patterns of one profile."""
+
+    def __init__(self, subject: Reviewed) -> None:
+        self.subject = subject
+        self.tools = subject.tools
+        profile = subject.profile
+        self.patterns = tuple(written_patterns(profile, ()))
+        self.modes = Policy(mode=profile.mode, ceilings=subject.ceilings).modes
+        above = (rule for ceiling in subject.ceilings for rule in ceiling.deny)
+        self.letter = placeholder([*(rule for _, rule in self.patterns), *above])
+        self.deny, self.allow = Coverers(profile.deny, self.letter), Coverers(profile.allow, self.letter)
+        self._pending = frozenset(map(fold, subject.pending))
+
+    def findings(self) -> Iterator[Finding]:
+        """The gravest finding on each rule that there is one on."""
+        ordinals = {"deny": 0, "allow": 0}
+        for path, rule in self.patterns:
+            ordinal = ordinals.get(path, 0)
+            if path in ordinals:
+                ordinals[path] += 1
+            found = next(self._of_rule(path, Reaching(rule), ordinal), None)
+            if found is not None:
+                yield found
+
+    def _of_rule(self, path: str, rule: Reaching, ordinal: int) -> Iterator[Finding]:
+        """The findings on one rule, the gravest first."""
+        sense: Sense = "allow" if path == "allow" else "deny"
+        if not self.may_come(rule.rule):
+            yield from self._never_matches(path, rule, sense)
+            if path == "allow":
+                yield from self._idle_allow(rule, ordinal)
+            if path == "deny":
+                reached = [tool for tool in self.tools if rule.reaches(tool, "deny")]
+                yield from self._repeated(rule, "deny", ordinal, reached)
+            yield from self._vague(path, rule, sense)
+        if path == "allow":
+            yield from self._launching(rule.rule)
+
+    def may_come(self, rule: Rule) -> bool:
+        """Whether a tool that is not there yet may be what the rule is about."""
+        if not self._pending:
+            return False
+        name = literal_name(rule) if rule.prefix in {"", "builtin", "cli", "custom"} else None
+        return name is None or name in self._pending
+
+    # -- never matches
+
+    def _never_matches(self, path: str, rule: Reaching, sense: Sense) -> Iterator[Finding]:
+        if any(rule.reaches(tool, sense) for tool in self.tools):
+            return
+        what, fix = self._why_never(rule, sense)
+        yield Finding("never_matches", rule.rule.source, path, f"{rule.rule.text!r} can never match: {what}", fix)
+
+    def _why_never(self, rule: Reaching, sense: Sense) -> tuple[str, str]:
+        named = [tool for tool in self.tools if rule.concerns(tool, sense)]
+        if not named:
+            return self._why_nobody(rule.rule, sense)
+        acting = [tool for tool in named if rule.acts_on(tool, sense)]
+        if not acting:
+            known = sorted({action for tool in named for action in tool.named_actions})
+            fix = f"{_nearest(rule.rule, known)} Actions: {listed(known) or 'none'}.".lstrip()
+            return f"no action of {names(named)} is of that name.", fix
+        lacking = [name for name in rule.asked if all(name in rule.lacks(tool) for tool in acting)]
+        arguments = sorted({name for tool in acting for name in tool.arguments or ()})
+        if not lacking:
+            return f"none of {names(acting)} has all the arguments that it asks for.", ""
+        fix = f"{did_you_mean(lacking[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
+        return f"no argument of {names(acting)} is named {lacking[0]!r}.", fix
+
+    def _why_nobody(self, rule: Rule, sense: Sense) -> tuple[str, str]:
+        known = [name for tool in self.tools for name in (tool.facts.name, *tool.facts.aliases)]
+        name = literal_name(rule) if rule.prefix in {"", "builtin", "cli", "custom"} else None
+        if rule.prefix == "bash":
+            what = "of kind 'bash' gives commands" if sense == "allow" else "gives commands"
+            return f"no tool of the profile {what}.", "List such a tool under `tools`, or remove the rule."
+        if rule.prefix in _KINDS and all(tool.facts.kind != rule.prefix for tool in self.tools):
+            return f"no tool of the profile is of kind {rule.prefix!r}.", "List one under `tools`, or remove the rule."
+        if name is not None and name not in map(fold, known):
+            near = did_you_mean(name, known)
+            return f"the profile does not list {name!r}.", f"{near} List it under `tools`, or remove the rule.".lstrip()
+        if rule.prefix == "group":
+            groups = sorted({group for tool in self.tools for group in tool.facts.groups})
+            return "no tool of the profile is in such a group.", f"Groups: {listed(groups) or 'none'}."
+        if rule.prefix == "cap":
+            words = sorted(_capabilities(self.tools))
+            return "no tool of the profile declares such a capability.", f"Capabilities: {listed(words) or 'none'}."
+        return "no tool of the profile has such a name.", f"Tools: {names(self.tools) or 'none'}."
+
+    # -- never matters
+
+    def _idle_allow(self, rule: Reaching, ordinal: int) -> Iterator[Finding]:
+        reached = [tool for tool in self.tools if rule.reaches(tool, "allow")]
+        covered = [tool for tool in self.tools if rule.could_cover(tool)]
+        needy = self.needy(rule)
+        if not needy:
+            yield self._idle(rule, *(self._why_free(covered) if covered else _why_uncovering(rule, reached)))
+            return
+        deciding = [self.deny.first(rule, tool, "deny") for tool in needy]
+        if all(deciding):
+            yield self._idle(rule, f"all that it would allow is denied by {rules_named(deciding)}.", "Remove it.")
+        yield from self._repeated(rule, "allow", ordinal, needy)
+
+    @staticmethod
+    def _idle(rule: Reaching, what: str, fix: str) -> Finding:
+        return Finding("never_matters", rule.rule.source, "allow", f"{rule.rule.text!r} has no effect: {what}", fix)
+
+    def needy(self, rule: Reaching) -> list[Known]:
+        """The tools of which a rule in `allow` could cover calls that some mode does not let through without one."""
+        return [
+            tool
+            for tool in self.tools
+            if rule.could_cover(tool)
+            and any(by_mode(mode, bounded=tool.facts.is_bounded, covered=False) != "allow" for mode, _ in self.modes)
+        ]
+
+    def _why_free(self, covered: Sequence[Known]) -> tuple[str, str]:
+        mode = self.subject.profile.mode
+        if mode == "dangerous":
+            return "in mode 'dangerous' no call needs a rule.", "Remove it, or choose another mode."
+        what = f"in mode {mode!r} bounded tools, such as {names(covered)}, need no rule."
+        return what, "Bound it by its policy or by `deny`, or choose the mode 'restrict' or 'ask'."
+
+    def _repeated(self, rule: Reaching, sense: Sense, ordinal: int, tools: Sequence[Known]) -> Iterator[Finding]:
+        coverers = self.allow if sense == "allow" else self.deny
+        earlier = [coverers.first(rule, tool, sense, before=ordinal) for tool in tools]
+        if earlier and all(earlier):
+            done = "allows is allowed" if sense == "allow" else "denies is denied"
+            what = f"{rule.rule.text!r} has no effect: all that it {done} before, by {rules_named(earlier)}."
+            yield Finding("never_matters", rule.rule.source, sense, what, "Remove it.")
+
+    # -- doubtful
+
+    def _vague(self, path: str, rule: Reaching, sense: Sense) -> Iterator[Finding]:
+        """Rules that can match, but hardly what their author meant."""
+        reached = [tool for tool in self.tools if rule.reaches(tool, sense)]
+        idle = [name for name in rule.asked if all(name in rule.is_idle(tool) for tool in reached)]
+        text = rule.rule.text
+        if idle:
+            arguments = sorted({name for tool in reached for name in tool.arguments or ()})
+            fix = f"{did_you_mean(idle[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
+            what = f"{text!r} asks of {idle[0]!r}, which no argument of {names(reached)} is named: that always holds."
+            yield Finding("risky", rule.rule.source, path, what, fix)
+        elif rule.rule.prefix == "cap" and not any(rule.contributes(frozenset({one})) for one in self._capabilities):
+            fix = f"Capabilities: {listed(sorted(self._capabilities)) or 'none'}."
+            what = f"no tool of the profile declares what {text!r} names: it matches only actions that declare nothing."
+            yield Finding("risky", rule.rule.source, path, what, fix)
+        elif reached and all(_is_undeclared(rule, tool, sense) for tool in reached):
+            known = sorted({action for tool in reached for action in tool.named_actions})
+            fix = f"{_nearest(rule.rule, known)} Actions: {listed(known)}.".lstrip()
+            yield Finding("risky", rule.rule.source, path, f"{text!r}: {names(reached)} declares no such action.", fix)
+
+    @cached_property
+    def _capabilities(self) -> frozenset[str]:
+        return _capabilities(self.tools)
+
+    def _launching(self, rule: Rule) -> Iterator[Finding]:
+        if rule.prefix != "bash" or rule.glob.literal is not None:
+            return
+        head = rule.glob.prefix
+        while found := _ASSIGNMENT.match(head):
+            head = head[found.end() :]
+        program = head.partition(" ")[0]
+        if not program or program.endswith("/"):
+            what = f"the star of {rule.text!r} stands for any program, interpreters included."
+        elif self.subject.is_launcher(program):
+            what = f"{program!r} can run any other program, and {rule.text!r} leaves open what it is told."
+        else:
+            return
+        yield Finding("risky", rule.source, "allow", what, "Write the commands out, without a star.")
+
+
+def _capabilities(tools: Iterable[Known]) -> frozenset[str]:
+    return frozenset(
+        word for tool in tools for action in tool.facts.actions for word in tool.facts.capabilities_of(action) or ()
+    )
+
+
+def _is_undeclared(rule: Reaching, tool: Known, sense: Sense) -> bool:
+    """Whether the rule is about actions of the tool, and about none that it declares."""
+    if rule.takes_commands(tool, sense) or rule.rule.prefix == "cap" or not tool.named_actions:
+        return False
+    return not any(rule.matcher.names(tool.facts, action) for action in (None, *tool.named_actions))
+
+
+def _nearest(rule: Rule, known: Collection[str]) -> str:
+    """A question after the action that a rule may mean."""
+    action = (rule.glob.literal or "").rpartition(":")[2]
+    return did_you_mean(action, known) if action else ""
+
+
+def rules_named(rules: Iterable[Rule | None]) -> str:
+    """The rules that stand against another, each with its place."""
+    distinct = dict.fromkeys((rule.text, rule.source) for rule in rules if rule is not None)
+    return " and ".join(f"{text!r} ({source})" for text, source in distinct)
+
+
+def _why_uncovering(rule: Reaching, reached: Sequence[Known]) -> tuple[str, str]:
+    """Why a rule that names tools can permit none of them."""
+    prefix = rule.rule.prefix
+    unbounded = [tool for tool in reached if not tool.facts.is_bounded]
+    if prefix == "cap":
+        unbounded = [tool for tool in unbounded if any(map(rule.contributes, declared_by(tool.facts)))]
+        if not unbounded:
+            words = sorted(_capabilities(reached))
+            return "no tool of the profile declares such a capability.", f"Capabilities: {listed(words) or 'none'}."
+    kinds = " or ".join(sorted({f"'{tool.facts.kind}:'" for tool in unbounded}))
+    form = f"'{prefix}:'" if prefix else "a glob"
+    what = f"{form} allows no unbounded tool, such as {names(unbounded)}."
+    return what, f"Write the tool's own name, or a rule that begins with {kinds}."
+
+
+# -- tools and availability
+
+
+def _of_tools(subject: Reviewed) -> Iterator[Finding]:
+    capabilities = subject.profile.capabilities
+    bounds = Bounds([bound("profile", capabilities)])
+    policy = Policy(subject.profile.deny, subject.profile.allow, subject.profile.mode, bounds)
+    for tool in subject.tools:
+        name = tool.facts.name
+        place, path = subject.place_of("tools", name), f"tools.{name}"
+        if tool.facts.capabilities is None:
+            what = "declares no capabilities, so it counts as touching everything, at the highest safety level."
+            yield Finding("undeclared", place, path, what, "The plugin's author has to declare them.")
+        concealed = policy.for_tool(tool.facts).concealed
+        if concealed is not None and concealed.stage != "deny":
+            yield Finding("hidden", place, path, f"nobody sees it: {why_hidden(concealed)}")
+
+
+def why_hidden(concealed: Decision) -> str:
+    """The decision that hides a tool from everyone, as the end of a sentence."""
+    if concealed.rule is not None:
+        return f"{concealed.rule.text!r} ({concealed.rule.source}) denies every call."
+    if concealed.stage == "mode":
+        return "it needs an `allow` rule, and there is none that could cover it."
+    return concealed.message or f"{concealed.reason}."
+
+
+def _of_availability(entries: Sequence[Availability]) -> Iterator[Finding]:
+    for index, entry in enumerate(entries):
+        for what in _why_idle(entry, entries):
+            yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or mend it.")
+            break
+
+
+def _why_idle(entry: Availability, entries: Sequence[Availability]) -> Iterator[str]:
+    callers = entry.callers
+    if any(getattr(callers, fact) == () for fact in ("provider", "agent", "group")) or not _has_depth(callers):
+        yield "no caller matches its `for`."
+    for other in entries:
+        if entry.name is not None and other.replaces == entry.name and other.callers in {CallerPattern(), callers}:
+            yield f"the entry at {other.place} always replaces it."
+    if entry.tools is None and not (entry.deny or entry.also_allow or entry.replaces):
+        yield "it has neither `tools` nor `deny` nor `also_allow`, so it changes nothing."
+
+
+def _has_depth(callers: CallerPattern) -> bool:
+    """Whether any depth fulfils all comparisons: if one does, one of those beside their numbers does."""
+    depth = callers.depth or ()
+    candidates = {0, *(number + step for _, number in depth for step in (-1, 0, 1))}
+    return any(one >= 0 and all(COMPARISONS[word](one, number) for word, number in depth) for one in candidates)
