@@ -6,7 +6,7 @@ each stage for all it has to say. Source: design.md, sections 4 and 5.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bounds
@@ -19,9 +19,6 @@ from toolcharter.spec.reasons import Reason
 
 ALLOWED = Decision("allow", "mode")
 _STRICTNESS: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
-
-
-ToolKey: TypeAlias = tuple[str, str, frozenset[str]]
 
 
 class Permission(NamedTuple):
@@ -60,7 +57,7 @@ class Policy:
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
         )
         self.bounds = Bounds(()) if bounds is None else bounds
-        self._by_tool: dict[ToolKey, tuple[Denials, Permits]] = {}
+        self._by_tool: dict[str, tuple[ToolFacts, Denials, Permits]] = {}
 
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """What the policy says of one tool; *hidden* is what availability says for the caller."""
@@ -68,11 +65,10 @@ class Policy:
 
     def rules_of(self, facts: ToolFacts) -> tuple[Denials, Permits]:
         """The rules that concern a tool, looked up once for all callers."""
-        key = facts.name, facts.kind, facts.groups
-        found = self._by_tool.get(key)
-        if found is None:
-            found = self._by_tool[key] = Denials(self.deny, facts), Permits(self.allow, facts)
-        return found
+        known = self._by_tool.get(facts.name)
+        if known is None or known[0] != facts:
+            known = self._by_tool[facts.name] = facts, Denials(self.deny, facts), Permits(self.allow, facts)
+        return known[1:]
 
 
 class ToolPolicyView:
@@ -99,18 +95,17 @@ class ToolPolicyView:
 
     def by_mode(self, subject: Subject) -> Decision:
         """The last word, on a call that no stage has ended."""
-        if self._free:
+        if self._strictest.verdict == "allow":
             return ALLOWED
         rule = self.permits.first(subject)
-        strictest = max(self.permissions(covered=rule is not None), key=lambda one: _STRICTNESS[one.verdict])
-        if strictest.verdict == "allow":
-            return ALLOWED if rule is None else Decision("allow", "mode", rule=ref(rule))
-        return not_covered(strictest, self.facts)
+        if rule is not None:
+            return Decision("allow", "mode", rule=ref(rule))
+        return not_covered(self._strictest, self.facts)
 
     @cached_property
-    def _free(self) -> bool:
-        """No mode asks for an `allow` rule."""
-        return all(one.verdict == "allow" for one in self.permissions(covered=False))
+    def _strictest(self) -> Permission:
+        """The first of the modes that permit the least without an `allow` rule."""
+        return max(self.permissions(covered=False), key=lambda one: _STRICTNESS[one.verdict])
 
     @cached_property
     def concealed(self) -> Decision | None:
@@ -122,17 +117,16 @@ class ToolPolicyView:
             decision = stage(self, Subject())
             if decision is not None:
                 return decision
-        if self._free or self.permits.could_cover():
+        if self._strictest.verdict != "deny" or self.permits.could_cover():
             return None
-        strictest = max(self.permissions(covered=False), key=lambda one: _STRICTNESS[one.verdict])
-        return not_covered(strictest, self.facts) if strictest.verdict == "deny" else None
+        return not_covered(self._strictest, self.facts)
 
     @cached_property
     def constant(self) -> Decision | None:
         """The decision on every call, if neither action nor arguments nor commands can matter; the gate's short cut."""
         if self.hidden is not None or len(self.policy.deny):
             return None
-        if self.facts.kind != "bash" and self._free and self.policy.bounds.is_open:
+        if self.facts.kind != "bash" and self._strictest.verdict == "allow" and self.policy.bounds.is_open:
             return ALLOWED
         return None
 

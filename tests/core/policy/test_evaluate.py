@@ -1,0 +1,258 @@
+"""Stage 3: which stage decides, by which rule, and what modes and ceilings make of a call."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules
+
+from toolcharter.policy.availability import Hidden
+from toolcharter.policy.evaluate import ALLOWED, Permission, Policy, by_mode, unknown_tool
+from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
+from toolcharter.spec.call import Decision, RuleRef
+from toolcharter.spec.reasons import Reason
+
+TABLE = {
+    # mode: bounded and covered, bounded, unbounded and covered, unbounded
+    "policy": ("allow", "allow", "allow", "deny"),
+    "restrict": ("allow", "deny", "allow", "deny"),
+    "ask": ("allow", "ask", "allow", "ask"),
+    "dangerous": ("allow", "allow", "allow", "allow"),
+}
+"""Source: design.md, section 4, "What may run"."""
+CASES = [(True, True), (True, False), (False, True), (False, False)]
+STRICTNESS = ("allow", "ask", "deny")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_mode_table(mode: Mode) -> None:
+    """Whether the tool is bounded, and whether a rule covers the call."""
+    assert tuple(by_mode(mode, bounded=bounded, covered=covered) for bounded, covered in CASES) == TABLE[mode]
+
+
+def verdict(facts: ToolFacts, covered: bool, mode: Mode, *ceilings: Mode | None) -> Decision:  # noqa: FBT001 - a table's row
+    held = tuple(Ceiling(f"ceiling {number}", mode=one) for number, one in enumerate(ceilings))
+    allow = (facts.name,) if covered else ()
+    return policy(allow=allow, mode=mode, ceilings=held).for_tool(facts).decide(NOTHING)
+
+
+@pytest.mark.parametrize(("mode", "other"), list(product(MODES, MODES)))
+def test_of_two_modes_the_strictest_answer_wins(mode: Mode, other: Mode) -> None:
+    """A ceiling's mode is a second look-up in the table over the profile's own `allow`."""
+    for row, (bounded, covered) in enumerate(CASES):
+        expected = max(TABLE[mode][row], TABLE[other][row], key=STRICTNESS.index)
+
+        found = verdict(GIT if bounded else DEPLOY, covered, mode, other)
+
+        assert found.outcome == expected
+        assert verdict(GIT if bounded else DEPLOY, covered, mode, None, other) == found
+
+
+ASKS = Decision("ask", "mode", Reason.NOT_IN_ALLOW, "A person has to agree: no rule of the profile allows it.")
+NO_RULE = Decision("deny", "mode", Reason.NOT_IN_ALLOW, "No rule of the profile allows this call.")
+NO_RULE_FOR_PROGRAMS = Decision(
+    "deny", "mode", Reason.NOT_IN_ALLOW, "No rule of the profile allows this call, whose arguments are programs."
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "mode", "allow", "decision"),
+    [
+        pytest.param(GIT, "policy", (), ALLOWED, id="bounded"),
+        pytest.param(GIT, "policy", ("git",), ALLOWED, id="bounded: a rule has no effect"),
+        pytest.param(GIT, "restrict", (), NO_RULE, id="restrict, bounded"),
+        pytest.param(
+            GIT,
+            "restrict",
+            ("g*", "git"),
+            Decision("allow", "mode", rule=RuleRef("g*", "p.yaml:1:5")),
+            id="restrict, covered",
+        ),
+        pytest.param(DEPLOY, "policy", ("dep*",), NO_RULE_FOR_PROGRAMS, id="unbounded"),
+        pytest.param(
+            DEPLOY,
+            "ask",
+            ("x", "cli:*"),
+            Decision("allow", "mode", rule=RuleRef("cli:*", "p.yaml:2:5")),
+            id="ask, covered",
+        ),
+        pytest.param(DEPLOY, "ask", (), ASKS, id="ask"),
+        pytest.param(GIT, "ask", (), ASKS, id="ask, bounded"),
+        pytest.param(DEPLOY, "dangerous", (), ALLOWED, id="dangerous"),
+    ],
+)
+def test_a_mode_s_decision_names_the_rule_that_was_needed(facts, mode, allow, decision) -> None:
+    """And only then."""
+    assert policy(allow=allow, mode=mode).for_tool(facts).decide(NOTHING) == decision
+
+
+def test_every_mode_that_holds_is_told_with_its_source() -> None:
+    """The profile's first; a ceiling without a mode has none."""
+    held = Policy(mode="dangerous", ceilings=[Ceiling("a", mode="ask"), Ceiling("b"), Ceiling("c", mode="restrict")])
+
+    assert list(held.for_tool(GIT).permissions(covered=False)) == [
+        Permission("dangerous", "profile", "allow"),
+        Permission("ask", "a", "ask"),
+        Permission("restrict", "c", "deny"),
+    ]
+
+
+REFUSED = Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "What is this?"))
+FLOOR = Decision("deny", "floor", Reason.NOT_UNDERSTOOD, "What is this?")
+DENIED = Decision(
+    "deny", "deny", Reason.DENIED_BY_RULE, "A rule of the profile denies this call.", rule=RuleRef("git", "p.yaml:1:5")
+)
+HIDDEN = Hidden("deny", "group:team", "narrow", "p.yaml:9:3")
+UNAVAILABLE = Decision(
+    "deny",
+    "availability",
+    Reason.NOT_AVAILABLE,
+    "The tool 'git' is not available to this caller.",
+    rule=RuleRef("group:team", "p.yaml:9:3"),
+)
+TOO_MUCH = Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, "The tool needs net, which is not permitted.")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_first_stage_that_objects_decides_in_every_mode(mode: Mode) -> None:
+    """Floor, deny rules, availability, capabilities, and then the mode; `allow` undoes none of them."""
+    bounds = Capabilities(())
+
+    def decide(call: Subject, hidden: Hidden | None, capabilities: Capabilities, *deny: str) -> Decision:
+        return policy(deny, ("git",), mode, capabilities).for_tool(GIT, hidden).decide(call)
+
+    assert [
+        decide(REFUSED, HIDDEN, bounds, "git"),
+        decide(NOTHING, HIDDEN, bounds, "git"),
+        decide(NOTHING, HIDDEN, bounds),
+        decide(NOTHING, None, bounds),
+        decide(NOTHING, None, Capabilities(), "x").outcome,
+    ] == [FLOOR, DENIED, UNAVAILABLE, TOO_MUCH, "allow"]
+
+
+def test_a_rule_s_own_reason_and_message_are_told() -> None:
+    """A rule's author knows better."""
+    written = {"rule": "git", "reason": "no_git", "message": "Use the forge."}
+
+    assert policy((written,)).for_tool(GIT).decide(NOTHING) == Decision(
+        "deny", "deny", "no_git", "Use the forge.", rule=RuleRef("git", "p.yaml:1:5")
+    )
+
+
+def test_the_reported_rule_is_the_ceilings_first() -> None:
+    """Ceilings in their order, then the file's rules."""
+    ceilings = [Ceiling(name, deny=rules("x", "g*", file=name)) for name in ("admin", "workspace")]
+    held = Policy(rules("git"), ceilings=ceilings)
+
+    assert held.for_tool(GIT).decide(NOTHING).rule == RuleRef("g*", "admin:2:5")
+    assert Policy(rules("git"), ceilings=ceilings[1:]).for_tool(GIT).decide(NOTHING).rule == RuleRef(
+        "g*", "workspace:2:5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "hidden", "concealed"),
+    [
+        pytest.param(GIT, {}, None, None, id="shown"),
+        pytest.param(GIT, {"deny": ("git",)}, None, DENIED, id="denied by name"),
+        pytest.param(GIT, {"deny": ("git:push", "git(a=b)")}, None, None, id="denied at times"),
+        pytest.param(GIT, {}, HIDDEN, UNAVAILABLE, id="not available"),
+        pytest.param(GIT, {"deny": ("git",)}, HIDDEN, DENIED, id="denied before not available"),
+        pytest.param(GIT, {"capabilities": Capabilities(())}, None, TOO_MUCH, id="capability"),
+        pytest.param(
+            GIT._replace(capabilities={"push": frozenset({"net"})}),
+            {"capabilities": Capabilities(("net",))},
+            None,
+            None,
+            id="capability of another action",
+        ),
+        pytest.param(
+            GIT._replace(capabilities={"push": frozenset({"net"})}),
+            {"capabilities": Capabilities(())},
+            None,
+            Decision(
+                "deny",
+                "capability",
+                Reason.CAPABILITY_NOT_ALLOWED,
+                "The action 'push' needs net, which is not permitted.",
+            ),
+            id="capability of every action",
+        ),
+        pytest.param(GIT, {"mode": "restrict"}, None, NO_RULE, id="no rule could cover it"),
+        pytest.param(GIT, {"mode": "restrict", "allow": ("git:push",)}, None, None, id="a rule could cover it"),
+        pytest.param(DEPLOY, {"allow": ("dep*",)}, None, NO_RULE_FOR_PROGRAMS, id="unbounded, no rule could"),
+        pytest.param(DEPLOY, {"allow": ("cli:*",)}, None, None, id="unbounded, a rule could"),
+        pytest.param(DEPLOY, {"mode": "ask"}, None, None, id="a person could"),
+        pytest.param(DEPLOY, {"mode": "dangerous"}, None, None, id="dangerous"),
+        pytest.param(
+            DEPLOY,
+            {"mode": "ask", "ceilings": (Ceiling("a", mode="policy"),)},
+            None,
+            NO_RULE_FOR_PROGRAMS,
+            id="ceiling",
+        ),
+    ],
+)
+def test_a_tool_is_hidden_if_no_call_of_it_can_pass(facts, settings: dict[str, Any], hidden, concealed) -> None:
+    """By a name, the caller, what every action touches, or no rule that could match."""
+    assert policy(**settings).for_tool(facts, hidden).concealed == concealed
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "hidden", "constant"),
+    [
+        pytest.param(GIT, {}, None, ALLOWED, id="nothing can matter"),
+        pytest.param(GIT, {"allow": ("git",)}, None, ALLOWED, id="allow has no effect"),
+        pytest.param(DEPLOY, {"mode": "dangerous"}, None, ALLOWED, id="dangerous"),
+        pytest.param(GIT, {}, HIDDEN, None, id="not available"),
+        pytest.param(GIT, {"deny": ("x",)}, None, None, id="a deny rule"),
+        pytest.param(GIT, {"capabilities": Capabilities(("*",))}, None, None, id="capabilities"),
+        pytest.param(DEPLOY, {}, None, None, id="needs a rule"),
+        pytest.param(GIT, {"mode": "ask"}, None, None, id="needs a rule or a person"),
+        pytest.param(BASH, {"mode": "dangerous"}, None, None, id="a line may not be understood"),
+    ],
+)
+def test_what_depends_on_nothing_is_decided_beforehand(facts, settings, hidden, constant) -> None:
+    """The gate's short cut for calls on which no rule could have a say."""
+    assert policy(**settings).for_tool(facts, hidden).constant == constant
+
+
+def test_what_rules_say_of_a_tool_is_shared_by_its_callers() -> None:
+    """Availability is the caller's; the rules are the tool's."""
+    held = policy(("git:push",))
+    one, other = held.for_tool(GIT), held.for_tool(GIT, HIDDEN)
+
+    assert (one.denials is other.denials, one.permits is other.permits) == (True, True)
+    assert (one.hidden, other.hidden) == (None, HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        GIT._replace(capabilities=None),
+        GIT._replace(aliases=()),
+        GIT._replace(groups=frozenset()),
+        GIT._replace(kind="cli"),
+    ],
+    ids=["capabilities", "aliases", "groups", "kind"],
+)
+def test_a_tool_of_the_same_name_is_another_tool(other: ToolFacts) -> None:
+    """Whatever else differs is looked up anew."""
+    held = policy(allow=("git",), mode="restrict")
+    first = held.for_tool(GIT)
+
+    assert held.for_tool(other).permits is not first.permits
+
+
+def test_an_unknown_name_reads_differently_from_a_denied_one() -> None:
+    """The model can mend it; the hint says how."""
+    assert unknown_tool("gti", "Did you mean 'git'?") == Decision(
+        "deny", "name", Reason.UNKNOWN_TOOL, "There is no tool named 'gti'.", "Did you mean 'git'?"
+    )
+
+
+def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
+    """The default mode is `policy`."""
+    assert Policy().for_tool(GIT).decide(NOTHING) == ALLOWED
+    assert Policy().for_tool(BASH).decide(LS) == NO_RULE_FOR_PROGRAMS
