@@ -234,6 +234,29 @@ def test_a_restriction_to_nothing_is_warned_of(run, monkeypatch, command, value,
     assert (result.stderr.splitlines(), result.exit_code) == (warnings, 0)
 
 
+def test_profiles_are_shown_as_what_they_come_to(run, desk) -> None:
+    """With all that they extend and without defaults, as YAML for people and as JSON for programs."""
+    (desk / "profiles").mkdir()
+    (desk / "profiles/base.yaml").write_text("profile: base\nmode: policy\ndeny: [echo]\n")
+    (desk / "profiles/child.yaml").write_text("profile: child\nextends: [base]\ndeny: ['bash:*']\n")
+
+    every, one = run("profiles", "--show"), run("profiles", "--show", "--json", "child")
+
+    text = 'profile: base\ndeny: [echo]\n---\nprofile: child\ndeny:\n- echo\n- "bash:*"\n'
+    assert (every.stdout, every.stderr, every.exit_code) == (text, "", 0)
+    assert json.loads(one.stdout) == [{"profile": "child", "deny": ["echo", "bash:*"]}]
+
+
+def test_a_profile_with_faults_is_not_shown(run, desk) -> None:
+    """What is at fault comes to nothing."""
+    (desk / "p.yaml").write_text("profile: p\nx: 1\ny: 2\n")
+
+    result = run("profiles", "--show", "./demo.yaml", "./p.yaml")
+
+    told = [fault.partition(" ")[0] for fault in result.stderr.split("\n\n")]
+    assert (result.stdout, told, result.exit_code) == ("", ["./p.yaml:2:1:", "./p.yaml:3:1:"], 2)
+
+
 def test_profile_that_does_not_exist_is_a_fault(run) -> None:
     """A named profile is always judged."""
     result = run("profiles", "./nope.yaml")

@@ -30,12 +30,14 @@ class _Row(NamedTuple):
     "--check", is_flag=True, help="Load and build each; report faults and warnings; exit status 2 for a fault."
 )
 @click.option("--strict", is_flag=True, help="Check; exit status 1 if there are warnings and no fault.")
+@click.option("--show", is_flag=True, help="Print each instead, as YAML: with all that it extends, without defaults.")
 @options.json_output
 @options.place
 def command(
     chosen: Sequence[str],
     check: bool,  # noqa: FBT001 - click passes by name
     strict: bool,  # noqa: FBT001 - as above
+    show: bool,  # noqa: FBT001 - as above
     as_json: bool,  # noqa: FBT001 - as above
     workspace: str,
     events: Sequence[str],  # noqa: ARG001 - nothing is called, so nothing is logged
@@ -44,6 +46,9 @@ def command(
 
     Looked up in ./profiles, among the ready ones and in plugins.
     """
+    if show:
+        _show(chosen or [row.place for row in _findable()], as_json=as_json)
+        return
     rows = list(_given(chosen) if chosen else _findable())
     check = check or strict
     if check:
@@ -60,6 +65,18 @@ def command(
         columns = ("name", *(["check"] if check else []), "place", "description")
         print_table(columns, [_cells(row, check=check) for row in rows], ("bold",))
     stop(2 if faults else int(strict and bool(warnings)))
+
+
+def _show(names: Sequence[str], *, as_json: bool) -> None:
+    from toolcharter.profile.dump import dump, written  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.profile.read import load_profile  # noqa: PLC0415 - as above
+
+    search = _search()
+    profiles = [load_profile(name, search=search) for name in names]
+    if as_json:
+        print_json([written(profile) for profile in profiles])
+    else:
+        click.echo("---\n".join(map(dump, profiles)), nl=False)
 
 
 def _line(warning: Fault) -> str:
