@@ -1,0 +1,116 @@
+"""From a profile, its ceilings and its tools' specs to one policy."""
+
+from typing import Any
+
+from tests.core.policy.samples import rules
+
+from toolcharter.policy.capability import bound
+from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, faults_of_names, universe_of
+from toolcharter.profile.model import Profile
+from toolcharter.profile.settings import Availability, Capabilities, Ceiling
+from toolcharter.spec.call import Caller
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+
+def spec(name: str, **facts: Any) -> ToolSpec[ToolPolicy]:
+    return ToolSpec(name, ToolPolicy, lambda _workspace, _policy, _rt: print, **facts)
+
+
+SPECS = [
+    spec("Read_File"),
+    spec("git", group="Dev", aliases=["vcs"]),
+    spec("mcp__gh__issue", kind="mcp"),
+    spec("report", kind="custom"),
+]
+PROFILE = Profile(
+    "p",
+    deny=rules("git:push", "gti"),
+    allow=rules("custom:*"),
+    mode="ask",
+    capabilities=Capabilities(("net",)),
+    groups={"Work": ("git", "group:fs"), "idle": ()},
+    toolsets={"mine": ("git",)},
+    availability=(Availability(tools=("toolset:mine", "nope"), place="p.yaml:9:3"),),
+    missing_ok=("later",),
+)
+CEILINGS = (
+    Ceiling("admin", deny=rules("x", file="admin"), mode="restrict", capabilities=Capabilities(None, ("fs",))),
+    Ceiling("env", deny=rules("y", file="env"), capabilities=Capabilities(max_safety="low")),
+)
+
+
+def test_the_universe_is_what_entries_can_name() -> None:
+    """Tools with their own groups in the profile's order, aliases, the profile's lists."""
+    universe = universe_of(PROFILE, iter(SPECS))
+
+    assert list(universe.tools.items()) == [
+        ("Read_File", frozenset()),
+        ("git", frozenset({"dev"})),
+        ("mcp__gh__issue", frozenset({"mcp", "mcp:gh"})),
+        ("report", frozenset()),
+    ]
+    assert universe[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}))
+
+
+def test_a_tool_is_in_its_own_groups_the_shipped_and_the_profile_s() -> None:
+    """All without case; groups that hold groups included."""
+    facts = facts_for(universe_of(PROFILE, SPECS), SPECS)
+
+    assert {name: set(one.groups) for name, one in facts.items()} == {
+        "Read_File": {"fs", "goclaw", "work"},
+        "git": {"dev", "work"},
+        "mcp__gh__issue": {"mcp", "mcp:gh"},
+        "report": set(),
+    }
+    assert [(one.name, one.kind, one.aliases) for one in facts.values()] == [
+        ("Read_File", "builtin", ()),
+        ("git", "builtin", ("vcs",)),
+        ("mcp__gh__issue", "mcp", ()),
+        ("report", "custom", ()),
+    ]
+
+
+def test_a_policy_holds_the_profile_and_all_ceilings() -> None:
+    """Rules of ceilings first, every mode and every bound beside the profile's; `allow` is the profile's alone."""
+    policy = compile_policy(PROFILE, CEILINGS)
+
+    assert [one.rule.source for one in policy.deny.matchers] == ["admin:1:5", "env:1:5", "p.yaml:1:5", "p.yaml:2:5"]
+    assert [one.rule.text for one in policy.allow.matchers] == ["custom:*"]
+    assert policy.modes == (("ask", "profile"), ("restrict", "admin"))
+    assert policy.bounds.bounds == (
+        bound("profile", Capabilities(("net",))),
+        bound("admin", Capabilities(None, ("fs",))),
+        bound("env", Capabilities(max_safety="low")),
+    )
+
+
+def test_availability_is_the_profile_s() -> None:
+    """Over the tools there are."""
+    view = compile_availability(PROFILE, universe_of(PROFILE, SPECS)).of(Caller())
+
+    assert [name for name, hidden in view.items() if hidden is None] == ["git"]
+
+
+def test_names_in_rules_and_availability_are_told_together() -> None:
+    """What specs, installed tools, aliases and groups provide is none of them."""
+    profile = Profile(
+        "p",
+        deny=rules(
+            "gti", "vcs", "installed", "later", "group:dev", "group:work", "group:fs", "group:mcp:gh", "group:no"
+        ),
+        groups=PROFILE.groups,
+        availability=PROFILE.availability,
+        toolsets=PROFILE.toolsets,
+        missing_ok=PROFILE.missing_ok,
+    )
+    ceilings = [Ceiling("admin", deny=rules("nobody", file="admin"))]
+
+    found = faults_of_names(profile, ceilings, universe_of(profile, SPECS), ["installed"], lambda *_: "p.yaml:9:3")
+
+    assert [(fault.place, fault.path, fault.what) for fault in found] == [
+        ("p.yaml:1:5", "deny", "nothing provides a tool named 'gti'."),
+        ("p.yaml:9:5", "deny", "there is no group 'no'."),
+        ("admin:1:5", "deny", "nothing provides a tool named 'nobody'."),
+        ("p.yaml:9:3", "availability.0.tools.1", "nothing provides a tool named 'nope'."),
+    ]

@@ -1,0 +1,165 @@
+"""A rule that names what nothing provides stops the start, in `deny` too; a glob may match nothing."""
+
+import pytest
+from tests.core.policy.samples import rule
+
+from toolcharter.policy.names import literal_name, name_faults, written_patterns
+from toolcharter.profile.model import Profile
+from toolcharter.profile.settings import AfterCall, Ceiling, DependsOn, Memory, Notify, SkipDuplicate
+
+TOOLS = ("git", "read_file", "VCS")
+GROUPS = ("FS", "mcp:gh")
+
+
+def faults(text: str, *missing_ok: str, tools: tuple[str, ...] = TOOLS, groups: tuple[str, ...] = GROUPS) -> list[str]:
+    patterns = [("deny", rule(text, "p.yaml:3:5"))]
+    return [str(fault) for fault in name_faults(patterns, tools, groups, missing_ok)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("git", "GIT", "vcs", "git:push", "git:nothing", "git:*", "git:p*", "builtin:git", "cli:git:x", "custom:vcs"),
+        *("gti*", "*", "*x:*", "*:gti", "bash:gti", "bash", "mcp:nowhere:nothing", "cap:made:up"),
+        *("group:fs", "group:MCP:gh", "group:x*", "group:*"),
+    ],
+)
+def test_what_there_is_and_what_may_match_nothing_is_no_fault(text) -> None:
+    """Names without case, aliases, globs over names, commands, servers, capabilities."""
+    assert faults(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(
+            "Gti",
+            "nothing provides a tool named 'gti'.\nDid you mean 'git'? If it comes later, add 'gti' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="near match",
+        ),
+        pytest.param(
+            "zzzzz:push",
+            "nothing provides a tool named 'zzzzz'.\nIf it comes later, add 'zzzzz' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="no near match",
+        ),
+        pytest.param(
+            "builtin:gti:p*",
+            "nothing provides a tool named 'gti'.\nDid you mean 'git'? If it comes later, add 'gti' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="behind its kind",
+        ),
+        pytest.param(
+            "cli:zzzzz",
+            "nothing provides a tool named 'zzzzz'.\nIf it comes later, add 'zzzzz' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="another kind",
+        ),
+        pytest.param(
+            "bsah:ls",
+            "nothing provides a tool named 'bsah'.\nDid you mean 'bash'? Prefixes: '*', 'bash', 'builtin', 'cap', 'cli', "
+            "'custom', 'group', 'mcp'.",
+            id="misspelt prefix",
+        ),
+        pytest.param(
+            "bsah",
+            "nothing provides a tool named 'bsah'.\nIf it comes later, add 'bsah' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="misspelt prefix with nothing behind it",
+        ),
+        pytest.param(
+            "group:sf",
+            "there is no group 'sf'.\nDid you mean 'fs'? Known groups: 'fs', 'mcp:gh'. If it comes later, add "
+            "'group:sf' to `missing_ok`.",
+            id="group",
+        ),
+        pytest.param(
+            "group:Zzzzz",
+            "there is no group 'zzzzz'.\nKnown groups: 'fs', 'mcp:gh'. If it comes later, add 'group:Zzzzz' to "
+            "`missing_ok`.",
+            id="group without near match",
+        ),
+    ],
+)
+def test_a_name_that_nothing_provides_is_told_with_the_likely_fix(text, told) -> None:
+    """Whole message, place and key included."""
+    assert faults(text) == [f"p.yaml:3:5: deny: {told}"]
+
+
+def test_a_near_tool_counts_more_than_a_near_prefix() -> None:
+    """`mvp:` beside a tool `mvc` is no misspelt `mcp:`."""
+    told = (
+        "p.yaml:3:5: deny: nothing provides a tool named 'mvp'.\nDid you mean 'mvc'? If it comes later, add 'mvp' to "
+        "`missing_ok`; a glob may match nothing."
+    )
+
+    assert (faults("mvp:push", tools=("mvc",)), faults("mvp:push", tools=()) == [told]) == ([told], False)
+
+
+def test_a_profile_without_groups_says_so() -> None:
+    """Instead of an empty list."""
+    assert faults("group:fs", groups=()) == [
+        "p.yaml:3:5: deny: there is no group 'fs'.\nKnown groups: none. If it comes later, add 'group:fs' to `missing_ok`."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "missing_ok", "good"),
+    [
+        pytest.param("later", "LATER", True, id="tool"),
+        pytest.param("later:go", "later", True, id="tool with an action"),
+        pytest.param("group:later", "group:Later", True, id="group"),
+        pytest.param("group:mcp:pg", "group:mcp:pg", True, id="server"),
+        pytest.param("group:later", "later", False, id="a tool is no group"),
+        pytest.param("later", "group:later", False, id="a group is no tool"),
+    ],
+)
+def test_missing_ok_excepts_what_comes_later(text, missing_ok, good) -> None:
+    """Tools by name, groups as `group:NAME`."""
+    assert (faults(text, missing_ok) == []) is good
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("Git", "git"), ("git:push", "git"), ("git:*", "git"), ("git:p*", "git"), ("git*", None), ("*", None)],
+)
+def test_a_literal_name_is_what_stands_before_the_colon(text, name) -> None:
+    """If no star stands in it."""
+    assert literal_name(rule(text)) == name
+
+
+def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
+    """With the key that it stands under, in this order."""
+    names = iter(f"t{number}" for number in range(20))
+
+    def one():
+        return rule(next(names))
+
+    profile = Profile(
+        "p",
+        deny=(one(), one()),
+        allow=(one(),),
+        memory=Memory(
+            depends_on=(DependsOn(one(), one()),),
+            skip_duplicate=(SkipDuplicate(one()),),
+            after_call=(AfterCall(one(), "Well."),),
+        ),
+        notify=(Notify((one(), one())),),
+    )
+    ceilings = [Ceiling("a", deny=(one(),), notify=(Notify((one(),)),)), Ceiling("b", deny=(one(),))]
+
+    assert [(key, found.text) for key, found in written_patterns(profile, ceilings)] == [
+        ("deny", "t0"),
+        ("deny", "t1"),
+        ("allow", "t2"),
+        ("guards.depends_on", "t3"),
+        ("guards.depends_on", "t4"),
+        ("guards.skip_duplicate", "t5"),
+        ("guards.after_call", "t6"),
+        ("notify", "t7"),
+        ("notify", "t8"),
+        ("deny", "t9"),
+        ("notify", "t10"),
+        ("deny", "t11"),
+    ]
