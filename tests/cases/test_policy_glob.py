@@ -60,9 +60,9 @@ def test_decision(row: dict[str, Any], bench: Bench) -> None:
     assert verdict in accepted(row) or sentences(tiers, asked)
 
 
-def settle(bench: Bench, policy: dict[str, Any], answer: str | None, command: str) -> tuple[str, list[str]]:
+def settle(bench: Bench, policy: dict[str, Any], answer: str | None, command: str) -> tuple[str, list[str | None]]:
     """Have *command* called once, and answered; how it ends, and the rules that were offered for good."""
-    offered = []
+    offered: list[str | None] = []
 
     def approver(request: Any) -> Any:
         offered.append(request.always)
