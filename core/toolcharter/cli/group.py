@@ -14,6 +14,7 @@ COMMANDS = {
     "call": "Make one governed call.",
     "run": "Make the calls that standard input names, one JSON object a line.",
     "decide": "Decide the calls that standard input names; run none of them.",
+    "explain": "Explain what a call would meet, stage by stage; run nothing.",
     "test": "Test profiles by their own cases.",
     "tools": "List the tools of a profile, or all that are installed.",
     "plugins": "List what is installed: versions, tools, capabilities, reasons.",

@@ -1,14 +1,49 @@
 """Options that commands share."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from toolcharter.spec.call import Caller
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 json_output = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 profile = click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
+
+_FACTS = ("agent", "provider", "group", "session", "user", "project", "depth")
+
+
+def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
+    """Who calls, from `FACT=VALUE` words; None if there are none."""
+    if not words:
+        return None
+    from toolcharter.spec.call import Caller  # noqa: PLC0415 - `--help` does without it
+
+    facts: dict[str, Any] = {}
+    for word in words:
+        fact, equals, value = word.partition("=")
+        if not equals or fact not in _FACTS:
+            raise click.BadParameter(f"{word!r} is not of the form FACT=VALUE; facts: {', '.join(_FACTS)}.")
+        if fact in facts:
+            raise click.BadParameter(f"{fact!r} is given twice.")
+        facts[fact] = value
+    if "depth" in facts:
+        if not (facts["depth"].isascii() and facts["depth"].isdecimal()):
+            raise click.BadParameter(f"'depth' is a whole number from 0 on, not {facts['depth']!r}.")
+        facts["depth"] = int(facts["depth"])
+    return Caller(**facts)
+
+
+caller = click.option(
+    "--caller",
+    multiple=True,
+    metavar="FACT=VALUE",
+    callback=_caller,
+    help="Who calls: agent, provider, group, session, user, project or depth; repeatable.",
+)
 
 
 def place(function: F) -> F:

@@ -2,8 +2,8 @@
 
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 import orjson
@@ -60,6 +60,47 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+class Branch(NamedTuple):
+    """A line of a tree, and what hangs below it."""
+
+    text: str
+    style: str = ""
+    below: "Sequence[Branch]" = ()
+
+
+def print_tree(root: Branch) -> None:
+    """Print a tree; what tools and models wrote cannot drive the terminal."""
+    if is_terminal():
+        _console().print(_tree_of_rich(root))
+        return
+    for line in _plain_tree(root):
+        click.echo(line.encode("utf-8", "backslashreplace"))
+
+
+def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
+    first, *rest = shown(branch.text).splitlines() or [""]
+    yield "  " * depth + first
+    for line in rest:
+        yield "  " * (depth + 2) + line
+    for below in branch.below:
+        yield from _plain_tree(below, depth + 1)
+
+
+def _tree_of_rich(root: Branch) -> Any:
+    from rich.text import Text  # noqa: PLC0415 - only a terminal needs rich
+    from rich.tree import Tree  # noqa: PLC0415 - as above
+
+    def line(branch: Branch) -> Text:
+        return Text(shown(branch.text), style=branch.style, overflow="fold")
+
+    def grow(tree: Tree, branch: Branch) -> Tree:
+        for below in branch.below:
+            grow(tree.add(line(below)), below)
+        return tree
+
+    return grow(Tree(line(root), guide_style="dim"), root)
 
 
 def shown(text: str) -> str:

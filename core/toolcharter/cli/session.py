@@ -9,10 +9,11 @@ import click
 if TYPE_CHECKING:
     from toolcharter.gate.toolbox import Toolbox
     from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
+    from toolcharter.spec.call import Caller
 
 
 @contextmanager
-def opened(profile: str, workspace: str, events: Sequence[str]) -> "Generator[Toolbox]":
+def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None) -> "Generator[Toolbox]":
     """Build the toolbox, and close it whatever happens; losses are told on standard error.
 
     Raises:
@@ -20,7 +21,9 @@ def opened(profile: str, workspace: str, events: Sequence[str]) -> "Generator[To
     """
     from toolcharter.gate.build import build_toolbox  # noqa: PLC0415 - `--help` does without the gate
 
-    toolbox = build_toolbox(profile, workspace=workspace, events=events, last_approver=_ask_at_the_terminal)
+    toolbox = build_toolbox(
+        profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
+    )
     try:
         yield toolbox
     finally:

@@ -96,8 +96,18 @@ def _policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[
             yield Step(stage, "nothing: there are no valid arguments", "unknown")
         return
     hiders = passage.shared.availability.why(passage.tool.spec.name, passage.caller)
-    for step in explain_policy(passage.policy, passage.subject(ctx), hiders):
-        yield _scrubbed(step)
+    try:
+        steps = explain_policy(passage.policy, passage.subject(ctx), hiders)
+    except Exception as error:  # noqa: BLE001 - the gate denies what its rules cannot answer; here it is told
+        steps = tuple(_unanswered(stage, error, decision) for stage in _POLICY)
+    yield from map(_scrubbed, steps)
+
+
+def _unanswered(stage: Stage, error: Exception, decision: Decision) -> Step:
+    looked_at = f"a rule cannot be held against the call: {type(error).__name__}"
+    if stage == decision.stage:
+        return Step(stage, looked_at, decision.outcome, decision)
+    return Step(stage, looked_at, "unknown")
 
 
 def _scrubbed(step: Step) -> Step:

@@ -29,7 +29,7 @@ from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.policy.facts import Refusal, Subject, ToolFacts
 from toolcharter.policy.matching import argument
 from toolcharter.spec.call import Call, Caller, Decision, Invocation, ToolResult
-from toolcharter.spec.reasons import Reason
+from toolcharter.spec.reasons import HINTS, Reason
 from toolcharter.spec.runtime import Completed
 from toolcharter.spec.tool import ToolSpec
 
@@ -194,7 +194,10 @@ class Passage:
     def _refuse(self, ctx: CallContext) -> None:
         decision = ctx.decision
         if decision.outcome == "deny":
-            ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
+            hint = decision.hint or HINTS.get(str(decision.reason))
+            if hint is None and decision.stage == "deny":  # A rule that gives a reason of its own.
+                hint = HINTS[Reason.DENIED_BY_RULE]
+            ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=hint)
             ctx.rule = decision.rule
         else:
             ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")

@@ -57,17 +57,45 @@ class ReasonInfo:
     outcome: Literal["denied", "error"]
     meaning: str
     retryable: bool = False
+    hint: str | None = None
+    """What a model could do instead: useful, and nothing of the policy."""
 
 
 CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.UNKNOWN_TOOL: ReasonInfo("denied", "The profile has no tool of this name."),
-    Reason.NOT_AVAILABLE: ReasonInfo("denied", "The tool exists but not for this caller."),
-    Reason.DENIED_BY_FLOOR: ReasonInfo("denied", "The call is catastrophic; no profile and nobody can permit it."),
-    Reason.DENIED_BY_RULE: ReasonInfo("denied", "A `deny` rule matches the call."),
-    Reason.NOT_IN_ALLOW: ReasonInfo("denied", "The tool needs a matching `allow` rule and there is none."),
-    Reason.CAPABILITY_NOT_ALLOWED: ReasonInfo("denied", "The action touches something that the profile keeps closed."),
-    Reason.SAFETY_TOO_HIGH: ReasonInfo("denied", "The tool's safety level is above the profile's `max_safety`."),
-    Reason.NOT_UNDERSTOOD: ReasonInfo("denied", "The command or rule subject cannot be parsed with certainty."),
+    Reason.NOT_AVAILABLE: ReasonInfo(
+        "denied",
+        "The tool exists but not for this caller.",
+        hint="Use one of the tools that are listed, or ask the user.",
+    ),
+    Reason.DENIED_BY_FLOOR: ReasonInfo(
+        "denied",
+        "The call is catastrophic; no profile and nobody can permit it.",
+        hint="Do not try it in another form; tell the user what you wanted to achieve.",
+    ),
+    Reason.DENIED_BY_RULE: ReasonInfo(
+        "denied", "A `deny` rule matches the call.", hint="Do not repeat the call; take another way, or ask the user."
+    ),
+    Reason.NOT_IN_ALLOW: ReasonInfo(
+        "denied",
+        "The tool needs a matching `allow` rule and there is none.",
+        hint="Use another tool or a simpler call, or ask the user to allow it.",
+    ),
+    Reason.CAPABILITY_NOT_ALLOWED: ReasonInfo(
+        "denied",
+        "The action touches something that the profile keeps closed.",
+        hint="Use a tool or an action that touches less, or ask the user.",
+    ),
+    Reason.SAFETY_TOO_HIGH: ReasonInfo(
+        "denied",
+        "The tool's safety level is above the profile's `max_safety`.",
+        hint="Use a tool that can do less harm, or ask the user.",
+    ),
+    Reason.NOT_UNDERSTOOD: ReasonInfo(
+        "denied",
+        "The command or rule subject cannot be parsed with certainty.",
+        hint="Make one plain call of one program, without expansions or operators.",
+    ),
     Reason.CHECK_FAILED: ReasonInfo("denied", "A check raised, timed out or answered with something else."),
     Reason.PRECONDITION_FAILED: ReasonInfo("denied", "Another call has to come first."),
     Reason.REPEATED_CALL: ReasonInfo("denied", "The same call was made too often."),
@@ -107,3 +135,5 @@ KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in 
 """Whether a reason of core or of a guard denies or is an error."""
 RETRYABLE = frozenset(str(reason) for reason, info in _KNOWN if info.retryable)
 """The reasons for which the same call may be worth another try, whoever gives them."""
+HINTS: dict[str, str] = {str(reason): info.hint for reason, info in CORE_REASONS.items() if info.hint is not None}
+"""What a model is told to do instead, where the reason is all there is to go by."""

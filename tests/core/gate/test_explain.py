@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from toolcharter.errors import ToolboxClosed
 from toolcharter.profile.model import Limits
-from toolcharter.profile.settings import Availability, Memory, Rate, Rates, Repeats
+from toolcharter.profile.settings import Availability, Capabilities, Memory, Rate, Rates, Repeats
 from toolcharter.spec.approval import ApprovalAnswer
 from toolcharter.spec.call import Ask, Caller, Decision, Deny, Invocation
 from toolcharter.spec.explanation import Explanation, RuleNote, Step
@@ -223,7 +224,7 @@ def test_a_hidden_tool_says_why(make_toolbox) -> None:
 
     found = toolbox.explain("greet", {})
 
-    assert found.hidden == found.decision
+    assert found.hidden == replace(found.decision, hint=None)
     assert deciding(found).rules == (
         RuleNote("greet", "p.yaml:3:5", "denies it to this caller", decides=True),
         RuleNote("[x]", "p.yaml:4:5", "leaves it out for this caller"),
@@ -294,6 +295,47 @@ async def test_the_same_from_asynchronous_code(make_toolbox) -> None:
 
     assert await toolbox.aexplain("greet", {"name": "Bob"}) == toolbox.explain("greet", {"name": "Bob"})
     assert (await toolbox.aexplain("later", {})).decision.outcome == "allow"
+
+
+@pytest.mark.parametrize("deny", [["greet"], []])
+def test_rules_that_cannot_answer_are_told(deny, make_toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decision stands all the same; what the rules would have said is unknown."""
+    toolbox = make_toolbox(greet_spec(), deny=deny, mode="restrict")
+    monkeypatch.setattr("toolcharter.policy.rulelist.Permits.first", lambda *_: 1 / 0)
+
+    found = toolbox.explain("greet", {})
+
+    step = deciding(found)
+    assert step.looked_at == "a rule cannot be held against the call: ZeroDivisionError"
+    assert (step.stage, found.decision.outcome) == ("deny" if deny else "floor", "deny")
+    assert {one.verdict for one in found.steps if one.stage in POLICY and not one.decides} == {"unknown"}
+
+
+DENIALS = [
+    pytest.param({"availability": (Availability(deny=("greet",)),)}, "not_available", id="availability"),
+    pytest.param({"deny": ["greet"]}, "denied_by_rule", id="rule"),
+    pytest.param({"deny": [{"rule": "greet", "reason": "no_greetings"}]}, "no_greetings", id="a rule's own reason"),
+    pytest.param({"mode": "restrict"}, "not_in_allow", id="mode"),
+    pytest.param({"capabilities": Capabilities(())}, "capability_not_allowed", id="capability"),
+    pytest.param({"capabilities": Capabilities(max_safety="low")}, "safety_too_high", id="safety"),
+]
+
+
+@pytest.mark.parametrize(("settings", "reason"), DENIALS)
+def test_a_denial_speaks_to_the_model(settings, reason, make_toolbox) -> None:
+    """Reason, message and a hint that gives nothing of the policy away; never to be taken for an unknown tool."""
+    toolbox = make_toolbox(greet_spec(safety="high"), **settings)
+
+    denied, unknown = toolbox.call("greet", {}), toolbox.call("grumble", {})
+
+    assert (denied.outcome, denied.reason, denied.retryable) == ("denied", reason, False)
+    assert denied.message
+    assert denied.hint
+    assert not any(word in denied.hint for word in ("greet", "p.yaml", "text", "restrict", "'"))
+    assert toolbox.decide("greet", {}).hint == denied.hint
+    assert (unknown.reason, unknown.message) == ("unknown_tool", "There is no tool named 'grumble'.")
+    assert denied.text.splitlines()[0] == f"ERROR: denied_by_policy reason={reason}"
+    assert unknown.text.splitlines()[0] == "ERROR: denied_by_policy reason=unknown_tool"
 
 
 def test_a_closed_toolbox_explains_nothing(make_toolbox) -> None:

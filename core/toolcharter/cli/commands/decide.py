@@ -1,7 +1,7 @@
 """`toolcharter decide`: what calls would meet; nothing is executed."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,11 +9,15 @@ from toolcharter.cli import options
 from toolcharter.cli.lines import Line, answer_lines
 from toolcharter.cli.session import opened
 
+if TYPE_CHECKING:
+    from toolcharter.spec.call import Caller
+
 
 @click.command("decide")
 @options.profile
+@options.caller
 @options.place
-def command(profile: str, workspace: str, events: Sequence[str]) -> None:
+def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Decide the calls that standard input names; run none of them.
 
     One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
@@ -35,5 +39,5 @@ def command(profile: str, workspace: str, events: Sequence[str]) -> None:
             "tool_checks": decision.tool_checks,
         }
 
-    with opened(profile, workspace, events) as toolbox:
+    with opened(profile, workspace, events, caller) as toolbox:
         answer_lines(answer)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +11,16 @@ from toolcharter.cli.interrupts import ended_by_sigterm
 from toolcharter.cli.lines import Line, answer_lines
 from toolcharter.cli.session import opened
 
+if TYPE_CHECKING:
+    from toolcharter.spec.call import Caller
+
 
 @click.command("run")
 @options.profile
+@options.caller
 @options.place
 @ended_by_sigterm()
-def command(profile: str, workspace: str, events: Sequence[str]) -> None:
+def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Make the calls that standard input names.
 
     One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
@@ -35,5 +39,5 @@ def command(profile: str, workspace: str, events: Sequence[str]) -> None:
             result = toolbox.call(line.tool, line.args)
         return {name: getattr(result, name) for name in names}
 
-    with opened(profile, workspace, events) as toolbox:
+    with opened(profile, workspace, events, caller) as toolbox:
         answer_lines(answer)

@@ -12,13 +12,21 @@ from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
     from toolcharter.gate.tool import Tool
+    from toolcharter.spec.call import Caller
 
 
 @click.command("tools")
 @click.option("--profile", "-p", metavar="PROFILE", help="A profile's name or path; without it, all installed tools.")
 @options.json_output
+@options.caller
 @options.place
-def command(profile: str | None, as_json: bool, workspace: str, events: Sequence[str]) -> None:  # noqa: FBT001 - click's
+def command(
+    profile: str | None,
+    as_json: bool,  # noqa: FBT001 - click passes by name
+    caller: "Caller | None",
+    workspace: str,
+    events: Sequence[str],
+) -> None:
     """List the tools of a profile, or all that are installed.
 
     With --profile and --json, each with the JSON Schema of its arguments, as a model is shown it.
@@ -26,7 +34,7 @@ def command(profile: str | None, as_json: bool, workspace: str, events: Sequence
     if profile is None:
         rows = list(_installed())
     else:
-        with opened(profile, workspace, events) as toolbox:
+        with opened(profile, workspace, events, caller) as toolbox:
             rows = [_offered(tool) for tool in toolbox.values()]
     if as_json:
         print_json(rows)

@@ -1,0 +1,100 @@
+"""`toolcharter explain`: why a call would be decided as it is."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.given import Given
+from toolcharter.cli.output import Branch, encoded, print_json, print_tree
+from toolcharter.cli.session import opened
+
+if TYPE_CHECKING:
+    from toolcharter.spec.call import Caller, Decision
+    from toolcharter.spec.explanation import Explanation, Step
+
+_STYLES = {"allow": "green", "pass": "green", "ask": "yellow", "deny": "red", "error": "red", "unknown": "dim"}
+_UNKNOWN = "not asked"
+
+
+@click.command("explain")
+@click.argument("tool")
+@click.argument("words", nargs=-1, metavar="[KEY=VALUE]...")
+@options.profile
+@click.option("--args", "text", metavar="JSON", help="Arguments as a JSON object; '-' reads it from standard input.")
+@options.json_output
+@options.caller
+@options.place
+def command(
+    tool: str,
+    words: Sequence[str],
+    profile: str,
+    text: str | None,
+    as_json: bool,  # noqa: FBT001 - click passes by name
+    caller: "Caller | None",
+    workspace: str,
+    events: Sequence[str],
+) -> None:
+    """Explain what a call of TOOL would meet, stage by stage; run nothing.
+
+    Each stage tells what it looked at and said, the rule that decides and where it stands, those
+    that matched and lost, and what would have to change. Arguments as for 'call'. Exit status 0,
+    whatever the outcome.
+    """
+    given = Given(tool, words, text, profile, workspace)
+    with opened(profile, workspace, events, caller) as toolbox:
+        explanation = toolbox.explain(tool, given.args(toolbox))
+    if as_json:
+        print_json(explanation.plain())
+    else:
+        print_tree(_tree(explanation))
+
+
+def _tree(explanation: "Explanation") -> Branch:
+    decision = explanation.decision
+    reason = "" if decision.reason is None else f", {decision.reason}"
+    call = " ".join(filter(None, (explanation.tool, explanation.action)))
+    title = f"{call}: {decision.outcome} at stage {decision.stage}{reason}"
+    return Branch(title, f"bold {_STYLES[decision.outcome]}", (*_facts(explanation), *_stages(explanation)))
+
+
+def _facts(explanation: "Explanation") -> Iterator[Branch]:
+    yield Branch(f"profile: {explanation.profile}, digest {explanation.profile_digest}")
+    yield Branch(f"arguments: {encoded(explanation.args).decode()}")
+    for command_line in explanation.commands:
+        yield Branch(f"command: {command_line}")
+    if explanation.hidden is not None:
+        yield Branch(f"not listed for this caller: {_said(explanation.hidden)}", "yellow")
+
+
+def _stages(explanation: "Explanation") -> Iterator[Branch]:
+    has_ended = False
+    for step in explanation.steps:
+        yield _stage(step, explanation.decision, has_ended=has_ended)
+        has_ended = has_ended or step.decides
+
+
+def _stage(step: "Step", decision: "Decision", *, has_ended: bool) -> Branch:
+    said = _UNKNOWN if step.verdict == "unknown" else f"would {step.verdict}" if has_ended else step.verdict
+    text = f"{step.stage}: {said}" + (", which decides" if step.decides else "")
+    style = f"bold {_STYLES[step.verdict]}" if step.decides else "dim" if has_ended else _STYLES[step.verdict]
+    return Branch(text, style, tuple(_details(step, decision.hint if step.decides else None)))
+
+
+def _details(step: "Step", hint: str | None) -> Iterator[Branch]:
+    yield Branch(f"looked at: {step.looked_at}", "dim")
+    if step.decision is not None and step.decision.reason is not None:
+        yield Branch(f"said: {_said(step.decision)}")
+    if hint is not None:
+        yield Branch(f"hint: {hint}")
+    for rule in step.rules:
+        fate = "decides" if rule.decides else "does not decide"
+        yield Branch(f"rule: {rule.text}  {rule.source}: {rule.said}; {fate}", "bold" if rule.decides else "")
+    if step.decides or step.verdict not in {"pass", "allow"}:
+        for change in step.changes:
+            yield Branch(f"to change it: {change}", "cyan")
+
+
+def _said(decision: "Decision") -> str:
+    return f"{decision.reason}: {decision.message}" if decision.message else str(decision.reason)

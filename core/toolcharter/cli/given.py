@@ -1,0 +1,45 @@
+"""The call that words of a command line name: `TOOL [KEY=VALUE]... [--args JSON]`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolcharter.cli import arguments
+from toolcharter.cli.session import opened
+
+if TYPE_CHECKING:
+    from toolcharter.gate.toolbox import Toolbox
+
+
+class Given:
+    """The arguments of one call, as they were written.
+
+    Raises:
+        click.UsageError: A word is not of the form key=value, or what `--args` holds is no JSON object.
+    """
+
+    def __init__(self, tool: str, words: Sequence[str], text: str | None, profile: str, workspace: str) -> None:
+        if stray := next((word for word in words if "=" not in word), None):
+            raise _stray(stray, tool, profile, workspace)
+        self._tool = tool
+        self._words = arguments.split(words)
+        self._whole = arguments.parse_object(sys.stdin.read() if text == "-" else text or "{}")
+        if twice := sorted(self._whole.keys() & self._words.keys()):
+            raise click.UsageError(f"{twice[0]!r} is given as key=value and in --args.")
+
+    def args(self, toolbox: "Toolbox") -> dict[str, Any]:
+        """All of them, read by the tool's schema."""
+        tool = toolbox.get(self._tool) if self._words else None  # Making a schema costs a tenth of a cold start.
+        schema: Mapping[str, Any] = tool.parameters if tool else {}
+        return {**self._whole, **arguments.typed(self._words, schema, tool.argument_aliases if tool else {})}
+
+
+def _stray(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
+    """What to say of a word without `=`: of a tool that has actions, it was most likely meant to be one."""
+    with opened(profile, workspace, ()) as toolbox:
+        tool = toolbox.get(name)
+    properties = tool.parameters.get("properties", {}) if tool else {}
+    guess = f"; did you mean 'action={word}'?" if "action" in properties else "."
+    return click.UsageError(f"{word!r} is not of the form key=value{guess}")
