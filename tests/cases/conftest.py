@@ -4,12 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
-from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec, hookimpl
+from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.errors import ConfigurationError
 from toolcharter.gate.build import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
@@ -113,8 +112,8 @@ class Bench:
         if source.profile is None or source.faults:
             raise ConfigurationError(source.faults)
         manager = new_manager()
-        for name, check in given.pop("checks", {}).items():
-            manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
+        for name, plugin in given.pop("plugins", {}).items():
+            manager.register(plugin, name)
         installed = {
             name: LoadedTool(tools[name], "toolcharter-test", "1") for name in dict.fromkeys(s.name for s in specs)
         }

@@ -1,4 +1,4 @@
-"""What source 001 asks its principles service before a tool runs, row by row, against a real service."""
+"""What source 001 asks its principles service before a tool runs, against a real service, and what it permits a tool."""
 
 import asyncio
 import json
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases.conftest import Bench, tool_of
 
-from toolcharter import Call, Caller, Deny, build_tools
+from toolcharter import Call, Caller, Deny
 from toolcharter_principles import SPEC
 from toolcharter_principles.check import Principles
 
@@ -39,6 +40,7 @@ KEYWORDS = [
 
 # Rows that the design decides otherwise, each with the sentence that does.
 SUPERSEDED = {
+    "001-permissions-016": "design, section 4, lists of capabilities: [`*`] is all; as in `cap:fs:*`, a star is a glob.",
     "001-permissions-053": "design, section 5: capabilities are stage 3, plugin checks stage 4; both deny.",
     "001-permissions-055": "design, section 4: availability is for provider, agent, group and depth; scopes are groups.",
 }
@@ -133,26 +135,110 @@ def test_the_context_is_the_sources(row: Any, service: Service) -> None:
 
 
 @pytest.mark.parametrize("row", params("principles"))
-def test_principles_and_permissions_both_deny(row: Any, service: Service, tmp_path: Path, monkeypatch: Any) -> None:
-    """Whoever is asked first, what one of the two refuses does not run."""
+def test_permissions_are_looked_at_before_principles(
+    row: Any, service: Service, bench: Bench, monkeypatch: Any
+) -> None:
+    """What the list does not permit is refused before the service, which would refuse it too, hears of it."""
     service.words = ["invoke_tool:"]
     monkeypatch.setenv("ALLOWED_TOOL_PERMS", row["input"]["ALLOWED_TOOL_PERMS"])
-    (tmp_path / "poem.txt").write_text("Roses are red\n")
-    profile = tmp_path / "p.yaml"
-    profile.write_text(f"profile: p\ntools:\n  read_file: {{}}\nextensions:\n  principles: {{url: '{service.url}'}}\n")
+    check = Principles(SPEC.policy.from_profile({"url": service.url}))
+    tool = tool_of("tool_x", capabilities=row["input"]["permissions"])
 
-    with build_tools(profile, workspace=tmp_path, events=list[Any]().append) as toolbox:
-        result = toolbox.call("read_file", {"path": "poem.txt"})
+    toolbox = bench.open({}, tool, plugins={"principles": check})
+    result = toolbox.call("tool_x", {})
 
-    outcome = {"ok": "allow", "denied": "deny"}
-    assert outcome[result.outcome] == row["expect"]["decision"]
-    assert result.reason in {"blocked_by_principles", "capability_not_allowed"}
+    assert row["expect"]["decision"] == "deny"
+    assert (result.outcome, result.reason) == ("denied", "capability_not_allowed")
+    assert service.asked == []
     assert row["id"] in SUPERSEDED
 
 
-def test_each_row_about_principles_is_accounted_for() -> None:
-    """A row is tried above, or the design decides it otherwise; the others are about permissions alone."""
-    tried = {row["id"] for row in ROWS if {"action", "safety_level"} & row["input"].keys()}
-    permissions = {row["id"] for row in ROWS if "ALLOWED_TOOL_PERMS" in row["input"]}
+def test_principles_are_asked_about_what_the_list_permits(service: Service, bench: Bench, monkeypatch: Any) -> None:
+    """The same call under a list that holds its permission: now the service is asked, and refuses."""
+    service.words = ["invoke_tool:"]
+    monkeypatch.setenv("ALLOWED_TOOL_PERMS", "net:read, fs:write")
+    check = Principles(SPEC.policy.from_profile({"url": service.url}))
 
-    assert {row["id"] for row in ROWS} - permissions - tried <= set(SUPERSEDED)
+    toolbox = bench.open({}, tool_of("tool_x", capabilities=["fs:write"]), plugins={"principles": check})
+    result = toolbox.call("tool_x", {})
+
+    assert (result.outcome, result.reason) == ("denied", "blocked_by_principles")
+    assert [asked["action"] for asked in service.asked] == ["invoke_tool:tool_x"]
+
+
+def permitted(
+    bench: Bench, monkeypatch: Any, perms: str | None, permissions: list[str] | None
+) -> tuple[str, Any, bool]:
+    """What becomes of a call of a tool with *permissions*, for which reason, and whether the tool is listed."""
+    if perms is not None:
+        monkeypatch.setenv("ALLOWED_TOOL_PERMS", perms)
+    toolbox = bench.open({}, tool_of("tool_x", capabilities=permissions))
+    result, decision = toolbox.call("tool_x", {}), toolbox.decide("tool_x", {})
+    assert {"ok": "allow", "denied": "deny"}[result.outcome] == decision.outcome
+    return decision.outcome, result.reason, "tool_x" in toolbox
+
+
+@pytest.mark.parametrize(
+    "row", [one for one in params("ALLOWED_TOOL_PERMS") if "principles" not in one.values[0]["input"]]
+)
+def test_list_of_permissions(row: Any, bench: Bench, monkeypatch: Any) -> None:
+    """The environment's list permits what the source's does; a tool that it refuses is not listed, either."""
+    given, wanted = row["input"], row["expect"]["decision"]
+    if row["id"] in SUPERSEDED:
+        assert row["unified"]["decision"] == "either"
+        wanted = "allow"
+
+    found = permitted(bench, monkeypatch, given["ALLOWED_TOOL_PERMS"], given["permissions"])
+
+    assert found == (wanted, "capability_not_allowed" if wanted == "deny" else None, wanted == "allow")
+
+
+@pytest.mark.parametrize(
+    ("perms", "permissions", "wanted"),
+    [
+        pytest.param(None, ["fs:write"], "allow", id="no variable"),
+        pytest.param("", ["fs:write"], "allow", id="empty"),
+        pytest.param("\t\n", ["fs:write"], "allow", id="white space"),
+        pytest.param(",", ["fs:read"], "deny", id="a list of nothing"),
+        pytest.param(" , ,", ["fs:read"], "deny", id="more of nothing"),
+        pytest.param("fs:read", ["fs:read"], "allow", id="listed"),
+        pytest.param(" fs:read ,net:read ", ["net:read", "fs:read"], "allow", id="both, with blanks"),
+        pytest.param("fs:read,fs:read", ["fs:read"], "allow", id="twice"),
+        pytest.param("fs:read net:read", ["fs:read"], "deny", id="no comma"),
+        pytest.param("fs:readable", ["fs:read"], "deny", id="longer"),
+        pytest.param("fs:rea", ["fs:read"], "deny", id="shorter"),
+        pytest.param("*", ["docker", "fs:write"], "allow", id="all"),
+        pytest.param("net:*", ["fs:read"], "deny", id="others"),
+        pytest.param("docker", ["docker:build"], "deny", id="a part"),
+        pytest.param("fs:read", [], "allow", id="needs nothing"),
+        # The source allows it: no metadata, no permissions. Here, design, section 3: "No declaration ... none in allow".
+        pytest.param("fs:read", None, "deny", id="declares nothing"),
+        pytest.param(None, None, "allow", id="declares nothing, no list"),
+    ],
+)
+def test_more_lists_of_permissions(perms: Any, permissions: Any, wanted: str, bench: Bench, monkeypatch: Any) -> None:
+    """Each permission has to be listed; a list of nothing permits nothing, and no list anything."""
+    found = permitted(bench, monkeypatch, perms, permissions)
+
+    assert found == (wanted, "capability_not_allowed" if wanted == "deny" else None, wanted == "allow")
+
+
+@pytest.mark.parametrize(
+    "row", [one for one in params("headers") if "X-Caller-Scopes" in one.values[0]["input"]["headers"]]
+)
+def test_scopes_are_groups(row: Any, bench: Bench) -> None:
+    """What a scope must not call is not available to callers of that group, and is to the others."""
+    scope, tool = row["input"]["headers"]["X-Caller-Scopes"], row["input"]["invoke"]
+
+    toolbox = bench.open({"availability": [{"for": {"group": [scope]}, "deny": [tool]}]}, tool_of(tool))
+    decisions = [toolbox.for_caller(Caller(group=group)).decide(tool, {}) for group in (scope, "others", None)]
+
+    assert row["unified"]["decision"] == decisions[0].outcome
+    assert [decision.reason for decision in decisions] == ["not_available", None, None]
+
+
+def test_each_row_is_accounted_for() -> None:
+    """A row is tried above, or the design decides it otherwise."""
+    tried = {row["id"] for row in ROWS if {"action", "safety_level", "ALLOWED_TOOL_PERMS"} & row["input"].keys()}
+
+    assert {row["id"] for row in ROWS} - tried <= set(SUPERSEDED)
