@@ -119,9 +119,8 @@ def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
 
     def table() -> str:
         keys, name = _keys_at(path), ".".join(path)
-        return _table(
-            (heading or f"key of `{name}`", "value", "default", "meaning"), _key_rows(keys, name, depth=depth)
-        )
+        found = list(_key_rows(keys, name, depth=depth))
+        return _table((heading or f"key of `{name}`", "value", "default", "meaning"), found)
 
     return table
 

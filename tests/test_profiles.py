@@ -154,3 +154,34 @@ def test_a_reviewer_leaves_the_repository_as_it_was(build: Build, repository: Pa
 
     assert done == [("ok", None)] * 6
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
+
+
+def test_a_loop_is_ended(build: Build) -> None:
+    """What a model does over and over it is told of, then refused; another call frees it."""
+    reviewer = build("reviewer")
+    status = reviewer["git"]
+
+    said = [status(action="status") for _ in range(6)]
+    reviewer["glob"](globs=["*.md"])
+
+    assert [result.reason for result in said] == [None] * 5 + ["repeated_call"]
+    assert ["NOTE: " in result.text for result in said] == [False, False, True, True, True, False]
+    assert status(action="status").outcome == "ok"
+
+
+@pytest.mark.parametrize(("name", "an_hour"), [("reviewer", 200), ("fixer", 400), ("releaser", 60)])
+def test_calls_are_counted(name: str, an_hour: int, build: Build) -> None:
+    """The call past the last one of an hour is refused, whatever it is."""
+    toolbox = build(name)
+
+    said = [toolbox["list_files"](path=f"{number}") for number in range(an_hour + 1)]
+
+    assert {result.reason for result in said[:-1]} == {"path_not_found"}
+    assert (said[-1].reason, said[-1].retryable) == ("rate_limited", True)
+
+
+def test_a_child_of_the_reviewer_reads_at_most(build: Build) -> None:
+    """Even if a child's git may push, its capabilities may not."""
+    reviewer = build("reviewer", allowed_actions=["log", "push"], allow_push=True, allowed_remotes=["origin"])
+
+    assert outcomes(reviewer, {"action": "push", "remote": "origin"}) == [("denied", "capability_not_allowed")]
