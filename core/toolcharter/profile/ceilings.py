@@ -62,6 +62,9 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
     if workspace is None:
         return None
     file = workspace / WORKSPACE_POLICY
+    misspelt = file.with_suffix(".yml")
+    if not _is_absent(file.parent) and file.parent.is_dir() and not _is_absent(misspelt):
+        faults.append(Fault(str(misspelt), "", "nothing reads it.", f"Name it {file.name!r}."))
     # A link to nowhere is not absent: somebody meant it to be there.
     if _is_absent(file.parent) or (_is_absent(file) and file.parent.is_dir()):
         return None

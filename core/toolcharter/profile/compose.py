@@ -27,10 +27,12 @@ _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "toolsets": (1, same_tool),
     "groups": (1, same_tool),
     "approvals": (1, str),
-    "guards": (1, str),
+    "guards": (2, str),
 }
 # A child adds to these lists: what a parent denies, or whom it tells, is not lost by one more entry.
 _APPENDED = frozenset({"deny", "allow", "availability", "notify", "cases"})
+# So do the lists below these keys: a group that a parent denies never gets smaller, and no guard is lost.
+_JOINED = frozenset({"groups", "guards"})
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -100,22 +102,34 @@ def merged(parent: Node, child: Node) -> Node:
 
 def _put_together(key: str, parent: Node, child: Node) -> Node:
     if key in _APPENDED:
-        # A parent reached on two ways gives its entries once.
-        own = {item.place for item in items(parent)}
-        return Node([*items(parent), *(item for item in items(child) if item.place not in own)], child.place)
+        return _appended(parent, child)
     levels, same = _LEVELS.get(key, (0, str))
-    return _over(parent, child, levels, same)
+    return _over(parent, child, levels, same, _appended if key in _JOINED else _instead)
 
 
-def _over(parent: Node, child: Node, levels: int, same: Callable[[str], str]) -> Node:
-    if levels == 0 or not (isinstance(parent.value, dict) and isinstance(child.value, dict)):
+def _appended(parent: Node, child: Node) -> Node:
+    if not (isinstance(parent.value, list) and isinstance(child.value, list)):
         return child
+    # A parent reached on two ways gives its entries once.
+    own = {item.place for item in items(parent)}
+    return Node([*items(parent), *(item for item in items(child) if item.place not in own)], child.place)
+
+
+def _instead(_: Node, child: Node) -> Node:
+    return child
+
+
+def _over(
+    parent: Node, child: Node, levels: int, same: Callable[[str], str], last: Callable[[Node, Node], Node]
+) -> Node:
+    if levels == 0 or not (isinstance(parent.value, dict) and isinstance(child.value, dict)):
+        return last(parent, child)
     result = dict(parent.value)
     spelt = {same(name): name for name in result}
     for name, entry in child.value.items():
         above = result.pop(spelt.get(same(name), name), None)
         # Names of agents have case; what lies below a tool of this name has none either way.
         below = str if name == "agents" else same
-        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, below)
+        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, below, last)
         result[name] = Entry(entry.place, node)
     return Node(result, child.place)

@@ -308,3 +308,13 @@ def test_whatever_a_ceiling_may_hold_is_read(tmp_path_factory, values) -> None:
     (ceiling,), faults = read_ceilings(None, {ADMIN_POLICY: str(file)})
 
     assert (ceiling.mode, len(ceiling.deny), faults) == (values.get("mode"), len(values.get("deny", ())), [])
+
+
+def test_a_file_with_the_other_suffix_is_refused(workspace) -> None:
+    """Somebody meant it to hold."""
+    (workspace / ".toolcharter/policy.yml").write_text("deny: ['*']\n")
+
+    ceilings, faults = read_ceilings(workspace, {})
+
+    assert ceilings == ()
+    assert [str(fault) for fault in faults] == [".toolcharter/policy.yml: nothing reads it.\nName it 'policy.yaml'."]

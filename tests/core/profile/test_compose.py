@@ -125,7 +125,10 @@ limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
         "toolsets": {"Mine": [], "other": ["git"]},
         "groups": {"vcs": ["git"], "docs": []},
         "approvals": {"timeout_s": 6.0, "always": False},
-        "guards": {"repeated_calls": {"warn": 2}, "depends_on": [{"match": "git:push", "needs": "git:commit"}]},
+        "guards": {
+            "repeated_calls": {"warn": 2, "deny": 5},
+            "depends_on": [{"match": "git:push", "needs": "git:commit"}],
+        },
         "limits": {
             "agents": {
                 "Ann": {"calls_per_hour": 1},
@@ -135,6 +138,21 @@ limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
             "per": "agent",
         },
     }
+
+
+def test_what_a_parent_guards_is_not_lost(write) -> None:
+    """A group that the parent denies gets no smaller, and its guards stay, when a child adds to the same lists."""
+    write(
+        "base.yaml",
+        "profile: base\ndeny: [group:mine]\ngroups: {Mine: [git]}\n"
+        "guards: {depends_on: [{match: git:push, needs: git:diff}]}\n",
+    )
+    child = "profile: c\nextends: [base.yaml]\ngroups: {mine: []}\nguards: {depends_on: [{match: git:tag, needs: git:log}]}\n"
+
+    profile = load_profile(write("c.yaml", child))
+
+    assert {name.lower(): items for name, items in profile.groups.items()} == {"mine": ("git",)}
+    assert [one.match.text for one in profile.memory.depends_on] == ["git:push", "git:tag"]
 
 
 def test_a_parent_on_two_ways_gives_its_rules_once(write) -> None:
