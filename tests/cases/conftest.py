@@ -117,7 +117,8 @@ class Bench:
         installed = {
             name: LoadedTool(tools[name], "toolcharter-test", "1") for name in dict.fromkeys(s.name for s in specs)
         }
-        loaded = Loaded(installed, {}, {}, {"toolcharter-test": "1"}, manager, (), {})
+        aliases = {alias: spec.name for spec in specs for alias in spec.aliases}
+        loaded = Loaded(installed, {}, aliases, {"toolcharter-test": "1"}, manager, (), {})
         faults = [
             *faults_of_names(source.profile, (), universe_of(source.profile, tools.values()), (), source.places.of)
         ]

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.cases.conftest import Bench, tool_of
 
+from toolcharter import ConfigurationError, Toolbox
 from toolcharter.policy.availability import AvailabilityPlan, Universe, availability_faults
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.nodes import Places
@@ -22,7 +24,6 @@ pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the pro
 
 # Rows that another part shows, each with the sentence of the design that it rests on.
 ELSEWHERE = {
-    "004-policy-pipeline-066": "section 5: the gate decides each call by the same evaluator; hidden implies denied.",
     **{
         f"004-policy-pipeline-0{number}": "section 5, 1: a canonical tool name; what a host puts before it, it takes off."
         for number in range(82, 87)
@@ -36,6 +37,7 @@ REGISTERED = [
     *("tts", "web_fetch", "web_search", "write_file"),
 ]
 ALIASES = {"bash": "exec"}
+SHELL = "shell"
 
 
 class Sample(NamedTuple):
@@ -61,23 +63,55 @@ def universe(registered: list[str], groups: dict[str, list[str]]) -> Universe:
     return Universe(members, {alias: name for alias, name in ALIASES.items() if name in members})
 
 
-def sample(given: dict[str, Any], folder: Path) -> Sample:
-    """The row's configuration as a profile, and who asks for the list of tools."""
-    assert given.keys() <= KEYS
-    entries = [
+def entries_of(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The row's configuration as `availability`, with the lists for subagents that the source always has."""
+    return [
         *policy({}, given.get("global", {})),
         *policy({"agent": "ours"}, given.get("agent", {})),
         {"for": {"depth": ">=1"}, "deny": ["toolset:subagent-deny"]},
         {"for": {"depth": ">=2"}, "deny": ["toolset:leaf-deny"]},
     ]
+
+
+def caller_of(given: dict[str, Any]) -> Caller:
+    return Caller(agent="ours", provider=given.get("provider"), depth=int(given.get("subagent", False)))
+
+
+def our_names(given: dict[str, Any]) -> dict[str, str]:
+    """What the row's names are in a toolbox: tools of MCP servers, and so their groups, are known by their full names.
+
+    `bash` cannot be an alias here, since it begins rules; `shell` stands for it.
+    """
+    remote = given.get("extra_groups", {}).get("mcp", [])
+    names = {name: f"mcp__{name}" if name in remote else name for name in given.get("registered", REGISTERED)}
+    return {**names, **dict.fromkeys(ALIASES, SHELL)}
+
+
+def open_sample(bench: Bench, given: dict[str, Any]) -> Toolbox:
+    """The toolbox of a profile with the row's configuration, as the row's caller sees it."""
+    ours, aliases = our_names(given), dict.fromkeys(ALIASES.values(), (SHELL,))
+    text = json.dumps(entries_of(given))
+    for theirs, name in ours.items():
+        text = text.replace(json.dumps(theirs), json.dumps(name))
+    tools = [
+        tool_of(ours[name], "mcp" if name != ours[name] else "builtin", aliases=aliases.get(name, ()))
+        for name in given.get("registered", REGISTERED)
+    ]
+    groups = {group: names for group, names in given.get("extra_groups", {}).items() if not group.startswith("mcp")}
+    profile = {"mode": "dangerous", "availability": json.loads(text), "groups": groups}
+    return bench.open(profile, *tools).for_caller(caller_of(given))
+
+
+def sample(given: dict[str, Any], folder: Path) -> Sample:
+    """The row's configuration as a profile, and who asks for the list of tools."""
+    assert given.keys() <= KEYS
     file = folder / "profile.yaml"
-    file.write_text(json.dumps({"profile": "pipeline", "availability": entries}))
+    file.write_text(json.dumps({"profile": "pipeline", "availability": entries_of(given)}))
     read = read_profile(file)
     assert (read.faults, read.profile is None) == ([], False)
     assert read.profile is not None
-    caller = Caller(agent="ours", provider=given.get("provider"), depth=int(given.get("subagent", False)))
     there = universe(given.get("registered", REGISTERED), given.get("extra_groups", {}))
-    return Sample(read.profile.availability, there, caller, read.places)
+    return Sample(read.profile.availability, there, caller_of(given), read.places)
 
 
 def seen(given: Sample) -> list[str]:
@@ -106,6 +140,41 @@ def test_who_sees_which_tools(row: dict[str, Any], tmp_path: Path) -> None:
 
     assert faults(given) == []
     assert seen(given) == wanted(row)["tools"]
+
+
+@pytest.mark.parametrize("row", params("tools"))
+def test_what_is_shown_and_what_runs(row: dict[str, Any], bench: Bench) -> None:
+    """A toolbox shows the same tools, and no others can be called."""
+    toolbox = open_sample(bench, row["input"])
+    ours = our_names(row["input"])
+    names = [ours[name] for name in row["input"].get("registered", REGISTERED)]
+
+    results = {name: toolbox.call(name, {}) for name in names}
+
+    assert sorted(toolbox) == sorted(ours[name] for name in wanted(row)["tools"])
+    assert list(toolbox) == [name for name in names if name in toolbox]
+    assert {name for name, result in results.items() if result.outcome == "ok"} == set(toolbox)
+    assert {results[name].reason for name in names if name not in toolbox} <= {"not_available"}
+
+
+@pytest.mark.parametrize("row", params("decision"))
+def test_calls_of_hidden_tools(row: dict[str, Any], bench: Bench) -> None:
+    """What a caller is not shown is denied to it, by any of its names. The source's reason has another word."""
+    toolbox = open_sample(bench, {key: row["input"][key] for key in row["input"].keys() & KEYS})
+    names = [row["input"]["call"], *(SHELL for name in ALIASES.values() if name == row["input"]["call"])]
+
+    results = [toolbox.call(name, {}) for name in names]
+
+    assert row["input"]["call"] not in toolbox
+    assert {(result.outcome, result.reason) for result in results} == {("denied", "not_available")}
+    assert {toolbox.decide(name, {}).outcome for name in names} == {wanted(row)["decision"]}
+
+
+@pytest.mark.parametrize("row", params("error"))
+def test_nothing_is_built_with_unknown_names(row: dict[str, Any], bench: Bench) -> None:
+    """The start says which name."""
+    with pytest.raises(ConfigurationError, match=wanted(row)["error"].split()[-1]):
+        open_sample(bench, row["input"])
 
 
 @pytest.mark.parametrize("row", params("error"))
@@ -139,12 +208,13 @@ def test_groups_belong_to_one_toolbox(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("row", params("order"))
-def test_tools_keep_their_order(row: dict[str, Any], tmp_path: Path) -> None:
+def test_tools_keep_their_order(row: dict[str, Any], tmp_path: Path, bench: Bench) -> None:
     """A list of tools comes in the order of registration, every time."""
     given = sample({**row["input"], "registered": REGISTERED[::-1]}, tmp_path)
 
     assert "registration order" in wanted(row)["order"]
     assert list(AvailabilityPlan(given.entries, given.universe).of(given.caller)) == REGISTERED[::-1]
+    assert list(open_sample(bench, {"registered": REGISTERED[::-1]})) == REGISTERED[::-1]
 
 
 @pytest.mark.parametrize("row", params("members"))
@@ -183,7 +253,7 @@ def test_groups_that_come_along(row: dict[str, Any]) -> None:
 
 def test_every_row_is_accounted_for() -> None:
     """No row is passed over in silence."""
-    kinds = ("tools", "error", "agent_a sees", "order", "members", "original", "memory_contains")
+    kinds = ("tools", "decision", "error", "agent_a sees", "order", "members", "original", "memory_contains")
     shown = {param.id for kind in kinds for param in params(kind)}
 
     assert ELSEWHERE.keys() <= {row["id"] for row in ROWS}
