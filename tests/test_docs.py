@@ -24,6 +24,7 @@ from toolcharter.loader.scan import installed
 from toolcharter.profile.schema import PROFILE
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
+from toolcharter.spec.explanation import Explanation, Step
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.readme import documented_defaults, documented_reasons
@@ -76,6 +77,13 @@ def _leads_somewhere(page: Path, link: str) -> bool:
     return target.exists() and (not anchor or anchor in anchors(target.read_text()))
 
 
+def test_threats_name_tests_that_exist() -> None:
+    """Whoever doubts a promise finds what holds it."""
+    named = {name for row in rows((ROOT / "SECURITY.md").read_text(), "threat") for name in quoted(row[2])}
+
+    assert [name for name in sorted(named) if not list(ROOT.glob(name))] == []
+
+
 def test_every_page_can_be_reached() -> None:
     """The README leads to each page of docs, and to every plugin's."""
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links((ROOT / "README.md").read_text())}
@@ -125,6 +133,7 @@ def test_public_names_are_listed() -> None:
     [
         pytest.param("python.md", ToolResult, id="ToolResult"),
         pytest.param("python.md", Decision, id="Decision"),
+        pytest.param("python.md", Explanation, id="Explanation"),
         pytest.param("python.md", Caller, id="Caller"),
         pytest.param("python.md", ApprovalRequest, id="ApprovalRequest"),
         pytest.param("python.md", ApprovalAnswer, id="ApprovalAnswer"),
@@ -147,7 +156,15 @@ def test_members_are_listed(heading: str, kind: type) -> None:
     """Whatever a program can do with a tool or a toolbox is on the page, and nothing that it cannot."""
     listed = {re.split(r"[(\[]", name)[0] for name in names(doc("python.md"), heading)}
     inherited = {"tool", "toolbox", "in", "len"}  # calling, looking up, iterating
-    assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")}
+    our_own = {"built"}  # for the commands of toolcharter
+    assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")} - our_own
+
+
+def test_fields_of_steps_are_listed() -> None:
+    """In the row of `steps`, in their order."""
+    row = next(row for row in rows(doc("python.md"), "field of `Explanation`") if row[0] == "`steps`")
+
+    assert quoted(row[1]) == list(Step.__match_args__)
 
 
 def test_parameters_of_build_tools_are_listed() -> None:
