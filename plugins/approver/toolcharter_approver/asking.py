@@ -1,0 +1,169 @@
+"""Asks the service, waits for the answer, and takes the question back when nobody waits any more."""
+
+import asyncio
+import os
+import re
+import secrets
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from http import HTTPStatus
+
+import httpx
+
+from toolcharter import ApprovalAnswer, ApprovalRequest, hookimpl
+from toolcharter_approver.policy import ApproverPolicy
+from toolcharter_approver.wire import SIGNATURE, BadAnswer, Seal, answer_of, is_nobody, question
+
+MAX_ANSWER = 65536
+"""How long an answer may be, in bytes."""
+CONNECT_S = 10.0
+"""How long a connection may take, in seconds. An answer has as long as the question."""
+WITHDRAW_S = 5.0
+"""How long taking a question back may take, in seconds."""
+_MAX_PLACE = 2048
+_TOKEN = re.compile("[!-~]+")
+
+
+class HttpApprover:
+    """The approver of one toolbox."""
+
+    def __init__(self, policy: ApproverPolicy) -> None:
+        self._url = httpx.URL(policy.url)
+        self._interval_s = policy.poll_interval_s
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if policy.token_env is not None:
+            self._headers["Authorization"] = f"Bearer {_secret(policy.token_env, 'token')}"
+        self._seal = None if policy.secret_env is None else Seal(_secret(policy.secret_env, "secret").encode())
+
+    @hookimpl
+    async def answer_approval(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Post *request*, and wait for the answer; whoever awaits this says for how long.
+
+        Returns:
+            None if the service cannot be reached, or says that nobody is there.
+
+        Raises:
+            BadAnswer: What the service said is no answer to this question.
+            httpx.HTTPError: Its answer broke off, or it is not the one that its certificate should name.
+        """
+        nonce = secrets.token_hex(16)
+        body = question(request, nonce)
+        headers = {"Content-Type": "application/json"}
+        if self._seal is not None:
+            headers[SIGNATURE] = self._seal.of_question(body)
+        async with self._client() as client:
+            try:
+                answer = await self._answer(
+                    client, client.build_request("POST", self._url, content=body, headers=headers)
+                )
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+                    raise
+                return None
+            if isinstance(answer, httpx.URL):
+                answer = await self._poll(client, answer)
+        if answer is None:
+            return None
+        given, signature = answer
+        if self._seal is not None:
+            self._seal.require(signature, nonce, given)
+        return answer_of(given, request.digest)
+
+    def _client(self) -> httpx.AsyncClient:
+        """Connections for one question: those of another would belong to another event loop."""
+        return httpx.AsyncClient(
+            verify=self._tls,
+            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            trust_env=False,
+            follow_redirects=False,
+            headers=self._headers,
+        )
+
+    async def _poll(self, client: httpx.AsyncClient, place: httpx.URL) -> tuple[bytes, str] | None:
+        """Look at *place* until the answer is there."""
+        try:
+            while True:
+                await asyncio.sleep(self._interval_s)
+                answer = await self._answer(client, client.build_request("GET", place))
+                if not isinstance(answer, httpx.URL):
+                    return answer
+        except BaseException:
+            # A thread: the event loop may be about to close.
+            thread = threading.Thread(target=self._withdraw, args=(place,), name="toolcharter-withdraw", daemon=True)
+            with suppress(RuntimeError):  # The process is about to end.
+                thread.start()
+            raise
+
+    async def _answer(self, client: httpx.AsyncClient, asked: httpx.Request) -> tuple[bytes, str] | httpx.URL | None:
+        """The answer with its signature, or where to look for it later, or that nobody is there."""
+        response = await client.send(asked, stream=True)
+        try:
+            status = response.status_code
+            if status == HTTPStatus.ACCEPTED:
+                return asked.url if asked.method == "GET" else self._place(response.headers.get("Location", ""))
+            body = await _read(response)
+            if status == HTTPStatus.NOT_FOUND and is_nobody(body):
+                return None
+            if status != HTTPStatus.OK:
+                raise BadAnswer(f"status {status}")
+            return body, response.headers.get(SIGNATURE, "")
+        finally:
+            await response.aclose()
+
+    def _place(self, location: str) -> httpx.URL:
+        """Where the answer will be: at the service itself, whatever it says."""
+        if not location or len(location) > _MAX_PLACE:
+            raise BadAnswer("no place to look for the answer")
+        try:
+            place = self._url.join(location)
+        except httpx.InvalidURL as error:
+            raise BadAnswer("no place to look for the answer") from error
+        if _origin(place) != _origin(self._url) or place.userinfo or place.fragment:
+            raise BadAnswer("another place to look for the answer")
+        return place
+
+    def _withdraw(self, place: httpx.URL) -> None:
+        """Tell the service that nobody waits any more, so that it can say so to whoever clicks later."""
+        with (
+            suppress(httpx.HTTPError),  # It is told for courtesy: a late answer reaches nobody.
+            httpx.Client(
+                verify=self._tls, timeout=WITHDRAW_S, trust_env=False, follow_redirects=False, headers=self._headers
+            ) as client,
+            client.stream("DELETE", place),
+        ):
+            pass
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The system's own certificates, to which an administrator adds those of the house."""
+        return ssl.create_default_context()
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > MAX_ANSWER:
+            raise BadAnswer(f"more than {MAX_ANSWER} bytes")
+    return bytes(body)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _secret(variable: str, what: str) -> str:
+    value = os.environ.get(variable, "").strip()
+    if not _TOKEN.fullmatch(value):
+        raise ValueError(f"the environment variable {variable!r} holds no {what}")
+    return value

@@ -1,0 +1,115 @@
+"""What goes over the wire: a question, an answer, and the signatures of both."""
+
+import hmac
+import json
+from dataclasses import asdict
+from typing import Any, Literal
+
+from toolcharter import ApprovalAnswer, ApprovalRequest
+
+SIGNATURE = "X-Toolcharter-Signature"
+"""The header with the signature of a question or an answer: `sha256=` and 64 hexadecimal digits."""
+MAX_NAME = 200
+"""How long an approver's name may be, in characters."""
+MAX_MESSAGE = 500
+"""How much of a message the model is shown, in characters."""
+_FIELDS = {"digest", "answer", "approver", "message"}
+_WORDS: dict[str, Literal["allow_once", "allow_always", "deny"]] = {
+    "allow_once": "allow_once",
+    "allow_always": "allow_always",
+    "deny": "deny",
+}
+
+
+class BadAnswer(Exception):
+    """What the service said is no answer to the question."""
+
+
+class Seal:
+    """Signs with a secret that the service shares.
+
+    The question is signed as well: a changed one would have a person approve what is not shown. Answers are signed with
+    the question's nonce, because the digest of a call that comes again is the same.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def of_question(self, body: bytes) -> str:
+        """The signature of a question, whose body holds the nonce."""
+        return self._sign(body)
+
+    def of_answer(self, nonce: str, body: bytes) -> str:
+        """The signature of the answer to the question with *nonce*."""
+        return self._sign(nonce.encode() + b"." + body)  # No question begins like that.
+
+    def require(self, signature: str, nonce: str, body: bytes) -> None:
+        """Refuse an answer that is not signed.
+
+        Raises:
+            BadAnswer: *signature* is of something else, or with another secret.
+        """
+        if not hmac.compare_digest(signature.encode(), self.of_answer(nonce, body).encode()):
+            raise BadAnswer("the signature is wrong")
+
+    def _sign(self, content: bytes) -> str:
+        return f"sha256={hmac.digest(self._secret, content, 'sha256').hex()}"
+
+
+def question(request: ApprovalRequest, nonce: str) -> bytes:
+    """*request* as JSON: every field of it, and *nonce*, which is new in each question."""
+    fields = {
+        **request._asdict(),
+        "args": dict(request.args),
+        "workspace": str(request.workspace),
+        "caller": asdict(request.caller),
+        "nonce": nonce,
+    }
+    return json.dumps(fields).encode()
+
+
+def is_nobody(body: bytes) -> bool:
+    """Whether *body* says that nobody is there to ask."""
+    try:
+        said: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return said == {"error": "nobody"}
+
+
+def answer_of(body: bytes, digest: str) -> ApprovalAnswer:
+    """Read an answer: `{"digest": DIGEST, "answer": WORD, "approver": NAME, "message": TEXT}`, the last two if known.
+
+    Raises:
+        BadAnswer: It is no such object, or about another call.
+        ValueError: It is no JSON.
+    """
+    answer = json.loads(body, object_pairs_hook=_object)
+    if not isinstance(answer, dict) or answer.keys() - _FIELDS:
+        raise BadAnswer("no object, or one with an unknown field")
+    if answer.get("digest") != digest:
+        raise BadAnswer("it is about another call")
+    word, approver, message = answer.get("answer"), answer.get("approver"), answer.get("message")
+    if not isinstance(word, str) or word not in _WORDS:
+        raise BadAnswer("none of the three words")
+    if approver is not None and not _is_name(approver):
+        raise BadAnswer("the approver is no name")
+    if not isinstance(message, str | None):
+        raise BadAnswer("the message is no text")
+    return ApprovalAnswer(_WORDS[word], approver, None if message is None else _shown(message))
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str) and 0 < len(given) <= MAX_NAME and given.isprintable()
+
+
+def _shown(message: str) -> str | None:
+    text = " ".join(message.split())
+    return (text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} ...") or None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise BadAnswer("a field stands twice")
+    return fields
