@@ -22,6 +22,7 @@ COMMANDS = {
     "approvals": "List the approvals that were kept, or forget some.",
     "reasons": "Explain the reasons for which calls are denied or fail.",
     "schema": "Print the JSON Schema of a profile, for editors.",
+    "doctor": "Prove that the gate is wired and that the sinks write.",
     "new": "Write the skeleton of a plugin for one tool.",
     "scrub": "Mask the secrets in standard input.",
 }

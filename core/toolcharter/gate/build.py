@@ -91,7 +91,7 @@ def build_toolbox(
         strict: As tests want it: a tool that breaks its own spec raises.
     """
     sinks = _sinks(events)
-    plan = plan_profile(profile, workspace=_workspace(workspace), schemes=_schemes(sinks))
+    plan = plan_profile(profile, workspace=existing_folder(workspace), schemes=_schemes(sinks))
     return open_toolbox(
         plan,
         workspace=workspace,
@@ -114,7 +114,7 @@ def open_toolbox(
     strict: bool = False,
 ) -> Toolbox:
     """Build the tools of *plan* and open its sinks."""
-    root = _workspace(workspace)
+    root = existing_folder(workspace)
     plan = plan.within(root)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
@@ -228,7 +228,12 @@ def _build(shared: Shared, plan: Plan, loaded: LoadedTool, facts: ToolFacts, run
     )
 
 
-def _workspace(workspace: str | Path) -> Path:
+def existing_folder(workspace: str | Path) -> Path:
+    """The real path of a workspace.
+
+    Raises:
+        ConfigurationError: It is no folder.
+    """
     with suppress(OSError, ValueError):
         root = Path(os.path.realpath(workspace, strict=True))
         if root.is_dir():

@@ -1,0 +1,264 @@
+"""What `doctor` tries: calls that must not pass, calls that must arrive, sinks that must take what they are given.
+
+Nothing acts on the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
+a broken gate lets one act; the calls that must arrive are dry runs, which only staged tools have.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from toolcharter.errors import Denied
+from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
+from toolcharter.events.sinks import CORE_SCHEMES, open_sink
+from toolcharter.gate.build import Plan, open_toolbox, plan_profile
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.secrets import scrub_text
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
+from toolcharter.spec.call import Caller, Decision
+from toolcharter.spec.extension import Sink
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.tool import ToolSpec
+from toolcharter.testing.samples import sample_arguments
+
+Result = Literal["ok", "failed", "not tried", "note"]
+
+DOCTOR = "doctor"
+"""The source of the rule that denies everything."""
+DENIED_CALL = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
+_MAX_SAMPLES = 20
+
+
+class Finding(NamedTuple):
+    """One thing that was tried, and what came of it."""
+
+    subject: str
+    test: str
+    result: Result
+    detail: str
+
+
+class Watched:
+    """A sink, and what it took."""
+
+    def __init__(self, url: str, inner: Sink) -> None:
+        scheme = url.partition(":")[0]
+        self.name = f"sink {url if scheme in CORE_SCHEMES else scheme + ':'}"  # Others may hold a password.
+        self.taken = self.lost = 0
+        self.error: Exception | None = None
+        self._inner = inner
+
+    def write(self, lines: bytes) -> None:
+        """As `Sink`."""
+        count = lines.count(b"\n")
+        try:
+            self._inner.write(lines)
+        except Exception as error:
+            self.error = error
+            self.lost += count
+            raise
+        self.taken += count
+
+    def close(self) -> None:
+        """As `Sink`."""
+        try:
+            self._inner.close()
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequence[str]) -> Iterator[Finding]:
+    """Try everything, tool by tool.
+
+    Args:
+        profile: Its name or path.
+        workspace: Real path of the folder that tools may touch.
+        caller: Who calls.
+        events: URLs of the sinks that take the doctor's events, too.
+
+    Raises:
+        ConfigurationError: With every fault of the profile, the installation and the sinks; nothing was tried.
+    """
+    schemes = [url.partition(":")[0] for url in events if url.partition(":")[0] not in CORE_SCHEMES]
+    # Anew for each toolbox: an extension is built once for each set of loaded plugins.
+    plan = partial(plan_profile, profile, workspace=workspace, schemes=schemes)
+    loaded = plan().loaded
+    loaded = loaded.build_extensions(workspace, plan().extensions)
+    sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
+    try:
+        yield from _notes(plan(), has_approver=loaded.approver is not None)
+        yield from _refused(plan(), workspace, caller, sinks)
+        yield from _reached(plan(), workspace, caller)
+        yield from map(_of_sink, sinks)
+    finally:
+        for close in loaded.closers:
+            close()
+
+
+def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
+    """What is no fault, and worth to be known."""
+    for name in plan.extensions:
+        yield Finding(f"extension {name}", "is built", "ok", "")
+    for spec in plan.specs:
+        if spec.capabilities is None:
+            detail = "undeclared: it counts as touching everything, at the highest safety level"
+            yield Finding(f"tool {spec.name}", "capabilities", "note", detail)
+    if "ask" in {plan.profile.mode, *(ceiling.mode for ceiling in plan.ceilings)}:
+        who = (
+            "by an extension"
+            if has_approver
+            else "at the terminal or by the host; without either such calls are denied"
+        )
+        yield Finding("approvals", "who is asked", "note", who)
+
+
+def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:
+    """A call of each tool, and of none, that must not pass."""
+    entered, seen = list[str](), list[dict[str, Any]]()
+    rule = parse_rule("*", DOCTOR)
+    quiet = [ceiling._replace(notify=()) for ceiling in plan.ceilings]
+    specs = {name: tool._replace(spec=_disarmed(tool.spec, entered)) for name, tool in plan.loaded.specs.items()}
+    denying = replace(
+        plan,
+        loaded=plan.loaded._replace(specs=specs),
+        profile=replace(plan.profile, notify=()),
+        ceilings=(Ceiling(DOCTOR, deny=(rule,)), *quiet),
+    )
+    toolbox = open_toolbox(denying, workspace=workspace, caller=caller, sinks=[seen.append, *sinks])
+    try:
+        for name in (*plan.loaded.specs, ""):
+            _call_in_vain(toolbox, name, _samples(toolbox, name, plan.profile), seen)
+            yield Finding(
+                f"tool {name}" if name else "an unknown name",
+                "a call that must not pass",
+                *_judged(seen, passed=name in entered, expected=_by_the_rule if name else _by_its_name),
+            )
+    finally:
+        yield from _closed(toolbox)
+
+
+def _call_in_vain(
+    toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]], seen: list[dict[str, Any]]
+) -> None:
+    """Call a tool until the arguments fit; *seen* are the events of the last call."""
+    for args in samples:
+        seen.clear()
+        if toolbox.call(name, args).reason != Reason.INVALID_ARGUMENTS:
+            return
+
+
+def _judged(
+    seen: Sequence[Mapping[str, Any]], *, passed: bool, expected: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Result, str]:
+    names = tuple(event["event"] for event in seen)
+    if passed:
+        return "failed", "the call reached the tool, although a rule denies it"
+    if names == (BEFORE, AFTER) and seen[-1]["reason"] == Reason.INVALID_ARGUMENTS:
+        return "ok", "invalid_arguments: no sample fits the tool's schema, so that its arguments were refused"
+    if names != DENIED_CALL:
+        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(DENIED_CALL)}"
+    last = seen[-1]
+    said = f"{last['outcome']} at stage {last['stage']}: {last['reason']}"
+    return ("ok", said) if expected(last) else ("failed", f"not for the expected cause: {said}")
+
+
+def _by_the_rule(after: Mapping[str, Any]) -> bool:
+    return after["stage"] == "floor" or (after["rule"] or {}).get("source") == DOCTOR
+
+
+def _by_its_name(after: Mapping[str, Any]) -> bool:
+    return bool(after["reason"] == Reason.UNKNOWN_TOOL)
+
+
+def _disarmed(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
+    """*spec* with a stand-in for its body, which acts on nothing and tells that it was entered."""
+
+    def build(workspace: Path, policy: Any, rt: Any) -> Any:
+        body = spec.build(workspace, policy, rt)
+        if not callable(body):
+            return body  # for the gate to refuse
+
+        @wraps(body)
+        def stand_in(*_: Any, **__: Any) -> Any:
+            entered.append(spec.name)
+            raise Denied("entered", "A stand-in of the doctor was called.")
+
+        return stand_in
+
+    return replace(spec, build=build)
+
+
+def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+    """A dry run of each tool that must arrive there, under a policy that permits everything."""
+    permissive = replace(
+        plan.profile,
+        deny=(),
+        mode="dangerous",
+        capabilities=Capabilities(),
+        availability=(),
+        memory=Memory(),
+        notify=(),
+        rates=Rates(),
+    )
+    open_plan = replace(plan, profile=permissive, ceilings=())
+    toolbox = open_toolbox(open_plan, workspace=workspace, caller=caller, sinks=())
+    try:
+        for spec in plan.specs:
+            decision = _rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile))
+            yield Finding(f"tool {spec.name}", "a dry run that must arrive", *_arrived(decision, staged=spec.staged))
+    finally:
+        yield from _closed(toolbox)
+
+
+def _closed(toolbox: Toolbox) -> list[Finding]:
+    """Close a toolbox; what its tools cannot let go."""
+    try:
+        toolbox.close()
+    except ExceptionGroup as group:
+        told = (scrub_text(f"{type(error).__name__}: {error}")[0] for error in group.exceptions)
+        return [Finding("toolbox", "closes", "failed", text) for text in told]
+    return []
+
+
+def _rehearsed(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]) -> Decision:
+    decision = toolbox.decide(name, samples[0])
+    for args in samples[1:]:
+        if decision.stage not in {"arguments", "floor"}:
+            break
+        decision = toolbox.decide(name, args)
+    return decision
+
+
+def _arrived(decision: Decision, *, staged: bool) -> tuple[Result, str]:
+    said = f"{decision.reason}: {(decision.message or '').partition(chr(10))[0]}".rstrip(": ")
+    if decision.reason in {Reason.CHECK_FAILED, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT}:
+        return "failed", f"at stage {decision.stage}: {said}"
+    if decision.tool_checks == "passed":
+        return "ok", "reached: its own checks pass"
+    if decision.stage == "tool":
+        return "ok", f"reached: it answers {said}"
+    if decision.outcome == "allow" and not staged:
+        return "not tried", "not staged: not entered"
+    return "not tried", f"the sample ends at stage {decision.stage}: {said}"
+
+
+def _of_sink(sink: Watched) -> Finding:
+    if sink.error is None:
+        return Finding(sink.name, "takes every event", "ok" if sink.taken else "failed", f"{sink.taken} lines")
+    told = scrub_text(f"{type(sink.error).__name__}: {sink.error}")[0]
+    return Finding(
+        sink.name, "takes every event", "failed", f"{sink.lost} of {sink.lost + sink.taken} lines lost: {told}"
+    )
+
+
+def _samples(toolbox: Toolbox, name: str, profile: Profile) -> list[Mapping[str, Any]]:
+    """Arguments to try: those of the profile's own cases, then those that the tool's schema suggests."""
+    if not name:
+        return [{}]
+    of_cases = [case.args for case in profile.cases if case.tool.lower() == name.lower()]
+    return [*of_cases, *sample_arguments(toolbox[name].parameters), {}][:_MAX_SAMPLES]

@@ -1,0 +1,43 @@
+"""`toolcharter doctor`: proves that the gate stands before every tool, and that the sinks write."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from toolcharter.cli import options
+from toolcharter.cli.group import stop
+from toolcharter.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from toolcharter.spec.call import Caller
+
+
+@click.command("doctor")
+@options.profile
+@options.json_output
+@options.caller
+@options.place
+def command(
+    profile: str,
+    as_json: bool,  # noqa: FBT001 - click passes by name
+    caller: "Caller | None",
+    workspace: str,
+    events: Sequence[str],
+) -> None:
+    """Prove that the gate stands before every tool, and that the sinks write.
+
+    Of each tool one call that must not pass, with all its events, and a dry run that must arrive.
+    Nothing acts; events go to the sinks that --events names, and to no others. Exit status 1 if
+    anything failed.
+    """
+    from toolcharter.cli.checkup import examine  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.gate.build import existing_folder  # noqa: PLC0415 - as above
+
+    findings = list(examine(profile, existing_folder(workspace), caller, events))
+    failed = any(finding.result == "failed" for finding in findings)
+    if as_json:
+        print_json({"ok": not failed, "findings": [finding._asdict() for finding in findings]})
+    else:
+        print_table(("what", "test", "result", "detail"), findings, ("bold",))
+    stop(1 if failed else 0)
