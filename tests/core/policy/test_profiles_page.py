@@ -9,15 +9,17 @@ import pytest
 import yaml
 
 from pages import quoted, rows
+from tables import inner
 from toolcharter.events import notify, webhook
+from toolcharter.gate.approvals.narrowest import is_launcher
 from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
 from toolcharter.guards.shell.plain import of_line
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import Subject, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
-from toolcharter.profile import compose
 from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, WORKSPACE_POLICY
+from toolcharter.profile.dump import written
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
@@ -145,15 +147,103 @@ def test_keys_of_ceilings_are_listed() -> None:
     assert set(quoted(administrator[2])) == set(CEILING.keys)
 
 
-def test_each_key_of_a_profile_is_composed_as_the_page_says() -> None:
-    """Every key stands in the table once, in the row of the way in which it is put together."""
-    appended, by_name, by_key, deep, replaced = (quoted(row[0]) for row in rows(PAGE, "keys"))
-    levels = {key: number for key, (number, _) in compose._LEVELS.items()}
+PARENT = """
+profile: parent
+description: Above.
+mode: ask
+tools: {git: {allow_push: true}, glob: {}}
+deny: [glob]
+allow: [git]
+capabilities: {allow: ["fs:*"], max_safety: low}
+availability: [{name: above, deny: [glob]}]
+toolsets: {mine: [git, glob]}
+groups: {ours: [git]}
+approvals: {always: false, keep_days: 2}
+guards: {repeated_calls: {warn: 2}, depends_on: [{match: git, needs: glob}]}
+limits: {timeout_s: 9, tools: {git: {timeout_s: 5, calls_per_hour: 8}}}
+notify: ["*"]
+extensions: {one: {a: 1, b: 2}}
+plugins: {one: ">1"}
+events: {args: none, required: true}
+cases: [{tool: git, expect: deny}]
+missing_ok: [later]
+"""
+CHILD = """
+profile: child
+extends: [parent.yaml]
+tools: {git: {max_files: 3}}
+deny: [git]
+allow: [glob]
+capabilities: {max_safety: high}
+availability: [{name: below, deny: [git]}]
+toolsets: {mine: [glob]}
+groups: {ours: [glob]}
+approvals: {keep_days: 3}
+guards: {repeated_calls: {deny: 4}, depends_on: [{match: glob, needs: git}]}
+limits: {max_output_chars: 7, tools: {git: {timeout_s: 6}}}
+notify: ["git"]
+extensions: {one: {a: 3}}
+plugins: {two: ">2"}
+events: {args: shape}
+cases: [{tool: glob, expect: deny}]
+missing_ok: [never]
+"""
 
-    assert set(appended) == compose._APPENDED
-    assert {*by_name, *by_key} == {key for key, number in levels.items() if number == 1}
-    assert set(deep) == {key for key, number in levels.items() if number > 1}
-    assert sorted([*appended, *by_name, *by_key, *deep, *replaced]) == sorted(PROFILE.keys.keys() - {"extends"})
+
+def test_parents_and_child_are_put_together_as_the_page_says(tmp_path: Path) -> None:
+    """One pair of files with every key in both."""
+    (tmp_path / "parent.yaml").write_text(PARENT)
+    (tmp_path / "child.yaml").write_text(CHILD)
+
+    assert written(load_profile(tmp_path / "child.yaml")) == {
+        "profile": "child",
+        "description": "Above.",
+        "mode": "ask",
+        "tools": {"git": {"max_files": 3}, "glob": {}},
+        "deny": ["glob", "git"],
+        "allow": ["git", "glob"],
+        "capabilities": {"allow": ["fs:*"], "max_safety": "high"},
+        "availability": [{"for": {}, "name": "above", "deny": ["glob"]}, {"for": {}, "name": "below", "deny": ["git"]}],
+        "toolsets": {"mine": ["glob"]},
+        "groups": {"ours": ["git", "glob"]},
+        "approvals": {"always": False, "keep_days": 3.0},
+        "guards": {
+            "repeated_calls": {"warn": 2, "deny": 4},
+            "depends_on": [{"match": "git", "needs": "glob"}, {"match": "glob", "needs": "git"}],
+        },
+        "limits": {"timeout_s": 9.0, "max_output_chars": 7, "tools": {"git": {"timeout_s": 6.0, "calls_per_hour": 8}}},
+        "notify": [{"match": ["*"]}, {"match": ["git"]}],
+        "extensions": {"one": {"a": 3}},
+        "plugins": {"one": ">1", "two": ">2"},
+        "events": {"args": "shape", "required": True},
+        "cases": [{"tool": "git", "expect": "deny"}, {"tool": "glob", "expect": "deny"}],
+        "missing_ok": ["never"],
+    }
+
+
+def test_every_key_says_how_it_is_put_together() -> None:
+    """Each stands in one row of the table."""
+    assert sorted(name for row in rows(PAGE, "keys") for name in quoted(row[0])) == sorted(
+        PROFILE.keys.keys() - {"extends"}
+    )
+
+
+def test_limits_of_tools_and_agents_take_what_the_page_says() -> None:
+    """A tool takes all but what is about several tools or calls; an agent takes numbers of calls."""
+    limits = inner(PROFILE.keys["limits"].shape)
+    assert limits is not None
+    of_tools, of_agents = (limits.keys[name].shape.of.keys for name in ("tools", "agents"))  # type: ignore[attr-defined]
+
+    assert limits.keys.keys() - of_tools.keys() == {"tools", "agents", "per", "store"}
+    assert set(of_agents) == {"calls_per_minute", "calls_per_hour", "calls_per_session"}
+
+
+def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> None:
+    """The page's examples of programs that start others."""
+    named = re.search(r"programs that start others \(([^)]*)\)", PAGE)
+
+    assert named is not None
+    assert all(map(is_launcher, quoted(named[1])))
 
 
 def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:
