@@ -8,6 +8,7 @@ from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.rulelist import RuleList
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities
+from toolcharter.spec.words import Kind
 
 Written = str | dict[str, Any]
 """A rule as a profile writes it: its text, or its long form."""
@@ -38,13 +39,17 @@ def policy(
     return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings)
 
 
-EVERYTHING = {"groups": frozenset({"team"}), "capabilities": frozenset({"net"})}
-GIT = ToolFacts("git", "builtin", ("VCS",), **EVERYTHING)
-BASH = ToolFacts("bash", "bash", **EVERYTHING)
-CODE = ToolFacts("execute_code", "bash", **EVERYTHING)
-DEPLOY = ToolFacts("deploy", "cli", **EVERYTHING)
-ISSUE = ToolFacts("mcp__gh__Issue", "mcp", **EVERYTHING)
-REPORT = ToolFacts("report", "custom", **EVERYTHING)
+def tool(name: str, kind: Kind, *aliases: str) -> ToolFacts:
+    """In one group, with one capability, as dangerous as can be."""
+    return ToolFacts(name, kind, aliases, frozenset({"team"}), frozenset({"net"}))
+
+
+GIT = tool("git", "builtin", "VCS")
+BASH = tool("bash", "bash")
+CODE = tool("execute_code", "bash")
+DEPLOY = tool("deploy", "cli")
+ISSUE = tool("mcp__gh__Issue", "mcp")
+REPORT = tool("report", "custom")
 TOOLS = (GIT, BASH, CODE, DEPLOY, ISSUE, REPORT)
 """One of each kind, and two of kind `bash`."""
 
