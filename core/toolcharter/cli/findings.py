@@ -68,10 +68,26 @@ def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterato
     """Entries of `missing_ok` that except nothing: most likely misspelt."""
     from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - `--help` does without it
 
-    listed = {*plan.profile.tools, *plan.profile.tool_limits}
-    known = set(map(same_tool, listed))
+    named = set(_named(plan))
+    known = set(map(same_tool, named))
     for index, name in enumerate(plan.profile.missing_ok):
         if same_tool(name) not in known:
             what = f"the profile names no tool {name!r}, so nothing is excepted."
-            fix = did_you_mean(name, listed | set(tools)) or "Remove it, or list the tool."
+            fix = did_you_mean(name, named | set(tools)) or "Remove it, or list the tool."
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)
+
+
+def _named(plan: "Plan") -> Iterator[str]:
+    """Every name that `missing_ok` could except, and `group:NAME`."""
+    from toolcharter.policy.names import literal_name, written_patterns  # noqa: PLC0415 - `--help` does without it
+
+    profile = plan.profile
+    yield from (*profile.tools, *profile.tool_limits)
+    for _, rule in written_patterns(profile, plan.ceilings):
+        name = rule.glob.literal if rule.prefix == "group" else literal_name(rule)
+        if name is not None:
+            yield f"group:{name}" if rule.prefix == "group" else name
+    for entry in profile.availability:
+        yield from (*(entry.tools or ()), *entry.deny, *entry.also_allow)
+    for members in (*profile.toolsets.values(), *profile.groups.values()):
+        yield from members

@@ -194,7 +194,11 @@ class _SchemaArguments:
         self.schema: dict[str, Any] = {**schema}
         properties = schema.get("properties", {})
         self.names = frozenset(properties)
-        self._defaults = {name: item["default"] for name, item in properties.items() if "default" in item}
+        self._defaults = {
+            name: item["default"]
+            for name, item in properties.items()
+            if isinstance(item, Mapping) and "default" in item
+        }
         self.defaulted = frozenset(self.names - set(schema.get("required", ())))
         try:
             # Linear-time patterns, and no reference is ever fetched from outside.

@@ -18,18 +18,9 @@ def known(tool: BuiltTool) -> Known:
     """The arguments and actions that *tool* takes, as far as its schema and its spec close them."""
     has_invocation = tool.spec.invocation is not None
     arguments = tool.reader.closed_names
-    if arguments is None:
-        arguments = _closed_by(tool.reader.schema)
     # An invocation may call an action whatever it likes.
     actions = None if has_invocation else _actions(tool.reader.schema, arguments)
     return Known(tool.facts, arguments, actions, has_invocation)
-
-
-def _closed_by(schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """The names of all arguments, if a JSON Schema permits no others."""
-    if schema.get("additionalProperties") is not False or schema.get("patternProperties"):
-        return None
-    return frozenset(schema.get("properties", {}))
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:

@@ -50,10 +50,9 @@ def name_faults(
         fold(name).removeprefix("group:") for name in missing_ok if ":" in name
     }
     for path, rule in patterns:
-        if rule.prefix in _NAMING:
-            name = literal_name(rule)
-            if name is not None and name not in known:
-                yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _fix(name, rule, known))
+        name = literal_name(rule)
+        if name is not None and name not in known:
+            yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _fix(name, rule, known))
         elif rule.prefix == "group" and rule.glob.literal is not None and rule.glob.literal not in known_groups:
             listed = ", ".join(map(repr, sorted(known_groups))) or "none"
             near = did_you_mean(rule.glob.literal, known_groups)
@@ -62,7 +61,9 @@ def name_faults(
 
 
 def literal_name(rule: Rule) -> str | None:
-    """The one tool that *rule* names, without case; None if it is a glob over names."""
+    """The one tool that *rule* names, without case; None if it is a glob over names, or about something else."""
+    if rule.prefix not in _NAMING:
+        return None
     if rule.glob.literal is not None:
         return rule.glob.literal.partition(":")[0]
     name, colon, _ = rule.glob.prefix.partition(":")

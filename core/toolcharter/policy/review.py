@@ -118,7 +118,7 @@ class RulesReview:
         """Whether a tool that is not there yet may be what the rule is about."""
         if not self._pending:
             return False
-        name = literal_name(rule) if rule.prefix in {"", "builtin", "cli", "custom"} else None
+        name = literal_name(rule)
         return name is None or name in self._pending
 
     # -- never matches
@@ -147,7 +147,7 @@ class RulesReview:
 
     def _why_nobody(self, rule: Rule, sense: Sense) -> tuple[str, str]:
         known = [name for tool in self.tools for name in (tool.facts.name, *tool.facts.aliases)]
-        name = literal_name(rule) if rule.prefix in {"", "builtin", "cli", "custom"} else None
+        name = literal_name(rule)
         if rule.prefix == "bash":
             what = "of kind 'bash' gives commands" if sense == "allow" else "gives commands"
             return f"no tool of the profile {what}.", "List such a tool under `tools`, or remove the rule."
@@ -172,11 +172,10 @@ class RulesReview:
         needy = self.needy(rule)
         if not needy:
             yield self._idle(rule, *(self._why_free(covered) if covered else _why_uncovering(rule, reached)))
-            return
-        deciding = [self.deny.first(rule, tool, "deny") for tool in needy]
-        if all(deciding):
+        elif all(deciding := [self.deny.first(rule, tool, "deny") for tool in needy]):
             yield self._idle(rule, f"all that it would allow is denied by {rules_named(deciding)}.", "Remove it.")
-        yield from self._repeated(rule, "allow", ordinal, needy)
+        else:
+            yield from self._repeated(rule, "allow", ordinal, needy)
 
     @staticmethod
     def _idle(rule: Reaching, what: str, fix: str) -> Finding:

@@ -4,6 +4,7 @@ import re
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from toolcharter.cli.group import COMMANDS
 from toolcharter.cli.group import toolcharter as group
@@ -33,3 +34,20 @@ def test_section_shows_the_help(page, name) -> None:
 
     assert section is not None
     assert section[1] == command.get_help(context)
+
+
+def test_example_of_a_check_is_what_the_command_says(page, tmp_path, monkeypatch) -> None:
+    """The profile of the page, judged by the command: every warning, then the table."""
+    section = page[page.index("## profiles\n") :]
+    shown = re.search(r"```console\n\$ toolcharter (.*?)\n(.*?)```", section, re.DOTALL)
+    profile = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
+    assert shown is not None
+    assert profile is not None
+    (tmp_path / "reader.yaml").write_text(profile[1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TOOLCHARTER_ADMIN_POLICY", raising=False)
+    monkeypatch.delenv("ALLOWED_TOOL_PERMS", raising=False)
+
+    result = CliRunner().invoke(group, shown[1].split())
+
+    assert (result.stderr + result.stdout, result.exit_code) == (shown[2], 0)

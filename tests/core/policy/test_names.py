@@ -122,7 +122,15 @@ def test_missing_ok_excepts_what_comes_later(text, missing_ok, good) -> None:
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("Git", "git"), ("git:push", "git"), ("git:*", "git"), ("git:p*", "git"), ("git*", None), ("*", None)],
+    [
+        ("Git", "git"),
+        ("git:push", "git"),
+        ("git:*", "git"),
+        ("git:p*", "git"),
+        ("git*", None),
+        ("*", None),
+        ("bash:ls", None),
+    ],
 )
 def test_a_literal_name_is_what_stands_before_the_colon(text, name) -> None:
     """If no star stands in it."""

@@ -74,7 +74,7 @@ def idle(findings: list[Finding]) -> set[str]:
     return {found.place for found in findings if found.word in {"never_matches", "never_matters"}}
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(RULES, RULES, MODES, st.none() | MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_what_is_said_to_do_nothing_does_nothing(deny, allow, mode, above, tools, data) -> None:
     """Without all rules that a review says never match or never matter, each call meets the same decision."""
@@ -90,7 +90,7 @@ def test_what_is_said_to_do_nothing_does_nothing(deny, allow, mode, above, tools
     assert less.for_tool(tool.facts).decide(subject) == whole.for_tool(tool.facts).decide(subject)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(RULES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> None:
     """No call is matched by a guard's pattern of which a review says so."""
@@ -135,7 +135,7 @@ def placed(entries: list[Availability]) -> list[Availability]:
     return found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(ENTRIES, max_size=4).map(placed), st.builds(Caller, st.sampled_from(["a", "b"]), depth=st.integers(0, 3))
 )

@@ -1,0 +1,140 @@
+"""`toolcharter profiles --check`: warnings, from the profile and from what stands above it."""
+
+import json
+
+import pytest
+
+PROFILE = """\
+profile: p
+tools:
+  echo: {}
+allow:
+  - "bash:ls *"
+  - {rule: echo, when: {wrod: {type: "null"}}}
+deny:
+  - "echo(wrd=*)"
+notify:
+  - match: ["later", "echo:x"]
+availability:
+  - {for: {depth: "<0"}, deny: [echo]}
+"""
+WARNINGS = [
+    (
+        "./p.yaml:5:5: allow: 'bash:ls *' can never match: no tool of the profile of kind 'bash' gives commands. "
+        "List such a tool under `tools`, or remove the rule."
+    ),
+    (
+        "./p.yaml:6:5: allow: 'echo' has no effect: in mode 'policy' bounded tools, such as 'echo', need no rule. "
+        "Bound it by its policy or by `deny`, or choose the mode 'restrict' or 'ask'."
+    ),
+    (
+        "./p.yaml:8:5: deny: 'echo(wrd=*)' can never match: no argument of 'echo' is named 'wrd'. "
+        "Did you mean 'word'? Arguments: 'loud', 'ratio', 'tags', 'times', 'word'."
+    ),
+    "./p.yaml:10:21: notify: 'echo:x' can never match: no action of 'echo' is of that name. Actions: none.",
+    "./p.yaml:12:5: availability.0: no caller matches its `for`. Remove it, or mend it.",
+]
+
+
+@pytest.fixture
+def profile(desk):
+    """A profile that does not mean what it says."""
+    file = desk / "p.yaml"
+    file.write_text(PROFILE.replace('"later", ', ""))
+    return file
+
+
+def test_warnings_stand_one_in_a_line_in_the_order_of_the_file(run, profile) -> None:
+    """With place, key, what and fix; the profile can be used all the same."""
+    profile.write_text(PROFILE.replace('"later", ', "        "))
+
+    result = run("profiles", "--check", "./p.yaml")
+
+    table = "name  check       place     description\np     5 warnings  ./p.yaml\n"
+    assert result.stderr.splitlines() == [f"Warning: {warning}" for warning in WARNINGS]
+    assert (result.stdout, result.exit_code) == (table, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        pytest.param(("--strict", "./p.yaml"), 1, id="warnings"),
+        pytest.param(("--strict", "--check", "./demo.yaml"), 0, id="nothing-to-say"),
+        pytest.param(("--strict", "./p.yaml", "./broken.yaml"), 2, id="faults-first"),
+    ],
+)
+def test_strict_makes_warnings_count(run, desk, profile, words, status) -> None:
+    """For a CI job: a warning is 1, a fault remains 2."""
+    (desk / "broken.yaml").write_text("profile: broken\ntools: {gti: {}}\n")
+
+    assert run("profiles", *words).exit_code == status
+
+
+def test_warnings_as_json_are_lines_too(run, profile) -> None:
+    """Each is one text, in the same order."""
+    profile.write_text(PROFILE.replace('"later", ', "        "))
+
+    (row,) = json.loads(run("profiles", "--check", "--json", "./p.yaml").stdout)
+
+    assert (row["faults"], row["warnings"]) == ([], WARNINGS)
+
+
+def test_names_that_may_come_later_are_left_alone(run, desk) -> None:
+    """What is in `missing_ok` and not there may be anything; what is there is judged."""
+    (desk / "p.yaml").write_text(
+        'profile: p\ntools: {echo: {}, later: {}}\nmissing_ok: [later, "group:web"]\n'
+        'deny: ["later:x", "bash:*", "group:web", "echo:x"]\n'
+    )
+
+    result = run("profiles", "--check", "./p.yaml")
+
+    what = "deny: 'echo:x' can never match: no action of 'echo' is of that name. Actions: none."
+    assert (result.stderr, result.exit_code) == (f"Warning: ./p.yaml:4:42: {what}\n", 0)
+
+
+def test_exceptions_that_something_needs_are_no_finding(run, desk) -> None:
+    """A name in `missing_ok` may be that of a rule, of an entry or of a member, listed or not."""
+    (desk / "p.yaml").write_text(
+        'profile: p\ntools: {echo: {}}\nmissing_ok: [a, b, c, d, e, "group:web", f]\ndeny: [a, "group:web"]\n'
+        "availability: [{tools: [echo, b], deny: [c]}]\ntoolsets: {mine: [d]}\ngroups: {ours: [e]}\n"
+    )
+
+    result = run("profiles", "--check", "./p.yaml")
+
+    assert [line.partition(" Did")[0] for line in result.stderr.splitlines()] == [
+        (
+            "Warning: ./p.yaml:3:42: missing_ok.6: the profile names no tool 'f', so nothing is excepted. "
+            "Remove it, or list the tool."
+        )
+    ]
+
+
+def test_what_ceilings_take_away_is_told(run, desk, monkeypatch) -> None:
+    """The administrator's file, the workspace's and the environment; each is named, the place is the profile's."""
+    admin = desk.parent / "admin.yaml"
+    admin.write_text('deny: ["echo(word=*)"]\nmode: restrict\nlimits: {timeout_s: 5}\n')
+    (desk / ".toolcharter").mkdir()
+    (desk / ".toolcharter/policy.yaml").write_text("capabilities: {max_safety: low}\nlimits: {calls_per_hour: 9}\n")
+    (desk / "p.yaml").write_text('profile: p\ntools: {echo: {}}\nallow: ["echo(word=h*)"]\nlimits: {timeout_s: 30}\n')
+    monkeypatch.setenv("TOOLCHARTER_ADMIN_POLICY", str(admin))
+    monkeypatch.setenv("ALLOWED_TOOL_PERMS", "fs:*")
+
+    result = run("profiles", "--check", "./p.yaml")
+
+    assert result.stderr.splitlines() == [
+        f"Warning: ./p.yaml:1:1: mode: {admin} sets mode 'restrict': now an `allow` rule is needed for 'echo'.",
+        (
+            "Warning: ./p.yaml:2:9: tools.echo: ALLOWED_TOOL_PERMS hides it from everyone: "
+            "The tool needs text, which is not permitted."
+        ),
+        (
+            f"Warning: ./p.yaml:3:9: allow: {admin} takes 'echo(word=h*)' away: "
+            f"all that it would allow is denied by 'echo(word=*)' ({admin}:1:8)."
+        ),
+        (
+            f"Warning: ./p.yaml:4:1: limits.calls_per_hour: {desk}/.toolcharter/policy.yaml permits no more than 9; "
+            "the profile sets none."
+        ),
+        f"Warning: ./p.yaml:4:10: limits.timeout_s: {admin} permits no more than 5; the profile has 30.",
+    ]
+    assert result.exit_code == 0
