@@ -234,9 +234,9 @@ def _shown_shape(shape: shapes.Shape) -> str:
             return f"{_shown_shape(one)}; or a list"
         case shapes.Flag():
             return "true or false"
-        case RuleText():
+        case RuleText() | RuleShape():
             return "a rule"
-        case shapes.Specifier() | Condition() | Depth() | RuleShape() | NotifyShape() | CaseShape():
+        case shapes.Specifier() | Condition() | Depth() | NotifyShape() | CaseShape():
             raise TypeError(f"no key holds {shape!r} itself")
         case _:
             return str(getattr(shape, "expected"))  # noqa: B009 - of every other shape

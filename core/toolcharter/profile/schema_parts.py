@@ -23,8 +23,27 @@ _PATTERN = RuleText()
 _MATCH_FIX = {"match": "Write `match: 'git:push'`; '*' matches every call."}
 
 
+_RULE_KEYS = {
+    "rule": Key(_PATTERN, "The rule itself, such as `git:push` or `bash:git log *`."),
+    "when": Key(
+        Named(
+            Condition(),
+            "a mapping from arguments to JSON Schemas",
+            "Write each as `path: {pattern: '^src/'}`.",
+            noun="argument",
+            pattern=SOME,
+            name_fix="Write the name of one of the tool's arguments.",
+            same=str,
+        ),
+        "A JSON Schema for each argument; the rule matches where all of them hold. An absent argument is null.",
+    ),
+}
+_RULE_FIX = {"rule": "Write `rule: git:push`."}
+_MATCH = RuleShape(Keys(_RULE_KEYS, "a rule", _RULE_FIX))
+
+
 def _matched(about: str) -> Key:
-    return Key(_PATTERN, about)
+    return Key(_MATCH, about)
 
 
 _RATE_KEYS = {
@@ -79,22 +98,6 @@ CEILING_LIMITS = Keys(
         ("per", "store"), "Write it in a profile: a ceiling says how many calls, not where they are counted."
     ),
 )
-_RULE_KEYS = {
-    "rule": Key(_PATTERN, "The rule itself, such as `git:push` or `bash:git log *`."),
-    "when": Key(
-        Named(
-            Condition(),
-            "a mapping from arguments to JSON Schemas",
-            "Write each as `path: {pattern: '^src/'}`.",
-            noun="argument",
-            pattern=SOME,
-            name_fix="Write the name of one of the tool's arguments.",
-            same=str,
-        ),
-        "A JSON Schema for each argument; the rule matches where all of them hold. An absent argument is null.",
-    ),
-}
-_RULE_FIX = {"rule": "Write `rule: git:push`."}
 _UNSAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny`."
 DENY = Items(
     RuleShape(

@@ -59,6 +59,7 @@ LIMITS = {
 LONG = {"rule": RULES}
 WHEN = st.dictionaries(TEXTS.filter(lambda key: key not in {"", "<<"}), CONDITIONS, max_size=2)
 REASONS = st.sampled_from(["no", "not_x", "a1"])
+MATCHES = RULES | some(LONG, when=WHEN)
 DENY = st.lists(RULES | some(LONG, when=WHEN, reason=REASONS, message=TEXTS), max_size=3)
 LISTED = st.lists(NAMES | st.sampled_from(["group:fs", "toolset:x", "*"]), max_size=3)
 CALLERS = st.lists(GLOBS, min_size=1, max_size=2) | GLOBS
@@ -106,7 +107,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
         {"profile": NAMES, "tools": st.just(tools)},
         **TIGHTENING,
         description=TEXTS,
-        allow=st.lists(RULES | some(LONG, when=WHEN), max_size=3),
+        allow=st.lists(MATCHES, max_size=3),
         availability=st.lists(
             some(
                 {"for": some(provider=CALLERS, agent=CALLERS, group=CALLERS, depth=st.sampled_from([0, 3, ">=1,<3"]))},
@@ -136,10 +137,10 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
             repeated_calls=STREAK,
             same_result=STREAK,
             depends_on=st.lists(
-                some({"match": RULES, "needs": RULES}, message=TEXTS, args=st.lists(TEXTS, max_size=2)), max_size=2
+                some({"match": MATCHES, "needs": MATCHES}, message=TEXTS, args=st.lists(TEXTS, max_size=2)), max_size=2
             ),
-            skip_duplicate=st.lists(some({"match": RULES}, args=st.lists(TEXTS, max_size=2)), max_size=2),
-            after_call=st.lists(some({"match": RULES, "message": TEXTS}, outcomes=OUTCOMES), max_size=2),
+            skip_duplicate=st.lists(some({"match": MATCHES}, args=st.lists(TEXTS, max_size=2)), max_size=2),
+            after_call=st.lists(some({"match": MATCHES, "message": TEXTS}, outcomes=OUTCOMES), max_size=2),
         ),
         limits=limits,
         extensions=unique(OBJECTS),

@@ -88,6 +88,14 @@ guards:
     assert (memory.repeated_calls, memory.same_result, memory.depends_on) == (Repeats(), Repeats(), ())
 
 
+def test_a_guard_may_ask_about_arguments(write) -> None:
+    """The long form of a rule, without what is told of a refused call: the guard has its own message."""
+    text = "profile: p\nguards: {after_call: [{match: {rule: 'term:spawn', when: {wait: {const: true}}}, message: x}]}"
+    entry = load_profile(write("p.yaml", text)).memory.after_call[0]
+
+    assert (entry.match.text, entry.match.when) == ("term:spawn", {"wait": {"const": True}})
+
+
 def test_no_list_differs_from_an_empty_one(write) -> None:
     """Absent is no restriction, `[]` is nothing."""
     text = "profile: p\navailability: [{deny: []}, {tools: []}]\ncapabilities: {allow: []}"
