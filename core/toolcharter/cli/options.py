@@ -48,12 +48,12 @@ caller = click.option(
 
 def place(function: F) -> F:
     """`--workspace` and `--events`, for a command that makes calls."""
-    return _workspace(_events(function))
+    return workspace(_events(function))
 
 
 def place_unused(function: F) -> F:
     """The same for a command that makes none: a wrapper can pass them to every command alike."""
-    return _workspace(events_unused(function), expose=False)
+    return workspace(events_unused(function), expose=False)
 
 
 def events_unused(function: F) -> F:
@@ -61,7 +61,8 @@ def events_unused(function: F) -> F:
     return _events(function, expose=False)
 
 
-def _workspace(function: F, *, expose: bool = True) -> F:
+def workspace(function: F, *, expose: bool = True) -> F:
+    """`--workspace` alone."""
     return click.option(
         "--workspace",
         default=".",

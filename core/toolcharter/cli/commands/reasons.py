@@ -1,13 +1,16 @@
 """`toolcharter reasons`: why calls are denied or fail, and whether to try again."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from toolcharter.cli import options
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from toolcharter.gate.build import Plan
 
 _UNEXPLAINED = "(outcome and meaning come from the plugin's README, which has no row for it)"
 _RETRY = {"yes": True, "no": False}
@@ -23,21 +26,31 @@ class _Row(NamedTuple):
 
 @click.command("reasons")
 @click.argument("tool", required=False)
+@click.option(
+    "--profile", "-p", metavar="PROFILE", help="Only what can happen under this profile, with its rules' own."
+)
 @options.json_output
-@options.place_unused
-def command(tool: str | None, as_json: bool) -> None:  # noqa: FBT001 - click passes by name
+@options.workspace
+@options.events_unused
+def command(tool: str | None, profile: str | None, as_json: bool, workspace: str) -> None:  # noqa: FBT001 - click's
     """Explain the reasons for which calls are denied or fail.
 
     All of them, or those of TOOL alone. A tool's own are explained by the table in its README.
     """
     own = list(_of_plugins())
+    ruled: list[_Row] = []
+    if profile is not None:
+        plan = _planned(profile, workspace)
+        own = [row for row in own if row.source in {*plan.loaded.specs, *plan.loaded.extension_specs}]
+        ruled = list(_of_rules(plan))
     if tool is None:
-        rows = [*_of_core(), *own]
+        rows = [*_of_core(), *own, *ruled]
     else:
         rows = [row for row in own if row.source.lower() == tool.lower()]
         if not rows:
             near = did_you_mean(tool, {row.source for row in own})
-            raise click.UsageError(f"No installed tool named {tool!r} declares reasons. {near}".rstrip())
+            where = "installed tool" if profile is None else "tool of the profile"
+            raise click.UsageError(f"No {where} named {tool!r} declares reasons. {near}".rstrip())
     if as_json:
         print_json([row._asdict() for row in rows])
         return
@@ -51,6 +64,20 @@ def _of_core() -> Iterator[_Row]:
     for source, table in (("core", CORE_REASONS), ("guards", GUARD_REASONS)):
         for reason, info in table.items():
             yield _Row(source, str(reason), info.outcome, info.retryable, info.meaning)
+
+
+def _planned(profile: str, workspace: str) -> "Plan":
+    from toolcharter.gate.build import existing_folder, plan_profile  # noqa: PLC0415 - `--help` does without the gate
+
+    return plan_profile(profile, workspace=existing_folder(workspace))
+
+
+def _of_rules(plan: "Plan") -> Iterator[_Row]:
+    """What the `deny` rules of a profile and its ceilings call their denials."""
+    for rule in (*(rule for ceiling in plan.ceilings for rule in ceiling.deny), *plan.profile.deny):
+        if rule.reason is not None:
+            meaning = rule.message or f"The deny rule {rule.text!r} matches the call."
+            yield _Row(rule.source, rule.reason, "denied", retry=False, meaning=meaning)
 
 
 def _of_plugins() -> Iterator[_Row]:
