@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases.conftest import Bench, bash_tool, tool_of
 
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.guards.memory.digests import of_call
@@ -91,6 +92,60 @@ def test_order_of_arguments(row: dict[str, Any]) -> None:
     names = {of_call("tool", None, args) for args in row["input"]["calls"]}
 
     assert (len(names) == 1) is row.get("unified", row["expect"])["same"]
+
+
+def file_tools() -> list[Any]:
+    """Stand-ins for source 002's tools; those that read say that they do no more."""
+    reading = [tool_of(name, arguments=["path"], capabilities=["fs:read"]) for name in ("read_file", "glob", "grep")]
+    return [*reading, *(tool_of(name, arguments=["path"]) for name in ("write_file", "edit_file")), bash_tool()]
+
+
+@pytest.mark.parametrize("row", params(is_about_reading))
+def test_reading_before_writing_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
+    """The same through a toolbox, with a real file: a denied write never enters its tool, a warned one says so."""
+    given, expect = row["input"], row.get("unified", row["expect"])
+    toolbox = bench.open({"guards": {"read_before_write": {"mode": given["mode"]}}}, *file_tools())
+    args = {"path": given["path"]}
+    if given["file_exists"]:
+        (bench.workspace / given["path"]).write_text("content")
+    if given["was_read"]:
+        toolbox.call("read_file", args)
+
+    result = toolbox.call(TOOLS[given["tool"]], args)
+
+    denied = ("denied", "precondition_failed")
+    assert (result.outcome, result.reason) == (denied if expect["decision"] == "deny" else ("ok", None))
+    assert (repr(given["path"]) in f"{result.message}{result.text}") == (
+        result.outcome == "denied" or "warning" in expect
+    )
+
+
+@pytest.mark.parametrize("row", params(lambda row: has_calls(row, str)))
+def test_nothing_is_answered_from_a_cache_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
+    """With all guards against repetition on, what may have another result runs again."""
+    guards = {"repeated_calls": {"deny": 4}, "skip_duplicate": [{"match": "*"}]}
+    toolbox = bench.open({"mode": "dangerous", "guards": guards}, *file_tools())
+    results = []
+    for line in row["input"]["calls"]:
+        tool, _, rest = line.partition(" ")
+        name = TOOLS.get(tool, tool.lower())
+        results.append(toolbox.call(name, {"command" if name == "bash" else "path": rest}))
+
+    assert ["run" if one.outcome == "ok" else one.reason for one in results] == row.get("unified", row["expect"])[
+        "outcome"
+    ]
+
+
+@pytest.mark.parametrize("row", params(lambda row: has_calls(row, dict)))
+def test_order_of_arguments_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
+    """The second of two calls that are the same is a repetition."""
+    names = {name for call in row["input"]["calls"] for name in call}
+    toolbox = bench.open({"guards": {"repeated_calls": {"deny": 2}}}, tool_of("tool", arguments=names))
+
+    reasons = [toolbox.call("tool", call).reason for call in row["input"]["calls"]]
+
+    same = row.get("unified", row["expect"])["same"]
+    assert reasons == [None, *(["repeated_call" if same else None] * (len(reasons) - 1))]
 
 
 def test_every_row_is_run_or_listed() -> None:

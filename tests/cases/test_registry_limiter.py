@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases.conftest import Bench, tool_of
 
-from toolcharter import ConfigurationError
+from toolcharter import Caller, ConfigurationError, ToolError, ToolPolicy, ToolSpec
 from toolcharter.guards.rates import Bound, Keys, RateLimits
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.settings import Rate, Rates
@@ -101,6 +102,50 @@ def test_call_counts_when_it_enters_however_it_ends(per_hour) -> None:
     take = per_hour(facts["input"]["max"]).take
 
     assert [take(KEYS) is None for _ in facts["input"]["calls"]] == facts["expect"]["allowed"]
+
+
+def failing(name: str) -> ToolSpec[ToolPolicy]:
+    """A tool that enters and fails."""
+
+    def tool() -> str:
+        raise ToolError("It fails.")
+
+    return ToolSpec(name, ToolPolicy, lambda *_: tool)
+
+
+def test_failing_call_counts_at_the_gate(bench: Bench) -> None:
+    """Row 013 through a toolbox: each call that enters counts, and the one past the limit does not enter."""
+    facts = row("013")
+    calls = facts["input"]["calls"]
+    tools = [failing(name) if name == "fails" else tool_of(name) for name in dict.fromkeys(calls)]
+    toolbox = bench.open({"limits": {"calls_per_hour": facts["input"]["max"]}}, *tools)
+
+    results = [toolbox.call(name, {}) for name in calls]
+
+    assert [result.reason != "rate_limited" for result in results] == facts["expect"]["allowed"]
+    assert {result.outcome for result in results if result.reason == "rate_limited"} == {"denied"}
+
+
+def test_what_the_gate_refuses_does_not_count(bench: Bench) -> None:
+    """A call that a rule or a limit refuses, or whose arguments do not fit, leaves the room to the next."""
+    toolbox = bench.open({"limits": {"calls_per_hour": 1}, "deny": ["no"]}, tool_of("no"), tool_of("yes"))
+
+    refused = [toolbox.call(*call).reason for call in (("no", {}), ("yes", {"stranger": 1}), ("nobody", {}))]
+    reasons = [toolbox.call("yes", {}).reason for _ in range(3)]
+
+    assert refused == ["denied_by_rule", "invalid_arguments", "unknown_tool"]
+    assert reasons == [None, "rate_limited", "rate_limited"]
+
+
+@pytest.mark.parametrize("key", ["session", "agent"])
+def test_subagents_have_their_parents_limit(key: str, bench: Bench) -> None:
+    """The source gives subagents no key, and so no limit; here depth makes no difference to whose calls count together."""
+    toolbox = bench.open({"limits": {"calls_per_hour": 2, "per": key}}, tool_of("tool"))
+    callers = [Caller(session="s", agent="a", depth=depth) for depth in (0, 1, 2)]
+
+    reasons = [toolbox.for_caller(caller).call("tool", {}).reason for caller in callers]
+
+    assert reasons == [None, None, "rate_limited"]
 
 
 def test_memory_is_bounded_however_many_keys_there_are(clock: Clock) -> None:
