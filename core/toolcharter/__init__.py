@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolcharter.spec.call import Deny as Deny
     from toolcharter.spec.call import Invocation as Invocation
     from toolcharter.spec.call import ToolResult as ToolResult
+    from toolcharter.spec.explanation import Explanation as Explanation
     from toolcharter.spec.extension import CheckPolicy as CheckPolicy
     from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
     from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
@@ -59,6 +60,7 @@ _HOMES = {
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.spec.explanation": "Explanation",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "Reason",
