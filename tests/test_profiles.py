@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from toolcharter import Toolbox, build_tools
+from toolcharter.cli.findings import Findings, examine
 from toolcharter.profile.find import shipped_profiles
 from toolcharter.profile.model import Case
 from toolcharter.profile.read import load_profile
@@ -75,6 +76,15 @@ def test_a_case_of_a_shipped_profile_holds(name: str, case: Case, repository: Pa
         decision = toolbox.decide(case.tool, case.args)
 
     assert (decision.outcome, case.reason or decision.reason) == (case.expect, decision.reason), decision.message
+
+
+@pytest.mark.parametrize("file", sorted(shipped_profiles().glob("*.yaml")), ids=lambda file: file.stem)
+def test_nothing_can_be_said_against_a_shipped_profile(file: Path, tmp_path: Path, monkeypatch) -> None:
+    """`profiles --check` finds neither a fault nor anything that does nothing or is risky."""
+    monkeypatch.delenv("TOOLCHARTER_ADMIN_POLICY", raising=False)
+    monkeypatch.delenv("ALLOWED_TOOL_PERMS", raising=False)
+
+    assert examine(str(file), str(tmp_path), [shipped_profiles()]) == Findings()
 
 
 def outcomes(toolbox: Toolbox, *calls: dict[str, Any]) -> list[tuple[str, str | None]]:

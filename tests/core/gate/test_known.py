@@ -122,7 +122,7 @@ def test_invocation_may_name_any_action_and_gives_commands(make_toolbox) -> None
     """What it returns is not known before a call."""
     found = known_of(make_toolbox, plain, invocation=lambda _: Invocation("x", ("ls",)))
 
-    assert (found.arguments, found.actions, found.gives_commands) == ({"path", "deep"}, None, True)
+    assert (found.arguments, found.actions, found.gives_commands) == (frozenset({"path", "deep"}), None, True)
 
 
 def test_tools_that_a_caller_does_not_see_are_known(make_toolbox) -> None:

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from toolcharter.policy.facts import ToolFacts
-from toolcharter.policy.reach import Coverers, Known, Reaching, placeholder
+from toolcharter.policy.reach import Known
 from toolcharter.policy.review import Finding, Reviewed, listed, review
-from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import (
@@ -581,26 +578,3 @@ def test_availability_that_does_nothing_is_told(entries, whats) -> None:
 def test_long_lists_are_cut() -> None:
     """A message stays readable."""
     assert (listed("abc"), listed("abcdefgh")) == ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', 'f' and 2 more")
-
-
-GLOBS = st.text("ab*", max_size=6)
-
-
-@settings(max_examples=500)
-@given(GLOBS, GLOBS, st.lists(st.text("ab", max_size=3), min_size=7, max_size=7))
-def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -> None:
-    """Whatever text the stars of the narrow one stand for."""
-    both = [Rule(text, "p:1:1", "bash", parse_glob(text)) for text in (wide, narrow)]
-    covered = Coverers(both[:1], placeholder(both)).first(Reaching(both[1]), BASH, "deny") is not None
-
-    subject = "".join(texts.pop() if letter == "*" else letter for letter in narrow)
-
-    assert parse_glob(narrow).matches(subject)
-    assert not covered or parse_glob(wide).matches(subject)
-
-
-def test_placeholder_stands_in_no_rule() -> None:
-    """Whoever writes such characters does not deceive the review."""
-    found = placeholder(rules("p", ["bash:\ue000*", "git(remote=\ue001)"]))
-
-    assert found == "\ue002"
