@@ -2,8 +2,9 @@
 
 A page is run from top to bottom in one shell, in a folder that stands for the checkout. A block whose first line is a
 comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
-identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one.
-`yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken` are only read. `pip install` is done by uv from its cache, if that has all of it.
+identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one, and
+their cases must hold. `yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken`
+are only read. `pip install` is done by uv from its cache, if that has all of it.
 """
 
 import doctest
@@ -138,6 +139,8 @@ def _steps_of(block: Block, out: Path) -> Iterator[Step]:
         yield Step(block.line, f"mkdir -p {Path(name).parent}; cp {kept} {name}", None)
         if block.language == "yaml" and not {"broken", "ceiling"} & {*block.words}:
             yield Step(block.line, f"toolcharter profiles --check {name}", None)
+            if "\ncases:" in block.text:
+                yield Step(block.line, f"toolcharter test {name}", None)
         if block.language == "python" and block.file is None:
             yield Step(block.line, f"python - <{name}", None)
 
