@@ -17,7 +17,10 @@ INVOCATIONS = [
     ),
     *(("mcp", tool) for tool in ("github:create_issue", "github:delete_repo", "vault:get_password", "fs:read_file")),
     *(("cli", tool) for tool in ("deploy-prod", "predeploy", "Deploy", "dangerous-thing", "password-gen")),
-    *(("builtin", tool) for tool in ("web:search", "web:fetch", "web", "read_file", "memory:read", "secrets")),
+    *(
+        ("builtin", tool)
+        for tool in ("web:search", "web:fetch", "web", "read_file", "Memory:Read", "Secret:Read", "secrets")
+    ),
     ("custom", "deploy-test"),
 ]
 
