@@ -9,6 +9,7 @@ from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
+from toolcharter.policy.narrowed import taken_away
 from toolcharter.policy.reach import Known
 from toolcharter.policy.review import Finding, Reviewed, review
 from toolcharter.profile.model import Profile
@@ -101,6 +102,25 @@ def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> 
     matching = [rule.text for rule in rules if rule.source in gone and Matcher(rule).denies(tool.facts, subject)]
 
     assert matching == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(RULES, RULES, MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
+def test_what_a_ceiling_takes_away_is_gone(above, allow, mode, tools, data) -> None:
+    """No call of a hidden tool passes, and a rule that is taken away changes no decision any more."""
+    ceiling = Ceiling("admin", deny=written(above, "admin"), mode="restrict")
+    profile = Profile("p", allow=written(allow, "allow"), mode=mode)
+    places = Reviewed(profile, tools, (ceiling,), place_of=lambda *path: ".".join(path))
+    taken = {found.place for found in taken_away(places)}
+    tool = data.draw(st.sampled_from(tools))
+    subject = data.draw(subjects(tool))
+
+    whole = Policy((), profile.allow, mode, None, (ceiling,)).for_tool(tool.facts).decide(subject)
+    less = Policy((), without(profile.allow, taken), mode, None, (ceiling,)).for_tool(tool.facts).decide(subject)
+
+    alone = [one for one in tools if one.facts.name == tool.facts.name] == [tool]
+    assert less == whole
+    assert whole.outcome == "deny" or not (alone and f"tools.{tool.facts.name}" in taken)
 
 
 CALLERS = st.builds(
