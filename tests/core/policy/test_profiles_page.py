@@ -114,6 +114,19 @@ def test_rules_of_allow_cover_what_the_page_says(row: list[str], read) -> None:
     assert [decided(profile, call) for call in quoted(row[2])[:1]] in ([], ["deny"])
 
 
+def test_of_several_commands_one_suffices_to_deny_and_each_is_needed_to_allow(read) -> None:
+    """As the page says of tools that run several."""
+    both = Subject(commands=("git log", "git push"))
+
+    def outcome(**keys: Any) -> str:
+        profile = read(**keys)
+        return Policy(profile.deny, profile.allow, profile.mode).for_tool(TOOLS["bash"]).decide(both).outcome
+
+    assert outcome(mode="dangerous", deny=["bash:git push"]) == "deny"
+    assert outcome(mode="policy", allow=["bash:git log"]) == "deny"
+    assert outcome(mode="policy", allow=["bash:git log", "bash:git push"]) == "allow"
+
+
 def test_every_prefix_has_an_example() -> None:
     """One that matches and one that does not."""
     complete = {row[0].strip("`") for row in DENY if row[1] and row[2]}
