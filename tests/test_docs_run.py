@@ -77,7 +77,7 @@ def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch) -> Non
     ran = subprocess.run(
         ["bash", "-c", script],
         cwd=place,
-        env=_environment() | {"PLACE": str(place)},
+        env=_environment() | {"PLACE": str(place), "XDG_STATE_HOME": str(tmp_path / "state")},
         capture_output=True,
         text=True,
         check=False,
@@ -111,7 +111,8 @@ def _stand_in(page: Path, place: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))}
+    not_ours = ("PYTHON", "VIRTUAL_ENV", "PYTEST", "TOOLCHARTER", "ALLOWED_TOOL_PERMS")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(not_ours)}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
     ours = {"UV": uv.find_uv_bin(), "PYTHON": sys.executable, "TOOLCHARTER": str(ROOT), "PATH": path}
     settings = _uv_settings(Path(sys.executable)) | {"UV_CONSTRAINT": str(ROOT / "constraints.txt")}
