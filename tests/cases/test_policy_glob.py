@@ -15,7 +15,7 @@ APPROVALS = [row for row in ROWS if row["cls"] == "approval"]
 DECISIONS = [row for row in ROWS if row["cls"] in {"mode", "compound", "merge", "glob"}]
 # No interpreter, no wrapper: what may be allowed always.
 COMMAND = "wc notes.txt"
-LAUNCHER = "npm test"
+LAUNCHER = "npm exec test"
 AFTERWARDS = {
     "same": [COMMAND],
     "prefix_extension": [f"{COMMAND}x", f"{COMMAND} x", f"{COMMAND}; rm x", f"{COMMAND} && rm x", "wc", "wc notes"],

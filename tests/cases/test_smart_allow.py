@@ -73,7 +73,8 @@ def test_segments(row: dict[str, Any], bench: Bench) -> None:
     [
         ("wc -l notes.txt", "bash:wc -l notes.txt"),
         ("echo  two   blanks", "bash:echo two blanks"),
-        ("npm test", None),
+        ("npm test", "bash:npm test"),
+        ("npm exec x", None),
         ("env wc", None),
         ("python3.11 x.py", None),
         ("./run", None),

@@ -68,12 +68,14 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
             manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
         loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {})
         given = policies or {}
+        written: dict[str, Any] = dict(settings)
+        written |= {key: rules(settings[key]) for key in settings.keys() & {"deny", "allow"}}
         profile = Profile(
             "test",
             limits=limits or Limits(),
             tool_limits=tool_limits or {},
             events=event_settings or Events(),
-            **{key: rules(value) if key in {"deny", "allow"} else value for key, value in settings.items()},
+            **written,
         )
         plan = Plan(
             profile,

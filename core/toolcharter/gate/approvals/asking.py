@@ -1,6 +1,9 @@
 """Asking somebody: one question, one answer or none, within the time there is. Whatever else happens denies."""
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from inspect import isawaitable
 from time import monotonic
 from typing import Any, Literal, NamedTuple, get_args
@@ -16,6 +19,8 @@ from toolcharter.spec.reasons import Reason
 MAX_HANGING = 8
 """After how many questions whose approver never returned nobody is asked any more."""
 _ANSWERS = get_args(Answer)
+_WITHIN: ContextVar[tuple[Question, ...]] = ContextVar("_WITHIN", default=())
+"""The questions that the present code is to answer."""
 
 
 class Verdict(NamedTuple):
@@ -41,6 +46,8 @@ class Asking:
         self._patterns = None if settings.approvers is None else tuple(map(parse_glob, settings.approvers))
         self._loop = loop
         self._hanging: set[threading.Thread] = set()
+        self._open: set[Question] = set()
+        self._closed = False
         self._lock = threading.Lock()
 
     def ask(self, request: ApprovalRequest) -> Verdict:
@@ -55,9 +62,10 @@ class Asking:
         if isinstance(question, Verdict):
             return question
         try:
-            given = question.wait()
-            if isawaitable(given):
-                given = self._run(given, question)
+            with _within(question):
+                given = question.wait()
+                if isawaitable(given):
+                    given = self._run(given, question)
             return self._judged(given, question)
         except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
             return self._failed(error)
@@ -72,9 +80,10 @@ class Asking:
         if isinstance(question, Verdict):
             return question
         try:
-            given = await ended(question)
-            if isawaitable(given):
-                given = await until(question.deadline, given)
+            with _within(question):
+                given = await ended(question)
+                if isawaitable(given):
+                    given = await until(question, given)
             return self._judged(given, question)
         except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
             return self._failed(error)
@@ -88,20 +97,35 @@ class Asking:
             self._hanging = {thread for thread in self._hanging if thread.is_alive()}
             if len(self._hanging) >= MAX_HANGING:
                 return _unavailable(f"The approver has never returned from {MAX_HANGING} earlier questions.")
-        return Question(self._approver, request, monotonic() + self._settings.timeout_s)
+            if self._closed:
+                return _unavailable("The toolbox was closed.")
+            if not self._open.isdisjoint(_WITHIN.get()):  # It would be asked about asking, without end.
+                return _unavailable("An approver is not asked about its own calls.")
+            question = Question(self._approver, request, monotonic() + self._settings.timeout_s)
+            self._open.add(question)
+        return question
+
+    def close(self) -> None:
+        """Let everybody go who waits for an answer, and ask nobody any more."""
+        with self._lock:
+            self._closed = True
+            waiting = tuple(self._open)
+        for question in waiting:
+            question.withdraw()
 
     def _run(self, awaitable: Any, question: Question) -> Any:
         from toolcharter.gate.approvals.waiting import until  # noqa: PLC0415 - imports asyncio
 
-        coroutine = until(question.deadline, awaitable)
+        coroutine = until(question, awaitable)
         refuse_inside_loop(question.request.tool, coroutine, awaitable)
         return self._loop.run(coroutine)
 
     def _leave(self, question: Question) -> None:
         """Nobody waits any more; an approver that still runs may find out, and is counted."""
         thread = question.abandon()
-        if thread is not None:
-            with self._lock:
+        with self._lock:
+            self._open.discard(question)
+            if thread is not None:
                 self._hanging.add(thread)
 
     def _failed(self, error: BaseException) -> Verdict:
@@ -137,6 +161,16 @@ class Asking:
         if self._patterns is None:
             return True
         return approver is not None and any(pattern.matches(approver) for pattern in self._patterns)
+
+
+@contextmanager
+def _within(question: Question) -> Generator[None]:
+    """Mark what runs in here, and all threads and tasks that it starts, as part of answering *question*."""
+    token = _WITHIN.set((*_WITHIN.get(), question))
+    try:
+        yield
+    finally:
+        _WITHIN.reset(token)
 
 
 def _is_well_formed(answer: ApprovalAnswer) -> bool:

@@ -25,6 +25,13 @@ _SIMPLE_ACTION = re.compile(r"[a-z0-9_.-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 # python3.11, python3.13t, gcc-12, python2.7-dbg: a name, its version, and a letter or two of its build.
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*[a-z]{0,2}\Z")
+# What `npm test` runs stands in the project's files, like the tests that `pytest` runs: approving the exact command is
+# what people mean by "always". Anything more, an option, a variable or a second word, could name another program.
+_RUNNERS = frozenset({"make", "npm", "pnpm", "yarn"})
+_SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
+_RUN_AND_NAME = 2
+_STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
+"""Their own subcommands that start a program, or fetch one; `run` alone names none."""
 _MAX_NAME = 255
 """No file has a longer name."""
 
@@ -110,11 +117,23 @@ def _unfit(command: str, workspace: Path) -> str | None:
     program = words[0]
     if _ASSIGNMENT.match(program):
         return "The command sets a variable."
-    if is_launcher(program):
+    if is_launcher(program) and not _is_script(words):
         return f"{program!r} can run any other program."
     if "/" in program and _is_changeable(Path(program), workspace):
         return f"{program!r} is a file that tools could change."
     return None
+
+
+def _is_script(words: Sequence[str]) -> bool:
+    """Whether the command runs one script that the project names, as `npm test` does, and nothing else."""
+    program, *script = words
+    return (
+        program in _RUNNERS
+        and 1 <= len(script) <= _RUN_AND_NAME
+        and all(map(_SCRIPT.fullmatch, script))
+        and (script[0] == "run") == (len(script) == _RUN_AND_NAME)
+        and not (program != "make" and script[0] in _STARTING)
+    )
 
 
 def _is_changeable(program: Path, workspace: Path) -> bool:

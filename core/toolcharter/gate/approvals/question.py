@@ -28,9 +28,11 @@ class Question:
         self._ended = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._wake: Callable[[], object] = bool
 
     def start(self, done: Callable[[], object]) -> None:
-        """Start the thread, which calls *done* at its end."""
+        """Start the thread, which calls *done* at its end; `withdraw` does as well."""
+        self.wake_by(done)
         context = contextvars.copy_context()
         context.run(ABANDONED.set, self._abandoned)
 
@@ -74,6 +76,21 @@ class Question:
             if self._error is not None:
                 raise self._error
             return self._given
+
+    def wake_by(self, wake: Callable[[], object]) -> None:
+        """Have `withdraw` call *wake* from now on; at once, if that has happened already."""
+        with self._lock:
+            self._wake = wake
+            late = self._abandoned.is_set()
+        if late:
+            wake()
+
+    def withdraw(self) -> None:
+        """Let whoever waits for the answer go, without one."""
+        with self._lock:
+            self._abandoned.set()
+            wake = self._wake
+        wake()
 
     def abandon(self) -> threading.Thread | None:
         """Tell the approver that nobody waits any more.

@@ -222,9 +222,39 @@ def test_no_program_of_gtfobins_is_offered(project_root) -> None:
         pytest.skip("the samples lie beside the project's own checkout only")
     functions = json.loads(samples.read_text())["functions"]
 
-    offered = [name for name in {*functions["shell"], *functions["command"]} if of_command(name).rule]
+    names = {*functions["shell"], *functions["command"]}
+    words = ("", " x", " -c x", " .", " exec y", " run -x", " a b")
+    offered = [name + end for name in names for end in words if of_command(name + end).rule]
 
-    assert offered == []
+    # A script that the project names, exactly; `x` of the others starts whatever is named behind it.
+    assert offered == ["make x"]
+
+
+@pytest.mark.parametrize("command", ["npm test", "npm run build:all", "make lint", "yarn test", "pnpm run e2e"])
+def test_one_script_of_the_project_may_be_kept(command) -> None:
+    """The exact command, as for any program that runs what the project holds."""
+    assert of_command(command).rule == f"bash:{command}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "npm",
+            "npm x",
+            "npm exec eslint",
+            "npm test x",
+            "npm run",
+            "npm run build x",
+            "npm --prefix test",
+            "npx test",
+        ),
+        *("make -f x", "make CC=sh", "make ./x", "yarn dlx", "npm init", "/usr/bin/npm test", "npm run --x"),
+    ],
+)
+def test_no_more_of_a_runner_is_kept(command) -> None:
+    """An option, a path, a variable or another subcommand could run anything."""
+    assert of_command(command).rule is None
 
 
 def test_a_glob_is_what_a_profile_reads() -> None:
