@@ -2,6 +2,7 @@
 # make test    the test suite on every Python of 3.11 to 3.13 that is present (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
 # make bench   our speed beside our peers'; writes benchmarks/results.md
+# make mutants mutation testing of policy; writes tests/mutants.md
 # make docs    the tables in the pages that are made from code
 # make format / coverage / lock / clean    what they say
 # PYTHON=/path/to/python3.12 chooses the Python that `.venv` is made from.
@@ -23,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: run test lint bench docs format coverage lock clean python
+.PHONY: run test lint bench mutants docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -43,6 +44,10 @@ lint: python
 bench: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+mutants: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/mutants.py $(ARGS)
 
 docs: python
 	@$(PYTHON) scripts/environment.py dev

@@ -38,7 +38,7 @@ class Bound(NamedTuple):
 
     @property
     def _is_all(self) -> bool:
-        return not self.deny and self.allow is not None and any(glob.parts == ("", "") for glob in self.allow)
+        return not self.deny and any(glob.parts == ("", "") for glob in self.allow or ())
 
     def _permits(self, word: str) -> bool:
         allowed = self.allow is None or any(glob.matches(word) for glob in self.allow)

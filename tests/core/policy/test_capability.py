@@ -20,6 +20,7 @@ BOTH = frozenset({"fs:read", "net"})
         pytest.param(Capabilities(("fs:*",)), BOTH, ["net"], id="glob"),
         pytest.param(Capabilities(("FS:*", "net")), BOTH, ["fs:read"], id="case differs"),
         pytest.param(Capabilities(()), BOTH, ["fs:read", "net"], id="nothing allowed, sorted"),
+        pytest.param(Capabilities(()), frozenset("hgfedcba"), list("abcdefgh"), id="many, sorted"),
         pytest.param(Capabilities(()), frozenset(), [], id="nothing allowed, touches nothing"),
         pytest.param(Capabilities(()), None, ["*"], id="nothing allowed, undeclared"),
         pytest.param(Capabilities(("*",)), None, [], id="all allowed, undeclared"),
