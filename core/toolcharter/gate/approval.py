@@ -1,6 +1,8 @@
 """`Desk`: stage 5. A call that policy or a check lets nobody but a person permit waits here for its answer."""
 
+import threading
 from collections.abc import Mapping
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -28,6 +30,13 @@ from toolcharter.spec.reasons import Reason
 if TYPE_CHECKING:
     from toolcharter.gate.passage import Passage
     from toolcharter.gate.shared import Shared
+
+
+class _Known(NamedTuple):
+    """The approvals that were kept, as last read. In one piece: threads that read must not mix two files."""
+
+    state: object = None
+    rules: tuple[tuple[Matcher, datetime], ...] = ()
 
 
 _REHEARSAL_S = 60.0
@@ -62,8 +71,11 @@ class Desk:
         self._asking = Asking(approver, settings, shared.loop)
         self._ledger = Ledger()
         self._folder = state_folder(environ) if settings.always else None
-        self._kept: tuple[tuple[Matcher, datetime], ...] = ()
-        self._read: object = None
+        self._cases: dict[int, _Case] = {}
+        """Those that wait for an answer now, by the key of the call."""
+        self._telling = threading.RLock()
+        """Held while an event is written, so that one that says "cancelled" comes neither too early nor twice."""
+        self._kept = _Known()
         if any(mode == "ask" for mode, _ in shared.policy.modes):
             self._refresh()
 
@@ -72,29 +84,31 @@ class Desk:
         if self._folder is None:
             return
         state = _state_of(self._folder / f"{self._shared.profile}.yaml")
-        if state != self._read:
+        if state != self._kept.state:
             found = load(self._folder, self._shared.profile, self._shared.workspace, _now())
-            self._kept = tuple((Matcher(rule_of(kept)), kept.until) for kept in found)
-            self._read = state
+            self._kept = _Known(state, tuple((Matcher(rule_of(kept)), kept.until) for kept in found))
 
     def kept_rule(self, passage: "Passage", ctx: CallContext) -> Rule | None:
         """The kept approval that covers the call; what was forgotten meanwhile covers nothing."""
         try:
             self._refresh()
         except ConfigurationError:
-            self._kept = ()
-        if not self._kept:
+            self._kept = _Known()
+        rules = self._kept.rules
+        if not rules:
             return None
         now, subject = _now(), Subject(ctx.action, as_json(ctx.values), ctx.commands)
-        holding = (matcher for matcher, until in self._kept if now < until)
+        holding = (matcher for matcher, until in rules if now < until)
         return next((matcher.rule for matcher in holding if matcher.covers(passage.tool.facts, subject)), None)
 
-    def settle(self, passage: "Passage", ctx: CallContext, ask: Ask) -> bool:
+    def settle(self, passage: "Passage", ctx: CallContext) -> bool:
         """Whether a kept approval answers; one that a check asks for is never kept."""
-        if ctx.decision.outcome != "ask" or ask.reason != ctx.decision.reason:
+        if ctx.decision.outcome != "ask" or ctx.asked_by_check:
             return False
-        rule = self.kept_rule(passage, ctx)
+        held = ctx.values
+        rule = self.kept_rule(passage, ctx) if _own(ctx) else None
         if rule is None:
+            ctx.values = held  # whoever changes them while somebody is asked makes the approval void
             return False
         ctx.decision = Decision("allow", "approval", rule=RuleRef(rule.text, rule.source))
         return True
@@ -103,7 +117,7 @@ class Desk:
         """Ask for *ctx* from synchronous code; it ends, or has its approval."""
         from toolcharter.gate.rehearsal import rehearse  # noqa: PLC0415 - imports this module's users
 
-        if self.settle(passage, ctx, ask):
+        if self.settle(passage, ctx):
             return
         case = self._open(passage, ctx, ask, rehearse(passage, ctx))
         if case is None:
@@ -116,7 +130,7 @@ class Desk:
         """The same from asynchronous code."""
         from toolcharter.gate.rehearsal import arehearse  # noqa: PLC0415 - imports this module's users
 
-        if self.settle(passage, ctx, ask):
+        if self.settle(passage, ctx):
             return
         case = self._open(passage, ctx, ask, await arehearse(passage, ctx))
         if case is None:
@@ -142,12 +156,19 @@ class Desk:
         expires = written(_now() + timedelta(seconds=timeout_s))
         case = _Case(request, token, expires, always, _said(rehearsed), now)
         told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
-        return case if self._tell(ctx, APPROVAL_REQUEST, told) else None
+        with self._telling:
+            if ctx.closed:
+                return None
+            self._cases[ctx.live_key] = case
+            if self._tell(ctx, APPROVAL_REQUEST, told):
+                return case
+            del self._cases[ctx.live_key]
+            return None
 
     def _request(self, passage: "Passage", ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, Always]:
         shared, spec = self._shared, passage.tool.spec
         always = Always(why_not="It is not offered for what a check asks.")
-        if self._folder is not None and ask.reason == ctx.decision.reason:
+        if self._folder is not None and not ctx.asked_by_check:
             always = narrowest(
                 spec.kind,
                 spec.name,
@@ -161,7 +182,7 @@ class Desk:
         until = None if always.text is None else written(_now() + timedelta(days=self._settings.keep_days))
         return ApprovalRequest(
             tool=spec.name,
-            action=ctx.action,
+            action=None if ctx.action is None else scrub_text(ctx.action)[0],
             args=scrub_value(dict(args))[0],
             commands=tuple(scrub_text(command)[0] for command in ctx.commands),
             workspace=shared.workspace,
@@ -183,6 +204,19 @@ class Desk:
         """Record the answer; whether it allows the call."""
         if ctx.deadline != inf:
             ctx.deadline += monotonic() - case.asked_at  # the time of people is not the tool's
+        with self._telling:
+            if self._cases.pop(ctx.live_key, None) is None:
+                ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before somebody had answered.")
+                return False
+            if not self._decide(ctx, case, verdict):
+                return False
+        if verdict.outcome == "deny":
+            ctx.refuse("approval", verdict.reason or Reason.APPROVAL_DENIED, verdict.message)
+            return False
+        return True
+
+    def _decide(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+        self._ledger.answer(case.token, verdict.outcome)
         told = {
             "approver": verdict.approver,
             "answer": verdict.answer or "none",
@@ -190,19 +224,28 @@ class Desk:
             "message": verdict.message,
             "expires": case.expires,
         }
-        self._ledger.answer(case.token, verdict.outcome)
-        if not self._tell(ctx, APPROVAL_DECISION, told):
-            return False
-        if verdict.outcome == "deny":
-            ctx.refuse("approval", verdict.reason or Reason.APPROVAL_DENIED, verdict.message)
-            return False
-        return True
+        return self._tell(ctx, APPROVAL_DECISION, told)
+
+    def withdraw(self, ctx: CallContext) -> None:
+        """Record that nobody waits any more for the answer to *ctx*, if one is waited for."""
+        with self._telling:
+            case = self._cases.pop(ctx.live_key, None)
+            if case is not None:
+                self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "Nobody waits for the answer any more."))
+
+    def close(self) -> None:
+        """Let everybody go who waits for an answer."""
+        self._asking.close()
 
     def _redeem(self, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict) -> None:
         """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
         if _refuses(rehearsed):
             ctx.follow(rehearsed)
-        elif _said(rehearsed) != case.rehearsed or not self._ledger.redeem(case.token, self._digest(ctx)):
+        elif (
+            _said(rehearsed) != case.rehearsed
+            or not _own(ctx)
+            or not self._ledger.redeem(case.token, self._digest(ctx))
+        ):
             message = "What was approved is not what would run now; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
         elif verdict.answer == "allow_always":
@@ -228,6 +271,16 @@ class Desk:
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
             return False
         return True
+
+
+def _own(ctx: CallContext) -> bool:
+    """Give *ctx* arguments that nobody else holds: what is compared now is what its body gets. False if none can be."""
+    try:
+        ctx.values = deepcopy(ctx.values)
+    except Exception:  # noqa: BLE001 - a value of a plugin's own type may raise anything
+        return False
+    ctx.seen = None
+    return True
 
 
 def _state_of(file: Path) -> object:

@@ -26,7 +26,7 @@ async def acall(
     try:
         if ctx.outcome is None and passage.is_hindered(ctx):
             await overcome(passage, ctx)
-        if ctx.outcome is None:
+        if ctx.outcome is None and not ctx.closed:
             if passage.tool.spec.isolate:
                 ctx = await isolated(passage, ctx, passage.body)
             elif passage.tool.function.is_async:

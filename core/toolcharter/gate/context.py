@@ -38,6 +38,8 @@ class CallContext:
     action: str | None = None
     commands: tuple[str, ...] = ()
     """What it would run, each command in normal form."""
+    asked_by_check = False
+    """A check wants a person to agree, whatever policy says."""
     decision: Decision = ALLOWED
     """What policy says; a call that it denies has ended."""
     seen: Call | None = None

@@ -57,6 +57,7 @@ def weigh(passage: "Passage", ctx: CallContext, objection: Answer) -> Ask | None
             _refuse_from_memory(passage, ctx, verdict)
             return None
     if objection is not None:
+        ctx.asked_by_check = True
         return objection
     decision = ctx.decision
     return Ask(decision.reason or "", decision.message) if decision.outcome == "ask" else None

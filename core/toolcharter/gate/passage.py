@@ -112,7 +112,7 @@ class Passage:
                     overcome()(self, ctx)
                 elif self.room is not None and (answer := self.room.take(self.keys(ctx))) is not None:
                     heed_room()(ctx, answer)
-            if ctx.outcome is None:
+            if ctx.outcome is None and not ctx.closed:
                 if self.tool.spec.isolate:
                     ctx = self.tool.isolated.run(ctx, self.body, self.time_out, self.interrupt)
                 else:
@@ -291,6 +291,7 @@ class Passage:
     def interrupt(self, ctx: CallContext) -> None:
         """Close *ctx* because an interrupt or a cancellation passes through the gate."""
         if not ctx.closed:
+            self.shared.withdraw(ctx)
             ctx.drop_result()
             ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.")
             self.closer.close(ctx)

@@ -1,6 +1,7 @@
 """Dry runs: what a call would meet, without running it. Nothing is emitted, counted or asked."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -84,10 +85,10 @@ def _run(passage: Passage, ctx: CallContext) -> CallContext:
 
 
 def _rehearse(passage: Passage, ctx: CallContext) -> None:
-    """Run a staged body up to its mark."""
+    """Run a staged body up to its mark, with arguments of its own: it may change its lists above the mark."""
     token = CURRENT.set(ctx)
     try:
-        passage.tool.function.call(**ctx.values)
+        passage.tool.function.call(**deepcopy(ctx.values))
     except BaseException as error:  # noqa: BLE001 - told apart by `_ended`
         _ended(passage, ctx, error)
     finally:
@@ -104,7 +105,7 @@ async def _arun(passage: Passage, ctx: CallContext) -> CallContext:
         return ctx
     token = CURRENT.set(ctx)
     try:
-        await until(ctx.deadline, passage.tool.function.call(**ctx.values))
+        await until(ctx.deadline, passage.tool.function.call(**deepcopy(ctx.values)))
     except BaseException as error:  # noqa: BLE001 - told apart by `_ended`
         _ended(passage, ctx, error)
     finally:
@@ -149,10 +150,10 @@ def _decision(passage: Passage, ctx: CallContext, question: Ask | None) -> Decis
             tool_checks,
         )
     decision = ctx.decision
-    if question is not None and passage.shared.desk.settle(passage, ctx, question):
+    if question is not None and passage.shared.desk.settle(passage, ctx):
         decision = ctx.decision
     elif question is not None:
         reason, message = shown_reason(question.reason), shown_text(question.message)
-        stage: Stage = decision.stage if decision.outcome == "ask" and reason == decision.reason else "check"
+        stage: Stage = "check" if ctx.asked_by_check else decision.stage
         return Decision("ask", stage, reason, message, tool_checks=tool_checks)
     return Decision("allow", decision.stage, rule=decision.rule, tool_checks=tool_checks)

@@ -101,6 +101,12 @@ class Shared:
     def __post_init__(self) -> None:
         _ALL.add(self)
 
+    def withdraw(self, ctx: CallContext) -> None:
+        """Take back the question whether *ctx* may run, if somebody is being asked."""
+        desk: Desk | None = self.__dict__.get("desk")  # none is opened for it
+        if desk is not None:
+            desk.withdraw(ctx)
+
     def require_open(self) -> None:
         """Refuse what comes after `close`."""
         if self.closed:
@@ -128,6 +134,8 @@ class Shared:
             sleep(0.005)
         for ctx, interrupt in list(self.live.values()):
             interrupt(ctx.abandon())
+        if "desk" in self.__dict__:
+            self.desk.close()
         errors = []
         try:
             while self._callbacks:
