@@ -11,7 +11,7 @@ import yaml
 from pages import quoted, rows
 from tables import inner
 from toolcharter.events import notify, webhook
-from toolcharter.gate.approvals.narrowest import is_launcher
+from toolcharter.gate.approvals.narrowest import is_launcher, narrowest
 from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
 from toolcharter.guards.shell.plain import of_line
@@ -252,11 +252,15 @@ def test_limits_of_tools_and_agents_take_what_the_page_says() -> None:
 
 
 def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> None:
-    """The page's examples of programs that start others."""
+    """The page's examples of programs that start others, and of a script that is kept as it is."""
     named = re.search(r"programs that start others \(([^)]*)\)", PAGE)
+    script = re.search(r"One script of the project, as in `([^`]*)`", PAGE)
 
     assert named is not None
+    assert script is not None
     assert all(map(is_launcher, quoted(named[1])))
+    kept = narrowest("bash", "bash", None, {}, commands=(script[1],), arguments=(), workspace=Path("/srv"))
+    assert kept.rule == f"bash:{script[1]}"
 
 
 def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:
