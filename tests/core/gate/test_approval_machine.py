@@ -1,0 +1,354 @@
+"""Whatever requests, answers, time, edits and restarts come in whatever order: what ran is what was approved.
+
+Real toolboxes, threads and files; only the clocks are the machine's.
+"""
+
+import asyncio
+import queue
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from toolcharter import hookimpl
+from toolcharter.errors import ToolboxClosed
+from toolcharter.gate.approvals.binding import Ledger, digest_of
+from toolcharter.gate.approvals.kept import entries, forget
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Profile
+from toolcharter.profile.settings import Approvals
+from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.spec.call import Call, Caller, ToolResult
+
+from .conftest import spec_of, spec_with_runtime
+
+LIMIT_S = 20.0
+"""Longer than any step takes: a call that hangs fails."""
+TIMEOUT_S = 120.0
+KEEP_DAYS = 1.0
+
+ANN = ("ann", None)
+ANSWERS: dict[str, tuple[Any, str | None]] = {
+    "once": (ApprovalAnswer("allow_once", "ann"), None),
+    "always": (ApprovalAnswer("allow_always", "ann"), None),
+    "deny": (ApprovalAnswer("deny", "ann", "No."), "approval_denied"),
+    "a stranger": (ApprovalAnswer("allow_once", "eve"), "approval_denied"),
+    "a stranger for ever": (ApprovalAnswer("allow_always", "eve"), "approval_denied"),
+    "the caller": (ApprovalAnswer("allow_once", "Bot"), "approval_denied"),
+    "nobody in particular": ("allow_once", "approval_denied"),
+    "another word": (ApprovalAnswer("allow", "ann"), "approval_unavailable"),  # type: ignore[arg-type]
+    "a number": (1, "approval_unavailable"),
+    "an error": (ValueError("no"), "approval_unavailable"),
+    "nobody": (None, "approval_unavailable"),
+}
+"""What may be answered, and the reason of the denial that it is."""
+
+
+class Clock:
+    """Monotonic and wall time, which only the machine moves."""
+
+    def __init__(self) -> None:
+        self.elapsed = 0.0
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.elapsed
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.elapsed)
+
+
+@dataclass
+class Box:
+    """One toolbox with what it has said and done."""
+
+    toolbox: Toolbox
+    workspace: Path
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Pending:
+    """One call that waits for its answer."""
+
+    box: Box
+    tool: str
+    words: list[str]
+    call_id: str
+    asked_at: float
+    request: ApprovalRequest
+    join: Callable[[], ToolResult]
+    edited: bool = False
+
+
+@dataclass
+class Rule:
+    """One approval that was kept, as the machine believes."""
+
+    workspace: Path
+    tool: str
+    words: list[str]
+    until: datetime
+
+
+class ApprovalMachine(RuleBasedStateMachine):
+    """Holds the gate against a model of what may run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.patch = pytest.MonkeyPatch()
+        self.folder = tempfile.TemporaryDirectory()
+        root = Path(self.folder.name).resolve()
+        self.state = root / "state/toolcharter/approvals"
+        self.workspaces = [root / "one", root / "two"]
+        for workspace in self.workspaces:
+            workspace.mkdir()
+        self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
+        self.patch.setattr("toolcharter.gate.shared.CLOSE_WAIT_S", 0.0)
+        for module in ("approval", "approvals.asking", "approvals.question", "approvals.waiting"):
+            self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
+        self.patch.setattr("toolcharter.gate.approval._now", self.clock.now)
+        self.patch.setattr("toolcharter.gate.approval.Ledger", partial(Ledger, clock=self.clock.monotonic))
+        self.boxes: dict[tuple[int, int], Box] = {}
+        self.all_boxes: list[Box] = []
+        self.pending: list[Pending] = []
+        self.kept: dict[str, Rule] = {}
+        self.held: dict[str, list[str]] = {}
+        """The very list of each call, as a check has seen it."""
+        self.ran: list[tuple[str, list[str]]] = []
+        self.requests: queue.Queue[ApprovalRequest] = queue.Queue()
+        self.answers: dict[str, queue.Queue[Any]] = {}
+        self.calls = 0
+
+    # What the toolboxes are made of.
+
+    def _box(self, place: int, variant: int) -> Box:
+        if (place, variant) not in self.boxes:
+            self.boxes[place, variant] = self._open(self.workspaces[place], variant)
+            self.all_boxes.append(self.boxes[place, variant])
+        return self.boxes[place, variant]
+
+    def _open(self, workspace: Path, variant: int) -> Box:
+        def plain(words: list[str]) -> str:
+            self.ran.append(("plain", list(words)))
+            return "ran"
+
+        async def awaited(words: list[str]) -> str:
+            await asyncio.sleep(0)
+            self.ran.append(("awaited", list(words)))
+            return "ran"
+
+        def staged(rt: Any) -> Callable[[list[str]], str]:
+            def go(words: list[str]) -> str:
+                ctx = rt.start("staged", words=words)
+                words.append("rehearsed")  # a body may do with its arguments what it likes
+                ctx.policy_passed()
+                self.ran.append(("staged", words[:-1]))
+                return str(ctx.ok("ran"))
+
+            return go
+
+        def check_call(call: Call) -> None:
+            self.held[call.call_id] = call.args["words"]
+
+        specs = [spec_of(plain), spec_of(awaited), spec_with_runtime(staged, staged=True)]
+        manager = new_manager()
+        manager.register(SimpleNamespace(check_call=hookimpl(check_call)), "holds")
+        tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1.0") for spec in specs}
+        loaded = Loaded(tools, {}, {}, {"toolcharter-test": f"1.{variant}"}, manager, (), {})
+        profile = Profile(
+            "test", mode="ask", approvals=Approvals(timeout_s=TIMEOUT_S, approvers=("ann", "bot"), keep_days=KEEP_DAYS)
+        )
+        plan = Plan(profile, loaded, {spec.name: spec.policy.from_profile({}) for spec in specs}, {}, (), workspace)
+        events: list[dict[str, Any]] = []
+        approver = self._approve if variant == 0 else self._aapprove
+        caller = Caller(agent="bot")
+        toolbox = open_toolbox(plan, workspace=workspace, caller=caller, sinks=[events.append], approver=approver)
+        return Box(toolbox, workspace, events)
+
+    def _approve(self, request: ApprovalRequest) -> Any:
+        self.requests.put(request)
+        return _raised(self.answers[request.call_id].get(timeout=LIMIT_S))
+
+    async def _aapprove(self, request: ApprovalRequest) -> Any:
+        self.requests.put(request)
+        while self.answers[request.call_id].empty():  # noqa: ASYNC110 - the answer comes from another thread
+            await asyncio.sleep(0.001)
+        return _raised(self.answers[request.call_id].get())
+
+    # What happens.
+
+    @rule(
+        place=st.integers(0, 1),
+        variant=st.integers(0, 1),
+        tool=st.sampled_from(["plain", "awaited", "staged"]),
+        words=st.lists(st.sampled_from(["a", "b"]), max_size=2),
+        is_async=st.booleans(),
+    )
+    def ask(self, *, place: int, variant: int, tool: str, words: list[str], is_async: bool) -> None:
+        """A call that no kept rule covers waits; one that a rule covers has run."""
+        box = self._box(place, variant)
+        self.calls += 1
+        call_id = f"c{self.calls}"
+        self.answers[call_id] = queue.Queue()
+        before = len(self.ran)
+        join = _spawn(partial(_call, box.toolbox, tool, {"words": list(words)}, call_id, is_async=is_async))
+        if self._is_covered(box.workspace, tool, words):
+            assert join().outcome == "ok"
+            assert self.ran[before:] == [(tool, words)]
+            return
+        request = self.requests.get(timeout=LIMIT_S)
+        assert (request.tool, request.args, request.call_id) == (tool, {"words": words}, call_id)
+        assert len(self.ran) == before
+        self.pending.append(Pending(box, tool, words, call_id, self.clock.elapsed, request, join))
+
+    def _is_covered(self, workspace: Path, tool: str, words: list[str]) -> bool:
+        return any(
+            (kept.workspace, kept.tool, kept.words) == (workspace, tool, words) and self.clock.now() < kept.until
+            for kept in self.kept.values()
+        )
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), answer=st.sampled_from(sorted(ANSWERS)) | st.sampled_from(["once", "always"]))
+    def answer(self, *, data: Any, answer: str) -> None:
+        """Only a yes in time by somebody who may give it, to a call as it was shown, lets that call run, once."""
+        asked = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
+        given, reason = ANSWERS[answer]
+        if self.clock.elapsed - asked.asked_at > TIMEOUT_S and answer != "an error":
+            reason = "approval_timeout"
+        elif asked.edited and reason is None:
+            reason = "approval_denied"
+        before, known = len(self.ran), set(self.kept)
+
+        self.answers[asked.call_id].put(given)
+        result = asked.join()
+
+        assert (result.outcome, result.reason) == (("ok", None) if reason is None else ("denied", reason))
+        ran = self.ran[before:]
+        assert ran == ([(asked.tool, asked.words)] if reason is None else [])
+        for tool, words in ran:
+            digest = digest_of(tool, {"words": words}, asked.box.workspace, asked.box.toolbox.digest)
+            assert digest == asked.request.digest
+        if reason is None and answer == "always":
+            until = self.clock.now() + timedelta(days=KEEP_DAYS)
+            self.kept.update(
+                (each.id, Rule(asked.box.workspace, asked.tool, asked.words, until))
+                for each in entries(self.state)
+                if each.id not in known
+            )
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), back=st.booleans())
+    def edit(self, *, data: Any, back: bool) -> None:
+        """A check changes a list that it holds, for a moment or for good."""
+        asked = data.draw(st.sampled_from(self.pending))
+        held = self.held[asked.call_id]
+        held.append("--force")
+        if back:
+            held.pop()
+        asked.edited = held != asked.words
+
+    @rule(seconds=st.sampled_from([1.0, TIMEOUT_S, TIMEOUT_S + 1, 3600.0, KEEP_DAYS * 86400 - 1, KEEP_DAYS * 86400]))
+    def wait(self, *, seconds: float) -> None:
+        """Time goes by: answers come too late, kept rules expire."""
+        self.clock.elapsed += seconds
+
+    @precondition(lambda self: self.kept)
+    @rule(data=st.data())
+    def forget(self, *, data: Any) -> None:
+        """Somebody takes back what they agreed to for good."""
+        gone = data.draw(st.sampled_from(list(self.kept)))  # not sorted: the names hold the folder's
+        assert forget(self.state, "test", [gone]) >= 1
+        del self.kept[gone]
+
+    @precondition(lambda self: self.boxes)
+    @rule(data=st.data())
+    def restart(self, *, data: Any) -> None:
+        """A toolbox closes, and with it the calls that wait there; what was kept outlives it."""
+        key = data.draw(st.sampled_from(sorted(self.boxes)))
+        box = self.boxes.pop(key)
+        before = len(self.ran)
+        box.toolbox.close()
+        for asked in [asked for asked in self.pending if asked.box is box]:
+            self.pending.remove(asked)
+            self.answers[asked.call_id].put(ApprovalAnswer("allow_always", "ann"))
+            assert asked.join().reason == "cancelled"
+        assert len(self.ran) == before
+
+    @invariant()
+    def the_file_holds_what_was_kept(self) -> None:
+        """No more and no less, whoever has answered what."""
+        assert {each.id for each in entries(self.state)} == set(self.kept)
+
+    def teardown(self) -> None:
+        """Whoever still waits is told no; then every question has had one decision."""
+        try:
+            before = len(self.ran)
+            for asked in self.pending:
+                self.answers[asked.call_id].put("deny")
+                asked.join()
+            for box in self.all_boxes:
+                box.toolbox.close()
+                _require_whole(box.events)
+            assert (len(self.ran), self.requests.qsize()) == (before, 0)
+        finally:
+            self.patch.undo()
+            self.folder.cleanup()
+
+
+def _raised(given: Any) -> Any:
+    if isinstance(given, Exception):
+        raise given
+    return given
+
+
+def _call(toolbox: Toolbox, tool: str, args: dict[str, Any], call_id: str, *, is_async: bool) -> ToolResult:
+    if is_async:
+        return asyncio.run(toolbox.acall(tool, args, call_id=call_id))
+    try:
+        return toolbox.call(tool, args, call_id=call_id)
+    except ToolboxClosed:  # The loop that an asynchronous tool runs on has gone, and the call with it.
+        return ToolResult("error", "", reason="cancelled")
+
+
+def _spawn(function: Callable[[], ToolResult]) -> Callable[[], ToolResult]:
+    ended: list[ToolResult] = []
+    thread = threading.Thread(target=lambda: ended.append(function()), daemon=True)
+    thread.start()
+
+    def join() -> ToolResult:
+        thread.join(LIMIT_S)
+        assert ended, "the call hangs"
+        return ended[0]
+
+    return join
+
+
+def _require_whole(events: list[dict[str, Any]]) -> None:
+    """Each call begins and ends once; a question is decided once, before the end."""
+    by_call: dict[str, list[str]] = {}
+    for event in events:
+        by_call.setdefault(event["call_id"], []).append(event["event"].removeprefix("hook."))
+    for names in by_call.values():
+        middle = [name for name in names[2:-1] if name != "policy.deny"]
+        assert (names[:2], names[-1]) == (["tool.before", "policy.before"], "tool.after")
+        assert middle in ([], ["approval.request", "approval.decision"])
+
+
+TestApprovals = ApprovalMachine.TestCase
+TestApprovals.settings = settings(
+    max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
