@@ -18,7 +18,7 @@ CALLS = ROOT / "examples" / "review.jsonl"
 EVENTS = Path("run/review-events.jsonl")
 
 MUST_BE_REFUSED = {
-    "9": ("denied", "capability_not_allowed"),
+    "9": ("denied", "action_not_allowed"),
     "10": ("error", "invalid_ref"),
     "11": ("denied", "path_outside_workspace"),
     "12": ("denied", "protected_path"),

@@ -166,32 +166,20 @@ def test_a_reviewer_leaves_the_repository_as_it_was(build: Build, repository: Pa
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
 
 
-def test_a_loop_is_ended(build: Build) -> None:
-    """What a model does over and over it is told of, then refused; another call frees it."""
-    reviewer = build("reviewer")
-    status = reviewer["git"]
+def test_calls_are_counted(build: Build) -> None:
+    """The reviewer's call past the last one of an hour is refused, whatever it is."""
+    toolbox = build("reviewer")
 
-    said = [status(action="status") for _ in range(6)]
-    reviewer["glob"](globs=["*.md"])
-
-    assert [result.reason for result in said] == [None] * 5 + ["repeated_call"]
-    assert ["NOTE: " in result.text for result in said] == [False, False, True, True, True, False]
-    assert status(action="status").outcome == "ok"
-
-
-@pytest.mark.parametrize(("name", "an_hour"), [("reviewer", 200), ("fixer", 400), ("releaser", 60)])
-def test_calls_are_counted(name: str, an_hour: int, build: Build) -> None:
-    """The call past the last one of an hour is refused, whatever it is."""
-    toolbox = build(name)
-
-    said = [toolbox["list_files"](path=f"{number}") for number in range(an_hour + 1)]
+    said = [toolbox["list_files"](path=f"{number}") for number in range(201)]
 
     assert {result.reason for result in said[:-1]} == {"path_not_found"}
     assert (said[-1].reason, said[-1].retryable) == ("rate_limited", True)
 
 
-def test_a_child_of_the_reviewer_reads_at_most(build: Build) -> None:
-    """Even if a child's git may push, its capabilities may not."""
-    reviewer = build("reviewer", allowed_actions=["log", "push"], allow_push=True, allowed_remotes=["origin"])
+def test_what_a_reviewer_must_not_read(build: Build) -> None:
+    """A name that speaks of secrets is enough; the tool is not asked."""
+    reviewer = build("reviewer")
 
-    assert outcomes(reviewer, {"action": "push", "remote": "origin"}) == [("denied", "capability_not_allowed")]
+    said = reviewer["read_file"](path="config/secrets.json")
+
+    assert (said.outcome, said.reason) == ("denied", "denied_by_rule")
