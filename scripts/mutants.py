@@ -4,8 +4,8 @@
     .venv/bin/python scripts/mutants.py rulelist matching   these modules; writes nothing
 
 Each mutant is compiled in memory and imported by a fork of this process, in which the tests' libraries are loaded
-already; the tests of the mutant's own module run first, and the first failure ends it. No file is changed. Random tests
-draw the same examples each time. Prints each survivor as a diff and ends with status 1 if the score is too low.
+already; only the tests of its own module run, and the first failure ends them. No file is changed. Random tests draw the
+same examples each time. Prints each survivor as a diff and ends with status 1 if the score is too low.
 
 mutmut 3 leaves decorated functions and everything outside of functions alone, and here properties decide and tables
 stand in modules; cosmic-ray changes files in place and starts an interpreter for each mutant.
@@ -37,6 +37,8 @@ TESTS = ROOT / "tests" / "core" / "policy"
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.toml"
 REPORT = ROOT / "tests" / "mutants.md"
 _UNUSED = ("cacheprovider", "xdist", "anyio", "pytest_cov", "junitxml", "pastebin", "faulthandler")
+_TESTED_WITH = {"toolsets": "availability"}
+"""The module whose tests are those of another, too."""
 _LOADED = ("jsonschema_rs", "pytest_asyncio", "yaml", "toolcharter.profile.schema", "toolcharter.spec.tool")
 GOAL = 95.0
 """Of a hundred mutants so many are killed at least."""
@@ -94,10 +96,9 @@ class _Importer(MetaPathFinder, Loader):
 
 
 def _run_tests(module: str) -> int:
-    """The tests of *module* alone, if it has any: most mutants die there."""
-    own = sorted(map(str, TESTS.glob(f"test_{module}*.py")))
-    options = ["-x", "-q", "--assert=plain", *(f"-pno:{plugin}" for plugin in _UNUSED)]
-    return int(pytest.main([*options, *(own or [str(TESTS)])]))
+    """Run the tests of *module*: each module is held to its own, which is stricter than to all."""
+    own = sorted(map(str, TESTS.glob(f"test_{_TESTED_WITH.get(module, module)}*.py")))
+    return int(pytest.main(["-x", "-q", "--assert=plain", *(f"-pno:{plugin}" for plugin in _UNUSED), *own]))
 
 
 def _warm_up() -> None:
@@ -127,20 +128,23 @@ def _key(mutant: Mutant) -> tuple[str, tuple[str, ...]]:
 def main(modules: list[str]) -> int:
     """Try the mutants of *modules*, or of all; returns the exit status."""
     started = time.monotonic()
-    files = [file for file in sorted(SOURCE.glob("*.py")) if file.stem in modules or not modules]
+    files = [file for file in sorted(SOURCE.glob("[!_]*.py")) if file.stem in modules or not modules]
     known = equivalent()
     every = [mutant for file in files for mutant in mutants_of(file)]
     tried = [mutant for mutant in every if _key(mutant) not in known]
     strangers = {key for key in known if key[0] in {file.stem for file in files}} - set(map(_key, every))
     _warm_up()
-    control = Mutant(files[0].stem, 0, files[0].read_text(encoding="utf-8"), ())
-    if not survives(control):
-        print("The tests fail without any mutant.", file=sys.stderr)
+    unchanged = [Mutant(file.stem, 0, file.read_text(encoding="utf-8"), ()) for file in files]
+    failing = [mutant.module for mutant in unchanged if not survives(mutant)]
+    if failing:
+        print("Without any mutant the tests fail of:", *failing, file=sys.stderr)
         return 2
+    alive: list[Mutant] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        alive = [mutant for mutant, survived in zip(tried, pool.map(survives, tried), strict=True) if survived]
-    for mutant in alive:
-        print(mutant, end="\n\n")
+        for mutant, survived in zip(tried, pool.map(survives, tried), strict=True):
+            if survived:
+                alive.append(mutant)
+                print(mutant, end="\n\n", flush=True)
     for module, diff in sorted(strangers):
         print(f"{EQUIVALENT.name}: no such mutant of {module}:", *diff, sep="\n", end="\n\n")
     table = _table(tried, alive, Counter(mutant.module for mutant in every))
@@ -172,7 +176,7 @@ def _report(table: str, alive: list[Mutant]) -> str:
 
 Written by `make mutants`. A mutant is a module with one change: another comparison, a condition turned round, a number
 one off, a text with something behind it, a statement, an element or a keyword left out. It is killed if a test in
-`tests/core/policy` fails. The score is the share of the killed; at least {GOAL:g}% is demanded. Mutants that no test could
+`tests/core/policy` fails that is its own module's. The score is the share of the killed; at least {GOAL:g}% is demanded. Mutants that no test could
 notice stand in [equivalent_mutants.toml](equivalent_mutants.toml), each with the reason.
 
 {table}

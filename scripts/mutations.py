@@ -183,11 +183,7 @@ def _name(node: ast.Name, _: ast.AST) -> Iterator[ast.AST]:
 def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         yield _with(node, func=_with(node.func, attr=_METHODS[node.func.attr]))
-    if (
-        isinstance(node.func, ast.Name)
-        and node.func.id in {"fold", "sorted", "set", "frozenset", "tuple"}
-        and node.args
-    ):
+    if isinstance(node.func, ast.Name) and node.func.id in {"fold", "sorted", "set", "tuple"} and node.args:
         yield node.args[0]
     for at in range(len(node.keywords)):
         yield _with(node, keywords=[*node.keywords[:at], *node.keywords[at + 1 :]])

@@ -4,7 +4,7 @@ The one evaluator: the gate asks it before it runs a call, a toolbox asks it whi
 each stage for all it has to say. Source: design.md, sections 4 and 5.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from toolcharter.spec.call import Decision, RuleRef, Stage, Verdict
 from toolcharter.spec.reasons import Reason
 
 ALLOWED = Decision("allow", "mode")
-_STRICTNESS: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
+_STRICTNESS = ("allow", "ask", "deny")
 
 
 class Permission(NamedTuple):
@@ -48,7 +48,7 @@ class Policy:
         bounds: Bounds | None = None,
         ceilings: Sequence[Ceiling] = (),
     ) -> None:
-        self.ceilings = tuple(ceilings)
+        self.ceilings = ceilings
         # The reported rule is the first match: ceilings, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.allow = RuleList(allow)
@@ -105,7 +105,7 @@ class ToolPolicyView:
     @cached_property
     def _strictest(self) -> Permission:
         """The first of the modes that permit the least without an `allow` rule."""
-        return max(self.permissions(covered=False), key=lambda one: _STRICTNESS[one.verdict])
+        return max(self.permissions(covered=False), key=lambda one: _STRICTNESS.index(one.verdict))
 
     @cached_property
     def concealed(self) -> Decision | None:

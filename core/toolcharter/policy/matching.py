@@ -14,8 +14,6 @@ from toolcharter.profile.rules import Rule
 _OPEN = frozenset({"*", "builtin", "group", "cap", ""})
 """Prefixes that cover bounded tools only; a bare glob among them may be an unbounded tool's literal name."""
 
-_JSON_SCALARS = frozenset({str, bool, int, float})
-
 
 class Matcher:
     """One rule, ready to be held against calls."""
@@ -42,7 +40,7 @@ class Matcher:
             return bool(subject.commands) and all(map(self.matches_command, subject.commands))
         if self.rule.prefix == "cap":
             declared = facts.capabilities_of(subject.action)
-            return bool(declared) and all(map(self.matches_capability, declared or ()))
+            return all(map(self.matches_capability, declared)) if declared else False
         return self.names(facts, subject.action)
 
     def may_cover(self, facts: ToolFacts) -> bool:
@@ -76,13 +74,13 @@ class Matcher:
 
     def matches_capability(self, capability: str) -> bool:
         """Whether the rule's glob matches *capability*."""
-        return self.rule.glob.matches(fold(capability))
+        return self.rule.glob.matches(capability)
 
 
 def argument(args: Mapping[str, Any], name: str) -> Any:
     """One argument as JSON has it; None if it is absent. A tool may declare a `Path`, an `Enum` or a model."""
     value = args.get(name)
-    if value is None or type(value) in _JSON_SCALARS:
+    if type(value) is str:
         return value
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - most arguments are text
 
@@ -96,7 +94,7 @@ def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[s
     if prefix == "mcp":
         return (mcp_subject(facts.name),) if facts.kind == "mcp" else ()
     if prefix in {"", "*"} or (prefix == facts.kind and prefix != "bash"):
-        return tuple(_names(prefix, facts, action))
+        return _names(prefix, facts, action)
     return ()
 
 

@@ -50,7 +50,7 @@ class RuleList:
             by_prefix.setdefault(rule.prefix, {})[ordinal] = rule.glob
             if rule.prefix in plain and not matcher.is_conditional:
                 plain[rule.prefix][ordinal] = rule.glob
-        self._by_prefix = {prefix: _filed(globs) for prefix, globs in by_prefix.items() if prefix != "bash"}
+        self._by_prefix = {prefix: _filed(by_prefix[prefix]) for prefix in (*_BY_NAME, "cap") if prefix in by_prefix}
         self._on_commands, self._on_anything = _filed(plain["bash"]), _filed(plain["*"])
         self.conditional_on_commands = tuple(
             ordinal
@@ -73,7 +73,7 @@ class RuleList:
     def on_capability(self, capability: str) -> Iterator[int]:
         """The `cap:` rules that name *capability*."""
         filed = self._by_prefix.get("cap")
-        return iter(()) if filed is None else filed.all(fold(capability))
+        return iter(()) if filed is None else filed.all(capability)
 
     def on_capabilities(self) -> Sequence[int]:
         """All `cap:` rules."""
@@ -86,7 +86,7 @@ class RuleList:
 
     def first_on_anything(self, command: str) -> int | None:
         """The first `*:` rule without conditions that matches *command*."""
-        return self._on_anything.first(fold(command)) if self._on_anything.ordinals else None
+        return self._on_anything.first(fold(command))
 
     def has_commands(self) -> bool:
         """Whether any rule looks at commands."""
@@ -100,7 +100,7 @@ class Conditional:
         self._matchers = rules.matchers
         by_argument: dict[str, dict[int, Glob]] = {}
         self._others: list[int] = []
-        for ordinal in sorted(set(ordinals)):
+        for ordinal in set(ordinals):
             args = self._matchers[ordinal].rule.args
             if args:
                 by_argument.setdefault(args[0][0], {})[ordinal] = args[0][1]
@@ -147,9 +147,9 @@ class _ToolRules(ABC):
         return known
 
     def _look_up(self, action: str | None) -> _Named:
-        found = sorted(set(self._naming(action)))
+        found = list(self._naming(action))
         matchers = self._rules.matchers
-        plain = next((ordinal for ordinal in found if not matchers[ordinal].is_conditional), None)
+        plain = min((ordinal for ordinal in found if not matchers[ordinal].is_conditional), default=None)
         return _Named(plain, Conditional(self._rules, (one for one in found if matchers[one].is_conditional)))
 
     @abstractmethod
@@ -171,7 +171,7 @@ class Denials(_ToolRules):
         found = [] if best is None else [best]
         if conditional:
             found.extend(_next(conditional.holding(subject.args)))
-        if subject.commands and self.look_at_commands:
+        if self.look_at_commands:
             found.extend(self._by_command(subject))
         return self._rules.matchers[min(found)].rule if found else None
 
@@ -179,8 +179,8 @@ class Denials(_ToolRules):
         """A rule that matches every call of the tool, whatever its action."""
         # `cap:` rules look at the action, so that each sort of action needs one.
         by_action = [self.named(action).plain for action in self._facts.actions]
-        last = by_action[-1]
-        return None if last is None or None in by_action else self._rules.matchers[last].rule
+        found = [ordinal for ordinal in by_action if ordinal is not None]
+        return self._rules.matchers[found[-1]].rule if len(found) == len(by_action) else None
 
     def _naming(self, action: str | None) -> Iterator[int]:
         yield from self._rules.naming(self._facts, action)
@@ -209,7 +209,7 @@ class Permits(_ToolRules):
         super().__init__(rules, facts)
         self._may_cover = frozenset(one for one, matcher in enumerate(rules.matchers) if matcher.may_cover(facts))
         takes_commands = facts.kind == "bash"
-        self._on_commands = Conditional(rules, rules.conditional_on_commands if takes_commands else ())
+        self._on_commands = Conditional(rules, rules.conditional_on_commands)
         self.look_at_commands = takes_commands and rules.has_commands()
         self._by_capability: dict[str, tuple[int, ...]] = {}
 

@@ -110,7 +110,7 @@ def test_names_in_rules_and_availability_are_told_together() -> None:
 
     assert [(fault.place, fault.path, fault.what) for fault in found] == [
         ("p.yaml:1:5", "deny", "nothing provides a tool named 'gti'."),
-        ("p.yaml:9:5", "deny", "there is no group 'no'."),
+        ("p.yaml:10:5", "deny", "there is no group 'no'."),
         ("admin:1:5", "deny", "nothing provides a tool named 'nobody'."),
         ("p.yaml:9:3", "availability.0.tools.1", "nothing provides a tool named 'nope'."),
     ]

@@ -7,7 +7,7 @@ import pytest
 from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules
 
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.evaluate import ALLOWED, Permission, Policy, by_mode, unknown_tool
+from toolcharter.policy.evaluate import ALLOWED, STAGES, Permission, Policy, by_mode, stage_name, unknown_tool
 from toolcharter.policy.facts import Refusal, Subject, ToolFacts
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
 from toolcharter.spec.call import Decision, RuleRef
@@ -179,6 +179,13 @@ def test_the_reported_rule_is_the_ceilings_first() -> None:
             ),
             id="capability of every action",
         ),
+        pytest.param(
+            GIT._replace(capabilities={"push": frozenset({"net"}), "log": frozenset({"fs"})}),
+            {"capabilities": Capabilities(("fs",))},
+            None,
+            None,
+            id="capability of the first action",
+        ),
         pytest.param(GIT, {"mode": "restrict"}, None, NO_RULE, id="no rule could cover it"),
         pytest.param(GIT, {"mode": "restrict", "allow": ("git:push",)}, None, None, id="a rule could cover it"),
         pytest.param(DEPLOY, {"allow": ("dep*",)}, None, NO_RULE_FOR_PROGRAMS, id="unbounded, no rule could"),
@@ -254,5 +261,10 @@ def test_an_unknown_name_reads_differently_from_a_denied_one() -> None:
 
 def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
     """The default mode is `policy`."""
-    assert Policy().for_tool(GIT).decide(NOTHING) == ALLOWED
+    assert Policy().for_tool(GIT).decide(NOTHING) == ALLOWED == Decision("allow", "mode")
     assert Policy().for_tool(BASH).decide(LS) == NO_RULE_FOR_PROGRAMS
+
+
+def test_stages_have_the_names_that_decisions_bear() -> None:
+    """In the order in which they are asked."""
+    assert [stage_name(stage) for stage in STAGES] == ["floor", "deny", "availability", "capability"]

@@ -49,6 +49,7 @@ def test_capabilities_are_for_all_actions_or_by_action(declared, by_action, acti
         pytest.param("git", "builtin", None, set(), id="none"),
         pytest.param("git", "cli", "Tools", {"tools"}, id="the spec's, without case"),
         pytest.param("mcp__GH__issue", "mcp", None, {"mcp", "mcp:gh"}, id="an mcp server's"),
+        pytest.param("Issue", "mcp", None, {"mcp", "mcp:issue"}, id="an mcp tool without server"),
         pytest.param("mcp__gh__issue", "mcp", "dev", {"mcp", "mcp:gh", "dev"}, id="both"),
         pytest.param("mcp__gh__issue", "builtin", None, set(), id="the name alone makes no mcp tool"),
     ],

@@ -130,6 +130,7 @@ def test_an_unbounded_tool_is_covered_by_its_whole_name(text, action, covered) -
         pytest.param("bash", (), False, False, id="no commands, bash alone"),
         pytest.param("*:git *", ("rm x", "git log"), True, False, id="* looks at commands in deny"),
         pytest.param("*:rm", ("git log",), False, False, id="* and another command"),
+        pytest.param("*:Git Log", ("GIT log",), True, False, id="* and a command, neither with case"),
         pytest.param("execute_code", ("rm x",), True, True, id="the tool's name, whatever it runs"),
     ],
 )

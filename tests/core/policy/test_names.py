@@ -57,6 +57,12 @@ def test_what_there_is_and_what_may_match_nothing_is_no_fault(text) -> None:
             id="another kind",
         ),
         pytest.param(
+            "custom:zzzzz",
+            "nothing provides a tool named 'zzzzz'.\nIf it comes later, add 'zzzzz' to `missing_ok`; "
+            "a glob may match nothing.",
+            id="custom",
+        ),
+        pytest.param(
             "bsah:ls",
             "nothing provides a tool named 'bsah'.\nDid you mean 'bash'? Prefixes: '*', 'bash', 'builtin', 'cap', 'cli', "
             "'custom', 'group', 'mcp'.",
@@ -97,6 +103,11 @@ def test_a_near_tool_counts_more_than_a_near_prefix() -> None:
     assert (faults("mvp:push", tools=("mvc",)), faults("mvp:push", tools=()) == [told]) == ([told], False)
 
 
+def test_groups_are_listed_in_order() -> None:
+    """Whatever order they come in."""
+    assert "Known groups: 'a', 'b', 'c', 'd', 'e', 'f'. " in faults("group:zzzzz", groups=tuple("fbdace"))[0]
+
+
 def test_a_profile_without_groups_says_so() -> None:
     """Instead of an empty list."""
     assert faults("group:fs", groups=()) == [
@@ -127,6 +138,7 @@ def test_missing_ok_excepts_what_comes_later(text, missing_ok, good) -> None:
         ("git:push", "git"),
         ("git:*", "git"),
         ("git:p*", "git"),
+        ("git:p:q*", "git"),
         ("git*", None),
         ("*", None),
         ("bash:ls", None),

@@ -61,6 +61,7 @@ RUNS = Subject(commands=("ls", "sudo rm"))
         pytest.param([when("cap:net")], GIT, Subject(args={"n": 2}), None, id="capability, condition fails"),
         pytest.param(["bash:sudo *"], BASH, RUNS, "1", id="one command suffices"),
         pytest.param(["bash:sudo *", "bash:ls"], BASH, RUNS, "1", id="first in the file, not in the line"),
+        pytest.param(["*:sudo *"], BASH, Subject(commands=("SUDO rm",)), "1", id="* takes the case from commands"),
         pytest.param(["*:SUDO *", "bash:ls"], BASH, RUNS, "1", id="* before bash"),
         pytest.param(["bash:ls", "*:sudo *"], BASH, RUNS, "1", id="bash before *"),
         pytest.param(["bash:ls*", "bash"], BASH, NOTHING, None, id="no commands"),
@@ -153,6 +154,12 @@ def test_the_first_allow_rule_that_takes_part_is_told(written, facts, call, line
         pytest.param(["cap:net", "cap:fs:read"], BY_ACTION, None, id="an action that touches nothing is left"),
         pytest.param(["cap:net", "git:none", "cap:fs:*"], BY_ACTION, "1", id="a rule for each sort of action"),
         pytest.param(["cap:x"], GIT._replace(capabilities=None), "1", id="undeclared"),
+        pytest.param(
+            ["git:push", "cap:x"],
+            GIT._replace(capabilities={"push": frozenset({"net"})}),
+            "2",
+            id="the rule on what is undeclared is told",
+        ),
     ],
 )
 def test_a_rule_on_every_call_leaves_no_action(written, facts, line) -> None:
@@ -169,6 +176,7 @@ def test_a_rule_on_every_call_leaves_no_action(written, facts, line) -> None:
         pytest.param("git:push", GIT, True, id="action"),
         pytest.param("git:p*", GIT, True, id="glob over actions"),
         pytest.param("gi*", GIT, True, id="glob over names"),
+        pytest.param("g*push", GIT, True, id="glob that begins in the name and ends in the action"),
         pytest.param("*push", GIT, True, id="glob that reaches into the action"),
         pytest.param("*:push", GIT, False, id="* and a literal"),
         pytest.param("gi", GIT, False, id="part of a name"),
@@ -225,11 +233,20 @@ def test_the_number_of_actions_that_are_kept() -> None:
 def test_rules_with_conditions_are_found_by_their_first_argument() -> None:
     """Those whose glob fails are not held against the call; the others in the order of the file."""
     listed = rule_list("git(p=a*)", when("git"), "git(q=x)", "git(p=*b, q=y)", "git(p=c)")
-    conditional = Conditional(listed, [4, 3, 2, 1, 0, 0])
+    conditional = Conditional(listed, [4, 3, 2, 1, 1, 0])
 
     assert list(conditional.holding({"p": "ab", "q": "y", "n": 1})) == [0, 1, 3]
     assert list(conditional.holding({"p": 5, "q": "x"})) == [2]
     assert (bool(conditional), bool(Conditional(listed, [1])), bool(Conditional(listed, []))) == (True, True, False)
+
+
+def test_only_rules_with_conditions_are_held_against_arguments() -> None:
+    """The others are known from the index alone."""
+    listed = rule_list("bash:x", when("bash:y"), "*:x", when("*:y"), "git", when("git"))
+
+    assert listed.conditional_on_commands == (1, 3)
+    assert list(Denials(listed, GIT).named(None).conditional.holding({"n": 1})) == [5]
+    assert not Denials(rule_list("git"), GIT).named(None).conditional
 
 
 @pytest.mark.parametrize(
@@ -349,6 +366,20 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: Subject) -> Rul
     ]
     found = alone + [one[0] for ones in (by_command, by_capability) if all(ones) for one in ones]
     return min((one.rule for one in found), key=lambda one: int(one.source), default=None)
+
+
+def test_rules_on_a_capability_are_looked_up_once(monkeypatch) -> None:
+    """None behind the first without conditions is kept: it is never the first."""
+    listed = rule_list(when("cap:net"), "cap:fs", "cap:*", when("cap:net"), "cap:net")
+    on_capability = Mock(side_effect=listed.on_capability)
+    monkeypatch.setattr(listed, "on_capability", on_capability)
+    permits = Permits(listed, GIT)
+
+    found = [permits.first(Subject(args={"n": n})) for n in (1, 2, 1)]
+
+    assert [one and one.source for one in found] == ["p.yaml:1:5", "p.yaml:3:5", "p.yaml:1:5"]
+    assert on_capability.mock_calls == [made("net")]
+    assert permits._on_capability("net") == (0, 2)
 
 
 def test_ten_thousand_rules_are_looked_up_once(monkeypatch) -> None:
