@@ -97,7 +97,7 @@ def test_names_in_rules_and_availability_are_told_together() -> None:
     profile = Profile(
         "p",
         deny=rules(
-            "gti", "vcs", "installed", "later", "group:dev", "group:work", "group:fs", "group:mcp:gh", "group:no"
+            "gti", "git", "vcs", "installed", "later", "group:dev", "group:work", "group:fs", "group:mcp:gh", "group:no"
         ),
         groups=PROFILE.groups,
         availability=PROFILE.availability,
