@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import Any, NamedTuple, get_args
 
@@ -81,6 +82,8 @@ class Notifier:
 
     def _begin(self) -> None:
         self._losses = Losses()
+        # Calls may share an identifier, and whoever chooses it must not have a notification taken for a repetition.
+        self._run, self._offered = os.urandom(6).hex(), count(1)
         self._lanes = {url: self._open_lane(_opener(url), self._losses) for url in map(_url, self.entries)}
 
     def leave_to_the_parent(self) -> None:
@@ -120,7 +123,7 @@ class Notifier:
             wanted: From `wanting`.
             fields: Of the call's closing event, scrubbed; not to be changed from now on.
         """
-        delivery = f"{fields.get('call_id')}-{wanted.number}"
+        delivery = f"{fields.get('call_id')}-{wanted.number}-{self._run}-{next(self._offered)}"
         self._lanes[_url(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
 
     def close(self, timeout_s: float = DRAIN_S) -> None:

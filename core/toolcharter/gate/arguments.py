@@ -5,6 +5,7 @@ the very bytes that policy and events saw.
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -210,7 +211,8 @@ class _SchemaArguments:
 
     def read(self, raw: bytes) -> dict[str, Any]:
         """Validate JSON text and fill in the top level's defaults."""
-        values: dict[str, Any] = {**self._defaults, **orjson.loads(raw)}
+        # A body may change the list that it is given; the next call's default must be what policy has seen.
+        values: dict[str, Any] = {**deepcopy(self._defaults), **orjson.loads(raw)}
         faults = [
             f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
             for error, _ in zip(self._validator.iter_errors(values), range(_MAX_FAULTS), strict=False)

@@ -3,7 +3,8 @@
 Here for synchronous code; `toolcharter.gate.awaiting` takes the same steps from asynchronous code.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from toolcharter.gate.checks import Answer
 from toolcharter.gate.context import CallContext
@@ -15,6 +16,8 @@ from toolcharter.spec.reasons import Reason
 
 if TYPE_CHECKING:
     from toolcharter.gate.passage import Passage
+
+T = TypeVar("T")
 
 
 def overcome(passage: "Passage", ctx: CallContext) -> None:
@@ -52,7 +55,8 @@ def weigh(passage: "Passage", ctx: CallContext, objection: Answer) -> Ask | None
         return None
     memory = passage.shared.memory
     if memory is not None:
-        verdict = memory.before(passage.keys(ctx).session, passage.call_of(ctx))
+        session, call = passage.keys(ctx).session, passage.call_of(ctx)
+        verdict = _judged(lambda: memory.before(session, call))
         if isinstance(verdict, Deny):
             _refuse_from_memory(passage, ctx, verdict)
             return None
@@ -81,7 +85,16 @@ def enter(passage: "Passage", ctx: CallContext) -> None:
     memory = passage.shared.memory
     if memory is None:
         return
-    call = passage.call_of(ctx)
-    verdict = memory.entered(passage.keys(ctx).session, call, has_effects=has_effects(call))
+    session, call = passage.keys(ctx).session, passage.call_of(ctx)
+    verdict = _judged(lambda: memory.entered(session, call, has_effects=has_effects(call)))
     if verdict is not None:
         ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
+
+
+def _judged(judge: Callable[[], T]) -> T | Deny:
+    """What a guard with memory says; arguments that its patterns cannot look at are no reason to let a call pass."""
+    try:
+        return judge()
+    except Exception as error:  # noqa: BLE001 - what cannot be judged is denied
+        message = f"What the guards with memory say of the call cannot be told: {type(error).__name__}."
+        return Deny(Reason.NOT_UNDERSTOOD, message)

@@ -77,10 +77,13 @@ def notifying(notifier: "Notifier", facts: ToolFacts) -> Callable[[CallContext, 
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def notify(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
-        subject = Subject(ctx.action, as_json(ctx.values), ctx.commands)
+        subject: Subject | None = None
 
         def matched(entry: Notify) -> str | None:
-            return next((matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, subject)), None)
+            nonlocal subject
+            # Made in here: of arguments without a JSON form the notifier tells unjudged, and the call is over anyway.
+            judged = subject = subject or Subject(ctx.action, as_json(ctx.values), ctx.commands)
+            return next((matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged)), None)
 
         fields: dict[str, Any] | None = None
         for wanted in notifier.wanting(outcome, matched):

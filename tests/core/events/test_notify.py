@@ -60,6 +60,7 @@ class Hook(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.got: list[tuple[str, Any]] = []
+        self.unique: list[tuple[str, str]] = []
         self.arrived = threading.Semaphore(0)
         self.may_answer = threading.Event()
         self.may_answer.set()
@@ -76,7 +77,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.got.append((self.headers["X-Toolcharter-Delivery"], body))
+        number, run, offered = self.headers["X-Toolcharter-Delivery"].rsplit("-", 2)
+        self.server.got.append((number, body))
+        self.server.unique.append((run, offered))
         self.server.arrived.release()
         self.server.may_answer.wait(PATIENCE_S)
         self.send_response(self.server.status)
@@ -148,6 +151,20 @@ def test_each_entry_that_matches_is_told_once(hook: Hook, caplog) -> None:
 
     assert [record.__dict__["notification"]["notify"] for record in caplog.records] == [{"match": "*"}]
     assert [(number, body["notify"]["match"]) for number, body in hook.got] == [("c1-3", "git:push"), ("c1-4", "git")]
+
+
+def test_calls_of_one_identifier_are_no_repetition_of_each_other(hook: Hook) -> None:
+    """A model or a host may choose a call's identifier; a receiver that drops repetitions hears of each call."""
+    url = {"deliver": "webhook", "url": hook.url}
+    first, second = (Notifier([entry("git:push", **url)]) for _ in range(2))
+
+    for notifier in (first, first, second):
+        tell(notifier)
+    first.close(PATIENCE_S)
+    second.close(PATIENCE_S)
+
+    assert [number for number, _ in hook.got] == ["c1-1"] * 3
+    assert len(set(hook.unique)) == 3
 
 
 def test_entries_choose_outcomes() -> None:

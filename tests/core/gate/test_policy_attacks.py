@@ -1,0 +1,90 @@
+"""What a model, a body or a careless author tries against policy, guards and notifications, and what becomes of it."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from pydantic import Base64Bytes
+
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import DependsOn, Memory, Notify, Repeats, SkipDuplicate
+
+from .conftest import spec_of
+
+
+def names(events: list[dict[str, Any]]) -> list[str]:
+    return [event["event"].removeprefix("hook.") for event in events]
+
+
+def put(data: Base64Bytes) -> str:
+    """Put *data*."""
+    return f"put {data!r}"
+
+
+PUT = spec_of(put)
+UNSPEAKABLE = {"data": "/w=="}
+"""Valid, and what becomes of it has no JSON form: the byte 0xFF is no text."""
+
+
+class TestArgumentsWithoutAJsonForm:
+    @pytest.mark.parametrize("deny", [pytest.param([], id="runs"), pytest.param(["put(data=x)"], id="denied")])
+    def test_they_break_no_call_that_somebody_wants_to_know_of(self, make_toolbox, events, caplog, deny) -> None:
+        """A model that may choose such bytes can neither raise an exception behind a call nor go untold."""
+        toolbox = make_toolbox(PUT, deny=deny, notify=(Notify((parse_rule("other"),)),))
+
+        with caplog.at_level(logging.WARNING, logger="toolcharter.notify"):
+            result = toolbox.call("put", UNSPEAKABLE)
+            toolbox.close()
+
+        told = [record.notification["notify"]["match"] for record in caplog.records if hasattr(record, "notification")]
+        assert (result.outcome, result.reason) == (("denied", "not_understood") if deny else ("ok", None))
+        assert names(events)[-1] == "tool.after"
+        assert told == ["(could not be judged)"]
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    @pytest.mark.parametrize(
+        "memory",
+        [
+            pytest.param(Memory(skip_duplicate=(SkipDuplicate(parse_rule("put")),)), id="skip_duplicate"),
+            pytest.param(Memory(depends_on=(DependsOn(parse_rule("other"), parse_rule("put")),)), id="depends_on"),
+        ],
+    )
+    def test_guards_with_memory_deny_what_they_cannot_look_at(self, make_toolbox, events, memory, is_async) -> None:
+        """Where no rule looks at arguments, a guard's pattern does: it fails closed, and the call leaves its events."""
+        toolbox = make_toolbox(PUT, memory=memory)
+
+        call = toolbox.acall("put", UNSPEAKABLE) if is_async else None
+        result = asyncio.run(call) if call else toolbox.call("put", UNSPEAKABLE)
+        decision = toolbox.decide("put", UNSPEAKABLE)
+
+        assert (result.outcome, result.reason) == ("denied", "not_understood")
+        assert names(events) == ["tool.before", "policy.before", "policy.deny", "tool.after"]
+        assert events[-1]["stage"] == "guard"
+        assert (decision.outcome, decision.stage, decision.reason) == ("deny", "guard", "not_understood")
+
+    def test_other_calls_go_on(self, make_toolbox) -> None:
+        """The memory of the session stays whole."""
+        memory = Memory(repeated_calls=Repeats(deny=3), skip_duplicate=(SkipDuplicate(parse_rule("other")),))
+        toolbox = make_toolbox(PUT, memory=memory)
+
+        outcomes = [toolbox.call("put", args).outcome for args in (UNSPEAKABLE, {"data": "YQ=="}, {"data": "YQ=="})]
+
+        assert outcomes == ["denied", "ok", "ok"]
+
+
+class TestChangedArguments:
+    def test_a_body_cannot_change_the_default_of_the_next_call(self, make_toolbox) -> None:
+        """What policy saw of a call without the argument is what the body gets, however the last body left it."""
+
+        def collect(**given: Any) -> str:
+            given["paths"].append("/etc/secret")
+            return str(given)
+
+        parameters = {"type": "object", "properties": {"paths": {"type": "array", "default": []}}}
+        rule = {"rule": "collect", "when": {"paths": {"minItems": 1}}}
+        toolbox = make_toolbox(spec_of(collect, parameters=parameters), deny=[rule])
+
+        texts = [toolbox.call("collect", {}).text for _ in range(3)]
+
+        assert texts == ["{'paths': ['/etc/secret']}"] * 3
