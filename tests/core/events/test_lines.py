@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcharter.events import lines as lines_module
-from toolcharter.events.contract import AFTER_FIELDS, BASE_FIELDS, DENY_FIELDS, EVENTS, LEVELS
+from toolcharter.events.contract import (
+    AFTER_FIELDS,
+    BASE_FIELDS,
+    BEFORE,
+    DENY_FIELDS,
+    LEVELS,
+    POLICY_BEFORE,
+    POLICY_DENY,
+)
 from toolcharter.events.lines import Clock, LineFormat, cut, rule_field, shape, verdict_fields
 from toolcharter.spec.call import Caller, RuleRef
 
@@ -28,7 +36,7 @@ def test_whatever_the_names_each_line_is_one_json_object(
     block = format_.first_half(tail) + format_.deny(tail, verdict_fields("r", None, None, "tool"))
 
     parsed = [json.loads(line) for line in block.split(b"\n")[:-1]]
-    assert [event["event"] for event in parsed] == list(EVENTS[:3])
+    assert [event["event"] for event in parsed] == [BEFORE, POLICY_BEFORE, POLICY_DENY]
     assert all(
         (event["profile"], event["tool"], event["plugin"], event["agent"], event["session"])
         == (profile, tool, plugin, agent, session)
