@@ -1,0 +1,67 @@
+"""Mutants: one change each, none twice, and nothing that no test could notice by its nature."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mutants import EQUIVALENT, SOURCE
+from mutations import mutants_of
+
+
+def changes(folder: Path, text: str) -> list[str]:
+    """The new lines of each mutant of a module."""
+    file = folder / "module.py"
+    file.write_text(text)
+    return [" / ".join(line[1:].strip() for line in one.diff if line[0] == "+") for one in mutants_of(file)]
+
+
+@pytest.mark.parametrize(
+    ("line", "mutants"),
+    [
+        pytest.param("a = b < 1", ["a = b <= 1", "a = b >= 1", "a = b < 2", "a = b < 0"], id="comparison, number"),
+        pytest.param("a = b and c", ["a = b or c", "a = c", "a = b"], id="and"),
+        pytest.param("a = not b", ["a = b"], id="not"),
+        pytest.param("a = b + c", ["a = b - c"], id="operator"),
+        pytest.param("a = 'x'", ["a = 'xXX'"], id="text"),
+        pytest.param("a = True", ["a = False"], id="truth"),
+        pytest.param("a = b if c else d", ["a = b if not c else d", "a = b", "a = d"], id="choice"),
+        pytest.param("a = [b for b in c if d]", ["a = [b for b in c if not d]", "a = [b for b in c]"], id="filter"),
+        pytest.param("a = any(b)", ["a = all(b)"], id="name"),
+        pytest.param("a.startswith(b)", ["pass", "a.endswith(b)"], id="method"),
+        pytest.param("a = b(c=d)", ["a = b()"], id="keyword"),
+        pytest.param("a = (b, c)", ["a = (c,)", "a = (b,)"], id="element"),
+        pytest.param("raise a", ["pass"], id="statement"),
+        pytest.param("a: tuple[int, str] = b", [], id="types are left alone"),
+        pytest.param("a: TypeAlias = tuple[int, str]", [], id="aliases of types, too"),
+        pytest.param("__slots__ = ('a', 'b')", [], id="slots, too"),
+        pytest.param("'Text.'", [], id="a docstring, too"),
+    ],
+)
+def test_each_mutant_is_the_module_with_one_change(tmp_path, line, mutants) -> None:
+    """In the order of the module."""
+    assert changes(tmp_path, line) == mutants
+
+
+def test_functions_lose_what_they_give(tmp_path) -> None:
+    """A return gives nothing, a yield yields nothing, a loop ends otherwise; decorators and types stay."""
+    text = "@a(1)\ndef f(b: c[1]) -> d[1]:\n    for e in b:\n        break\n    yield e\n    return b\n"
+
+    assert changes(tmp_path, text) == ["continue", "pass", "yield from ()", "return None"]
+
+
+def test_a_mutant_says_where_it_is(tmp_path) -> None:
+    """With the lines that differ."""
+    file = tmp_path / "module.py"
+    file.write_text("\na = b\nc = not d\n")
+
+    assert [str(mutant) for mutant in mutants_of(file)] == [
+        "core/toolcharter/policy/module.py:3\n-c = not d\n+c = d",
+    ]
+
+
+def test_each_equivalent_mutant_has_its_reason() -> None:
+    """And the module that it is of."""
+    listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutant"]
+
+    assert [one for one in listed if not (one["why"].endswith(".") and (SOURCE / f"{one['module']}.py").exists())] == []
