@@ -40,7 +40,6 @@ LIMIT_S = 20.0
 TIMEOUT_S = 120.0
 KEEP_DAYS = 1.0
 
-ANN = ("ann", None)
 ANSWERS: dict[str, tuple[Any, str | None]] = {
     "once": (ApprovalAnswer("allow_once", "ann"), None),
     "always": (ApprovalAnswer("allow_always", "ann"), None),
@@ -126,6 +125,7 @@ class ApprovalMachine(RuleBasedStateMachine):
         self.all_boxes: list[Box] = []
         self.pending: list[Pending] = []
         self.kept: dict[str, Rule] = {}
+        self.ever_kept: list[Rule] = []
         self.held: dict[str, list[str]] = {}
         """The very list of each call, as a check has seen it."""
         self.ran: list[tuple[str, list[str]]] = []
@@ -199,6 +199,10 @@ class ApprovalMachine(RuleBasedStateMachine):
         is_async=st.booleans(),
     )
     def ask(self, *, place: int, variant: int, tool: str, words: list[str], is_async: bool) -> None:
+        """Anything."""
+        self._ask(place, variant, tool, words, is_async=is_async)
+
+    def _ask(self, place: int, variant: int, tool: str, words: list[str], *, is_async: bool) -> None:
         """A call that no kept rule covers waits; one that a rule covers has run."""
         box = self._box(place, variant)
         self.calls += 1
@@ -215,6 +219,18 @@ class ApprovalMachine(RuleBasedStateMachine):
         assert len(self.ran) == before
         self.pending.append(Pending(box, tool, words, call_id, self.clock.elapsed, request, join))
 
+    @precondition(lambda self: self.ever_kept)
+    @rule(data=st.data(), variant=st.integers(0, 1), near=st.sampled_from(["same", "same", "words", "place"]))
+    def ask_again(self, *, data: Any, variant: int, near: str) -> None:
+        """What was kept once, perhaps forgotten or expired by now, or something near it."""
+        kept = data.draw(st.sampled_from(self.ever_kept))
+        place = self.workspaces.index(kept.workspace) ^ (near == "place")
+        words = [*kept.words, "a"] if near == "words" else kept.words
+        self._ask(place, variant, kept.tool, words, is_async=False)
+
+    def _is_late(self, asked: Pending) -> bool:
+        return self.clock.elapsed - asked.asked_at > TIMEOUT_S
+
     def _is_covered(self, workspace: Path, tool: str, words: list[str]) -> bool:
         return any(
             (kept.workspace, kept.tool, kept.words) == (workspace, tool, words) and self.clock.now() < kept.until
@@ -222,12 +238,12 @@ class ApprovalMachine(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.pending)
-    @rule(data=st.data(), answer=st.sampled_from(sorted(ANSWERS)) | st.sampled_from(["once", "always"]))
+    @rule(data=st.data(), answer=st.sampled_from(sorted(ANSWERS)) | st.just("always"))
     def answer(self, *, data: Any, answer: str) -> None:
         """Only a yes in time by somebody who may give it, to a call as it was shown, lets that call run, once."""
         asked = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
         given, reason = ANSWERS[answer]
-        if self.clock.elapsed - asked.asked_at > TIMEOUT_S and answer != "an error":
+        if self._is_late(asked):
             reason = "approval_timeout"
         elif asked.edited and reason is None:
             reason = "approval_denied"
@@ -236,6 +252,8 @@ class ApprovalMachine(RuleBasedStateMachine):
         self.answers[asked.call_id].put(given)
         result = asked.join()
 
+        if answer == "an error" and result.reason == "approval_unavailable":
+            reason = result.reason  # late or not
         assert (result.outcome, result.reason) == (("ok", None) if reason is None else ("denied", reason))
         ran = self.ran[before:]
         assert ran == ([(asked.tool, asked.words)] if reason is None else [])
@@ -244,11 +262,8 @@ class ApprovalMachine(RuleBasedStateMachine):
             assert digest == asked.request.digest
         if reason is None and answer == "always":
             until = self.clock.now() + timedelta(days=KEEP_DAYS)
-            self.kept.update(
-                (each.id, Rule(asked.box.workspace, asked.tool, asked.words, until))
-                for each in entries(self.state)
-                if each.id not in known
-            )
+            self.ever_kept.append(Rule(asked.box.workspace, asked.tool, asked.words, until))
+            self.kept.update((each.id, self.ever_kept[-1]) for each in entries(self.state) if each.id not in known)
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data(), back=st.booleans())
@@ -261,7 +276,7 @@ class ApprovalMachine(RuleBasedStateMachine):
             held.pop()
         asked.edited = held != asked.words
 
-    @rule(seconds=st.sampled_from([1.0, TIMEOUT_S, TIMEOUT_S + 1, 3600.0, KEEP_DAYS * 86400 - 1, KEEP_DAYS * 86400]))
+    @rule(seconds=st.sampled_from([TIMEOUT_S, TIMEOUT_S + 1, KEEP_DAYS * 86400 - 1, KEEP_DAYS * 86400]))
     def wait(self, *, seconds: float) -> None:
         """Time goes by: answers come too late, kept rules expire."""
         self.clock.elapsed += seconds
@@ -285,7 +300,8 @@ class ApprovalMachine(RuleBasedStateMachine):
         for asked in [asked for asked in self.pending if asked.box is box]:
             self.pending.remove(asked)
             self.answers[asked.call_id].put(ApprovalAnswer("allow_always", "ann"))
-            assert asked.join().reason == "cancelled"
+            # A thread that was slow to wait may have noticed before that its time was up.
+            assert asked.join().reason in {"cancelled", "approval_timeout" if self._is_late(asked) else "cancelled"}
         assert len(self.ran) == before
 
     @invariant()
@@ -350,5 +366,5 @@ def _require_whole(events: list[dict[str, Any]]) -> None:
 
 TestApprovals = ApprovalMachine.TestCase
 TestApprovals.settings = settings(
-    max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
