@@ -5,15 +5,17 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from toolcharter.errors import SyncCallInLoop
 from toolcharter.gate import approval, shared
 from toolcharter.gate.approvals import kept
 from toolcharter.gate.approvals.folder import StateFolder
 from toolcharter.gate.approvals.kept import entries, forget
+from toolcharter.gate.approvals.question import Question
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Ask
 
@@ -149,6 +151,40 @@ class TestClosing:
         assert (names(events), ran) == (CANCELLED, [])
         assert (events[3]["answer"], events[3]["reason"], events[4]["reason"]) == ("none", "cancelled", "cancelled")
         assert list(state.rglob("*.yaml")) == []
+
+    def test_nobody_is_asked_once_it_has_closed(self, make_toolbox, events, state, spawn, monkeypatch) -> None:
+        """A call that was on its way to a person ends where it is; no event comes after its last."""
+        monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+        waits, go, approver = threading.Event(), threading.Event(), Recording("allow_once")
+
+        def check(call: Any) -> None:
+            waits.set()
+            go.wait(LIMIT_S)
+
+        toolbox = make_toolbox(ECHO, mode="ask", approver=approver, checks={"a": check})
+        join = spawn(lambda: toolbox.call("echo", {}))
+        assert waits.wait(LIMIT_S)
+
+        toolbox.close()
+        go.set()
+
+        assert (join().reason, approver.asked) == ("cancelled", [])
+        assert names(events) == ["tool.before", "policy.before", "tool.after"]
+
+    def test_a_question_that_comes_too_late_is_none(self, make_toolbox, state) -> None:
+        """Neither is one that is withdrawn before somebody waits for it."""
+        woken: list[str] = []
+        toolbox = make_toolbox(ECHO, mode="ask", approver=Recording("allow_once"))
+        desk = toolbox._shared.desk
+        desk.close()
+        question = Question(Recording("allow_once"), None, 0.0)  # type: ignore[arg-type]
+        question.withdraw()
+        question.wake_by(lambda: woken.append("woken"))
+
+        result = toolbox.call("echo", {})
+
+        assert (result.reason, result.message) == ("approval_unavailable", "The toolbox was closed.")
+        assert woken == ["woken"]
 
     def test_a_call_that_a_check_holds_up_never_runs_its_body(self, make_toolbox, spawn, monkeypatch) -> None:
         """The same for whatever else a call waits for before its body."""
@@ -405,6 +441,24 @@ class TestArguments:
         result = join()
 
         assert (result.outcome, ran) == ("ok", [["a"]])
+
+    def test_what_cannot_be_held_apart_does_not_run(self, make_toolbox, state) -> None:
+        """A value of a plugin's own that cannot be copied could change behind the approval."""
+        ran: list[Any] = []
+
+        class Fixed(str):
+            __slots__ = ()
+
+            def __deepcopy__(self, _memo: Any) -> "Fixed":
+                raise TypeError("not me")
+
+        def act(word: Annotated[str, AfterValidator(Fixed)]) -> str:
+            ran.append(word)
+            return "ran"
+
+        toolbox = make_toolbox(spec_of(act), mode="ask", approver=Recording("allow_once"))
+
+        assert (toolbox.call("act", {"word": "a"}).reason, ran) == ("approval_denied", [])
 
     def test_a_rehearsal_does_not_change_what_is_approved(self, make_toolbox, state) -> None:
         """Above its mark a body may sort or take from its own lists; the call's stay as they were."""
