@@ -162,7 +162,7 @@ def _rates(plan: Plan) -> "RateLimits | None":
         return None
     from toolcharter.guards.rates.binding import RateLimits  # noqa: PLC0415 - not every profile limits calls
 
-    return RateLimits(rates)
+    return RateLimits(rates, aliases=plan.loaded.aliases)
 
 
 def _desk(approver: Approver | None, settings: Approvals, shared: Shared) -> "Desk":

@@ -19,11 +19,10 @@ from toolcharter.loader.scan import Installed, installed
 from toolcharter.policy.availability import Universe
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.profile.ceilings import read_ceilings
-from toolcharter.profile.model import Limits, Profile
+from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.settings import Ceiling
-from toolcharter.profile.shapes import same_tool
 from toolcharter.profile.validation import faults_of
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
@@ -60,11 +59,10 @@ class Plan:
 
     def limits_for(self, tool: str) -> Limits:
         """The limits of *tool*: the smallest that the profile and the ceilings write."""
-        limits = self.profile.limits_for(tool)
+        names = (tool, *(alias for alias, name in self.loaded.aliases.items() if name == tool))
+        limits = self.profile.limits_for(*names)
         for ceiling in self.ceilings:
-            limits = limits.within(ceiling.tool_limits.get(same_tool(tool), Limits())).within(
-                ceiling.limits or Limits()
-            )
+            limits = limits.within(limits_of(ceiling.tool_limits, names)).within(ceiling.limits or Limits())
         return limits
 
     def within(self, workspace: Path) -> "Plan":

@@ -15,7 +15,8 @@ from toolcharter.guards.rates.answers import Keys
 from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Memory, Notify
+from toolcharter.profile.settings import Memory, Notify, ReadBeforeWrite
+from toolcharter.profile.shapes import same_tool
 from toolcharter.spec.call import Call, Caller, Outcome, ToolResult
 from toolcharter.spec.reasons import GuardReason
 from toolcharter.spec.runtime import Paths
@@ -32,6 +33,7 @@ def session_memory(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts
     """The guards that *settings* switches on; None if there are none."""
     if settings == Memory():
         return None
+    settings = settings._replace(read_before_write=_canonical(settings.read_before_write, facts))
 
     def matcher(rule: Rule) -> Callable[[Call], bool]:
         matches = Matcher(rule).denies
@@ -39,6 +41,15 @@ def session_memory(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts
 
     memory = SessionMemory(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
     return memory if memory.active else None
+
+
+def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
+    """*settings* with the names that calls bear, where a profile writes an alias."""
+    names = {same_tool(alias): name for name, tool in facts.items() for alias in tool.aliases}
+    reads, writes = (
+        tuple(names.get(same_tool(name), name) for name in written) for written in (settings.reads, settings.writes)
+    )
+    return settings._replace(reads=reads, writes=writes)
 
 
 def _identity(paths: Paths, path: str) -> Hashable | None:

@@ -1,12 +1,12 @@
 """Names in rules and patterns that nothing provides: a misspelt deny would protect nobody, so that it stops the start."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Ceiling, Memory, Notify
+from toolcharter.profile.settings import Ceiling, Memory, Notify, ReadBeforeWrite
 from toolcharter.spec.words import RULE_PREFIXES
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
@@ -32,6 +32,40 @@ def _remembered(memory: Memory) -> Iterator[tuple[str, Rule]]:
 
 def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
     yield from (("notify", rule) for entry in notify for rule in entry.match)
+
+
+def written_tools(
+    profile: Profile, ceilings: Iterable[Ceiling], place_of: Callable[..., str]
+) -> Iterator[tuple[str, str, str]]:
+    """Every name of a tool that a limit or a guard is written for: its place, its key, and the name."""
+    for name in profile.tool_limits:
+        yield place_of("limits", "tools", name), f"limits.tools.{name}", name
+    for ceiling in ceilings:
+        yield from ((ceiling.name, f"limits.tools.{name}", name) for name in ceiling.tool_limits)
+    usual, written = ReadBeforeWrite(), profile.memory.read_before_write
+    for key in ("reads", "writes"):
+        path = ("guards", "read_before_write", key)
+        yield from (
+            (place_of(*path), ".".join(path), name) for name in getattr(written, key) if name not in getattr(usual, key)
+        )
+
+
+def tool_faults(
+    written: Iterable[tuple[str, str, str]], tools: Iterable[str], missing_ok: Iterable[str]
+) -> Iterator[Fault]:
+    """Those of *written* that nothing provides: a limit for a misspelt name would limit nobody.
+
+    Args:
+        written: From `written_tools`.
+        tools: Names and aliases of listed and of installed tools.
+        missing_ok: Names that may appear later.
+    """
+    known = {fold(name) for name in (*tools, *missing_ok)}
+    for place, path, name in written:
+        if fold(name) not in known:
+            near = did_you_mean(fold(name), known)
+            fix = f"{near} If it comes later, add {name!r} to `missing_ok`.".lstrip()
+            yield Fault(place, path, f"nothing provides a tool named {name!r}.", fix)
 
 
 def name_faults(

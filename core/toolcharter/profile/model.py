@@ -1,6 +1,6 @@
 """`Profile`: the effective profile, as the gate and the test runner read it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -37,6 +37,14 @@ class Limits(NamedTuple):
             smaller(self.max_output_chars, outer.max_output_chars),
             self.truncate or outer.truncate,
         )
+
+
+def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits:
+    """The smallest of what is written for one tool, under its name or another that it answers to."""
+    limits = Limits()
+    for name in names:
+        limits = limits.within(tool_limits.get(same_tool(name), Limits()))
+    return limits
 
 
 class Events(NamedTuple):
@@ -89,9 +97,9 @@ class Profile:
     cases: tuple[Case, ...] = ()
     missing_ok: tuple[str, ...] = ()
 
-    def limits_for(self, tool: str) -> Limits:
-        """The limits of *tool*: the smaller of its own and the profile's."""
-        return self.tool_limits.get(same_tool(tool), Limits()).within(self.limits)
+    def limits_for(self, *names: str) -> Limits:
+        """The limits of the tool of these *names*: the smallest of those written for one of them and the profile's."""
+        return limits_of(self.tool_limits, names).within(self.limits)
 
     def digest(
         self,

@@ -7,8 +7,19 @@ from typing import Any
 import pytest
 from pydantic import Base64Bytes
 
+from toolcharter.profile.model import Limits
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import DependsOn, Memory, Notify, Repeats, SkipDuplicate
+from toolcharter.profile.settings import (
+    Ceiling,
+    DependsOn,
+    Memory,
+    Notify,
+    Rate,
+    Rates,
+    ReadBeforeWrite,
+    Repeats,
+    SkipDuplicate,
+)
 
 from .conftest import spec_of
 
@@ -71,6 +82,44 @@ class TestArgumentsWithoutAJsonForm:
         outcomes = [toolbox.call("put", args).outcome for args in (UNSPEAKABLE, {"data": "YQ=="}, {"data": "YQ=="})]
 
         assert outcomes == ["denied", "ok", "ok"]
+
+
+def read(path: str) -> str:
+    """Read *path*."""
+    return path
+
+
+def write(path: str) -> str:
+    """Write *path*."""
+    return path
+
+
+WRITE = spec_of(write, aliases=("store", "Keep"))
+
+
+class TestOtherNames:
+    @pytest.mark.parametrize("by", ["profile", "ceiling"])
+    def test_a_limit_for_an_alias_limits_the_tool(self, make_toolbox, by) -> None:
+        """What looks limited is: an alias is another name of the tool, in limits as in rules."""
+        limits = {"store": Limits(max_output_chars=4), "write": Limits(max_output_chars=3)}
+        rates = Rates(tools={"keep": Rate(calls_per_minute=1), "write": Rate(calls_per_minute=5)})
+        settings: dict[str, Any] = {"tool_limits": limits, "rates": rates}
+        toolbox = make_toolbox(WRITE, **(settings if by == "profile" else {"ceilings": (Ceiling("c", **settings),)}))
+
+        results = [toolbox.call("write", {"path": "abcdefgh" * 20}) for _ in range(2)]
+
+        assert (results[0].truncated, results[1].reason) == (True, "rate_limited")
+
+    def test_a_tool_that_writes_by_an_alias_has_to_read_first(self, make_toolbox, tmp_path) -> None:
+        """`writes` and `reads` mean the tool by whatever name."""
+        (tmp_path / "f").write_text("x")
+        reading = ReadBeforeWrite("strict", reads=("look",), writes=("STORE",))
+        look = spec_of(read, aliases=("look",))
+        toolbox = make_toolbox(WRITE, look, memory=Memory(read_before_write=reading))
+
+        reasons = [toolbox.call(tool, {"path": "f"}).reason for tool in ("write", "read", "keep")]
+
+        assert reasons == ["precondition_failed", None, None]
 
 
 class TestChangedArguments:

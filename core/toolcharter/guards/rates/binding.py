@@ -1,10 +1,11 @@
 """`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, asked for each call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from threading import RLock
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
@@ -174,6 +175,7 @@ class RateLimits:
         *,
         timeout_s: float = TIMEOUT_S,
         max_keys: int = MAX_KEYS,
+        aliases: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Connect to nothing yet.
 
@@ -182,12 +184,13 @@ class RateLimits:
             clock: Seconds that never go back; Redis goes by its own clock.
             timeout_s: How long a Redis may take to be connected to, and for each of its answers, in seconds.
             max_keys: How many sessions or agents one limit keeps counts of in this process.
+            aliases: Other names of tools, under which limits may be written.
 
         Raises:
             ConfigurationError: A store is no URL of a Redis, or the library for it is not installed.
             GlobError: The pattern of an agent cannot be read.
         """
-        limits = limits_of(rates)
+        limits = limits_of(rates, aliases)
         self._clock = clock
         self._lock = RLock()
         self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}

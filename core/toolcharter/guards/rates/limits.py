@@ -1,8 +1,9 @@
 """`Limit`: one number of a profile or a ceiling, and which calls it is about."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Literal
 
 from toolcharter.profile.globs import Glob, parse_glob
@@ -56,24 +57,30 @@ class Limit:
         return self.tool in {None, tool}
 
 
-def limits_of(rates: Iterable[Rates]) -> list[Limit]:
+def limits_of(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingProxyType({})) -> list[Limit]:
     """All limits of *rates*; of several for the same calls and counts the smallest, which alone can refuse.
+
+    Args:
+        rates: Of the profile and of each ceiling, in any order.
+        aliases: Other names of tools; a limit that is written for one holds for its tool.
 
     Raises:
         GlobError: The pattern of an agent cannot be read.
     """
     smallest: dict[tuple[object, ...], Limit] = {}
-    for limit in (limit for one in rates for limit in _limits(one)):
+    canonical = {same_tool(alias): same_tool(name) for alias, name in aliases.items()}
+    for limit in (limit for one in rates for limit in _limits(one, canonical)):
         same = (limit.name, limit.whose, limit.store, limit.tool, limit.agent)
         if same not in smallest or limit.number < smallest[same].number:
             smallest[same] = limit
     return list(smallest.values())
 
 
-def _limits(rates: Rates) -> Iterator[Limit]:
+def _limits(rates: Rates, canonical: Mapping[str, str]) -> Iterator[Limit]:
     yield from _of_rate(rates.total, rates)
     for tool, rate in rates.tools.items():
-        yield from _of_rate(rate, rates, tool=same_tool(tool))
+        name = same_tool(tool)
+        yield from _of_rate(rate, rates, tool=canonical.get(name, name))
     for pattern, rate in rates.agents.items():
         yield from _of_rate(rate, rates, agent=parse_glob(pattern))
 
