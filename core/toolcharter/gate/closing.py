@@ -133,7 +133,7 @@ class Closer:
             ctx.reason,
             message,
             shown_text(ctx.hint),
-            bool(ctx.retryable) or ctx.reason in RETRYABLE,
+            bool(ctx.retryable) or (ctx.reason in RETRYABLE and not ctx.is_final),
             ctx.exit_code if isinstance(ctx.exit_code, int) else None,
             truncated,
             redactions,

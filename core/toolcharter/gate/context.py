@@ -29,6 +29,8 @@ class CallContext:
     message: str | None = None
     hint: str | None = None
     retryable = False
+    is_final = False
+    """No wait helps, whatever its reason says of others."""
     exit_code: int | None = None
     fields: Mapping[str, Any] = _NO_FIELDS
     stage: Stage | None = None

@@ -11,6 +11,7 @@ from toolcharter.gate.context import CallContext
 from toolcharter.gate.loop import refuse_inside_loop
 from toolcharter.gate.remembering import has_effects
 from toolcharter.guards.rates.answers import Answer as Room
+from toolcharter.guards.rates.answers import Refused
 from toolcharter.spec.call import Ask, Deny
 from toolcharter.spec.reasons import Reason
 
@@ -78,6 +79,7 @@ def heed_room(ctx: CallContext, answer: Room | None) -> None:
     """Stage 6: refuse what a rate limit has no room for, or nobody can count."""
     if answer is not None:
         ctx.refuse("limit", Reason.RATE_LIMITED, answer.message)
+        ctx.is_final = isinstance(answer, Refused) and answer.wait_s is None
 
 
 def enter(passage: "Passage", ctx: CallContext) -> None:

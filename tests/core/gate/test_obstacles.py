@@ -210,6 +210,16 @@ class TestRates:
         assert refused.message is not None
         assert "try again in" in refused.message
 
+    def test_a_session_that_is_used_up_is_not_worth_another_try(self, make_toolbox) -> None:
+        """Waiting helps against every limit but the session's; `retryable` says which it was."""
+        toolbox = make_toolbox(ECHO, rates=Rates(Rate(calls_per_session=1)))
+        toolbox.call("echo", {})
+
+        refused = toolbox.call("echo", {})
+
+        assert (refused.reason, refused.retryable) == ("rate_limited", False)
+        assert refused.message == "calls_per_session is 1; no more in this session."
+
     def test_subagents_called_from_a_body_count_for_their_parent(self, make_toolbox) -> None:
         """A call below a call has the keys of the caller at the top, whatever it calls itself."""
 
