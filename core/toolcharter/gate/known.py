@@ -19,8 +19,11 @@ def known(tool: BuiltTool) -> Known:
     has_invocation = tool.spec.invocation is not None
     arguments = tool.reader.closed_names
     # An invocation may call an action whatever it likes.
-    actions = None if has_invocation else _actions(tool.reader.schema, arguments)
-    return Known(tool.facts, arguments, actions, has_invocation)
+    schema = tool.reader.schema
+    actions = None if has_invocation else _actions(schema, arguments)
+    properties = schema.get("properties", {})
+    textless = frozenset(name for name, argument in properties.items() if _texts_of(argument, schema) == frozenset())
+    return Known(tool.facts, arguments, actions, has_invocation, textless)
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:
@@ -28,12 +31,16 @@ def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> fr
     action = schema.get("properties", {}).get("action")
     if action is None:
         return frozenset() if arguments is not None and "action" not in arguments else None
-    texts = _texts(action, schema, 0)
-    if texts is None:
-        return None
+    texts = _texts_of(action, schema)
+    return None if texts is None else frozenset(map(fold, texts))
+
+
+def _texts_of(argument: Any, schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """The texts that *argument* can be; None if they are not listed."""
+    texts = _texts(argument, schema, 0)
     # A signature's default is never validated.
-    default = action.get("default") if isinstance(action, Mapping) else None
-    return frozenset(map(fold, texts | ({default} if isinstance(default, str) else frozenset())))
+    default = argument.get("default") if isinstance(argument, Mapping) else None
+    return texts | {default} if texts is not None and isinstance(default, str) else texts
 
 
 def _texts(schema: Any, root: Mapping[str, Any], depth: int) -> frozenset[str] | None:
@@ -46,7 +53,8 @@ def _texts(schema: Any, root: Mapping[str, Any], depth: int) -> frozenset[str] |
     if "const" in schema or "enum" in schema:
         values = [schema["const"]] if "const" in schema else schema["enum"]
         return frozenset(value for value in values if isinstance(value, str))
-    if schema.get("type") == "null":
+    types = schema.get("type", "string")
+    if "string" not in ([types] if isinstance(types, str) else types):
         return frozenset()
     branches = [_texts(branch, root, depth + 1) for branch in schema.get("anyOf", ())]
     if not branches or None in branches:

@@ -31,6 +31,8 @@ class Known(NamedTuple):
     """All actions it takes, without case; None if any text may be one."""
     gives_commands: bool = False
     """Its calls may be commands, for `bash:` rules to look at."""
+    textless: frozenset[str] = frozenset()
+    """Arguments that are never text, which is all that a glob matches."""
 
     @property
     def named_actions(self) -> frozenset[str]:

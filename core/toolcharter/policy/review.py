@@ -211,8 +211,14 @@ class RulesReview:
         """Rules that can match, but hardly what their author meant."""
         reached = [tool for tool in self.tools if rule.reaches(tool, sense)]
         idle = [name for name in rule.asked if all(name in rule.is_idle(tool) for tool in reached)]
+        textless = [name for name, _ in rule.rule.args if reached and all(name in tool.textless for tool in reached)]
         text = rule.rule.text
-        if idle:
+        if textless:
+            what = (
+                f"{text!r}: no call of {names(reached)} has text in {textless[0]!r}, and a glob matches nothing else."
+            )
+            yield Finding("risky", rule.rule.source, path, what, "Write the long form with `when`.")
+        elif idle:
             arguments = sorted({name for tool in reached for name in tool.arguments or ()})
             fix = f"{did_you_mean(idle[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
             what = f"{text!r} asks of {idle[0]!r}, which no argument of {names(reached)} is named: that always holds."

@@ -118,6 +118,25 @@ def test_schema_of_its_own_is_read_as_it_is(make_toolbox, schema, arguments, act
     assert (found.arguments, found.actions, found.gives_commands) == (arguments, actions, False)
 
 
+@pytest.mark.parametrize(
+    ("item", "textless"),
+    [
+        pytest.param({"type": "integer"}, {"a"}, id="number"),
+        pytest.param({"type": ["array", "null"]}, {"a"}, id="several-types"),
+        pytest.param({"type": ["string", "null"]}, set(), id="text-or-null"),
+        pytest.param({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, {"a"}, id="none-of-any"),
+        pytest.param({"enum": [1, 2]}, {"a"}, id="numbers"),
+        pytest.param({"type": "integer", "default": "auto"}, set(), id="default-is-text"),
+        pytest.param({}, set(), id="anything"),
+    ],
+)
+def test_arguments_that_are_never_text_are_known(make_toolbox, item, textless) -> None:
+    """Where a schema does not rule text out, there may be some."""
+    found = known_of(make_toolbox, schemed, parameters={"type": "object", "properties": {"a": item}})
+
+    assert found.textless == textless
+
+
 def test_invocation_may_name_any_action_and_gives_commands(make_toolbox) -> None:
     """What it returns is not known before a call."""
     found = known_of(make_toolbox, plain, invocation=lambda _: Invocation("x", ("ls",)))

@@ -24,6 +24,7 @@ READ = Known(
     ToolFacts("read_file", "builtin", ("cat",), frozenset({"fs"}), frozenset({"fs:read"}), "low"),
     frozenset({"path", "max_bytes"}),
     frozenset(),
+    textless=frozenset({"max_bytes"}),
 )
 GIT = Known(
     ToolFacts("git", "builtin", capabilities={"push": frozenset({"net"}), "log": frozenset({"fs:read"})}),
@@ -425,6 +426,12 @@ def test_several_rules_may_cover_one_together() -> None:
             "'git:pushh': 'git' declares no such action.",
             "Did you mean 'push'? Actions: 'log', 'push'.",
             id="action",
+        ),
+        pytest.param(
+            "read_file(max_bytes=9)",
+            "'read_file(max_bytes=9)': no call of 'read_file' has text in 'max_bytes', and a glob matches nothing else.",
+            "Write the long form with `when`.",
+            id="no-text",
         ),
         pytest.param("git:zz*", "'git:zz*': 'git' declares no such action.", "Actions: 'log', 'push'.", id="glob"),
         pytest.param(
