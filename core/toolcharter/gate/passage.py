@@ -40,6 +40,7 @@ MAX_MEMO = 256
 """Of how many calls a tool's decisions are remembered, for each caller."""
 MAX_MEMO_BYTES = 1024
 """Longer arguments are decided anew each time. Source: design.md, section 5, stage 3."""
+_UNTOLD = Refusal(Reason.NOT_UNDERSTOOD, "The tool runs commands, and its spec has no `invocation` that tells them.")
 
 
 @dataclass
@@ -76,6 +77,8 @@ class Passage:
         self.policy = shared.policy.for_tool(tool.facts, shared.availability.of(caller).get(spec.name))
         """What policy says of the tool for this caller."""
         self._always = self.policy.constant if spec.invocation is None else None
+        # No rule on commands could ever match its calls, whatever they run.
+        self._untold = _UNTOLD if spec.kind == "bash" else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision]] = {}
         self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
@@ -175,7 +178,7 @@ class Passage:
         try:
             args = as_json(ctx.values)
             if invocation is None:
-                return Subject(_action(ctx), args)
+                return Subject(_action(ctx), args, (), self._untold)
             action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
             message = f"What the call would do cannot be told: {type(error).__name__}."

@@ -85,16 +85,22 @@ def remember(passage: "Passage", ctx: CallContext, result: ToolResult) -> None:
 
 def notifying(notifier: "Notifier", facts: ToolFacts) -> Callable[[CallContext, Outcome, bytes], None]:
     """Who has to be told of each call of a tool: a function of the call, its outcome and its closing line."""
+    from toolcharter.events.notify import NOT_JUDGED  # noqa: PLC0415 - whoever has a notifier has loaded it
+
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def notify(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
         subject: Subject | None = None
+        unread = ctx.stage == "floor" and not ctx.commands
 
         def matched(entry: Notify) -> str | None:
             nonlocal subject
             # Made in here: of arguments without a JSON form the notifier tells unjudged, and the call is over anyway.
             judged = subject = subject or Subject(ctx.action, as_json(ctx.values), ctx.commands)
-            return next((matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged)), None)
+            found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
+            # Of a line that nobody understands, nobody can say that it is not one of those somebody waits for.
+            of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
+            return next(found, NOT_JUDGED if of_commands else None)
 
         fields: dict[str, Any] | None = None
         for wanted in notifier.wanting(outcome, matched):

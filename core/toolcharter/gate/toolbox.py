@@ -8,13 +8,14 @@ from typing import Any, Self
 from toolcharter.errors import did_you_mean
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.closing import Closer
-from toolcharter.gate.lazily import acall
+from toolcharter.gate.lazily import acall, notifying
 from toolcharter.gate.passage import BuiltTool, Passage
 from toolcharter.gate.rehearsal import decide
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.shown import shown_name, shown_value
 from toolcharter.gate.tool import Tool
 from toolcharter.policy.evaluate import unknown_tool
+from toolcharter.policy.facts import ToolFacts
 from toolcharter.spec.call import Caller, Decision, ToolResult
 from toolcharter.spec.explanation import Explanation
 
@@ -219,4 +220,5 @@ class Toolbox(Mapping[str, Tool]):
         ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, shown_value(args, shared.args_detail))
         decision = self._unknown(name)
         ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
-        return Closer(shared, lines).close(ctx)
+        notify = None if shared.notifier is None else notifying()(shared.notifier, ToolFacts(ctx.tool))
+        return Closer(shared, lines, notify=notify).close(ctx)

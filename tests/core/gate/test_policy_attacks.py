@@ -20,6 +20,7 @@ from toolcharter.profile.settings import (
     Repeats,
     SkipDuplicate,
 )
+from toolcharter.spec.call import Invocation
 
 from .conftest import spec_of
 
@@ -120,6 +121,51 @@ class TestOtherNames:
         reasons = [toolbox.call(tool, {"path": "f"}).reason for tool in ("write", "read", "keep")]
 
         assert reasons == ["precondition_failed", None, None]
+
+
+def bash(command: str) -> str:
+    """Run *command*."""
+    return f"ran {command}"
+
+
+BASH = spec_of(bash, kind="bash", invocation=lambda args: Invocation(commands=(args["command"],)))
+
+
+class TestWhatNobodySees:
+    @pytest.mark.parametrize("settings", [{"mode": "dangerous"}, {"allow": ["bash", "run"]}])
+    def test_a_tool_that_does_not_tell_its_commands_runs_none(self, make_toolbox, settings) -> None:
+        """A rule on commands could never match: what is of kind `bash` says what it would run, or is refused."""
+
+        def run(command: str) -> str:
+            return f"ran {command}"
+
+        toolbox = make_toolbox(spec_of(run, kind="bash"), deny=["bash:*sudo*"], **settings)
+
+        result = toolbox.call("run", {"command": "sudo ls"})
+
+        assert (result.outcome, result.reason) == ("denied", "not_understood")
+
+    @pytest.mark.parametrize(
+        ("tool", "args", "told"),
+        [
+            pytest.param("bash", {"command": "sudo ls"}, ["bash:*sudo*", "*"], id="a command"),
+            pytest.param("bash", {"command": "sudo ls; x"}, ["(could not be judged)", "*"], id="not understood"),
+            pytest.param("write", {"path": "sudo"}, ["*"], id="no commands"),
+            pytest.param("nope", {"command": "sudo ls"}, ["*"], id="no such tool"),
+        ],
+    )
+    def test_a_refused_call_is_told_of(self, make_toolbox, caplog, tool, args, told) -> None:
+        """Whoever waits for attempts hears of those that cannot be read, and of tools that there are not."""
+        entries = tuple(Notify((parse_rule(text),), outcomes=("denied", "ok")) for text in ("bash:*sudo*", "*", "read"))
+        toolbox = make_toolbox(BASH, WRITE, notify=entries)
+
+        with caplog.at_level(logging.WARNING, logger="toolcharter.notify"):
+            toolbox.call(tool, args)
+            toolbox.close()
+
+        heard = [record.notification for record in caplog.records if hasattr(record, "notification")]
+        assert [notification["notify"]["match"] for notification in heard] == told
+        assert {notification["tool"] for notification in heard} == {tool}
 
 
 class TestChangedArguments:
