@@ -64,6 +64,8 @@ MAX_DEPTH = 32
 """How deep schemas may be nested, references counted as what they stand for."""
 MAX_SCHEMAS = 1000
 """How many schemas there may be in one, counted the same way: each may be looked at for each call."""
+MAX_PATTERN_BYTES = 1 << 20
+"""How large a compiled pattern may be: a repository's file may hold thousands, and the engine's own limit is ten times more."""
 
 # Elsewhere no keyword is looked at: what stands in `const` is no schema until a reference makes it one.
 _REFERENCE = re.compile(r"#/\$defs/([^/%~]+)")
@@ -94,7 +96,7 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
             schema,
             validate_formats=True,
             ignore_unknown_formats=False,
-            pattern_options=jsonschema_rs.RegexOptions(),
+            pattern_options=jsonschema_rs.RegexOptions(size_limit=MAX_PATTERN_BYTES),
         )
     except jsonschema_rs.ValidationError as error:
         raise _explained(error) from error
@@ -152,7 +154,7 @@ class _Inspection:
 
 def _explained(error: Any) -> ConditionError:
     if error.message.endswith('is not a "regex"'):
-        what = f"the pattern {error.instance!r} cannot be read, or not matched in linear time"
+        what = f"the pattern {error.instance!r} cannot be read, is too large, or not matched in linear time"
         return ConditionError(what, "Patterns have no look-around and no back-references.")
     where = ".".join(map(str, error.instance_path))
     return ConditionError(f"{where}: {error.message.splitlines()[0].partition('. ')[0]}")

@@ -81,36 +81,45 @@ def test_true_and_false_are_schemas() -> None:
         pytest.param({"format": "nope"}, "format: Unknown format: 'nope'", "", id="unknown format"),
         pytest.param(
             {"pattern": "(?=a)b"},
-            "the pattern '(?=a)b' cannot be read, or not matched in linear time",
+            "the pattern '(?=a)b' cannot be read, is too large, or not matched in linear time",
             PATTERNS,
             id="look-ahead",
         ),
         pytest.param(
             {"pattern": "(?<!a)b"},
-            "the pattern '(?<!a)b' cannot be read, or not matched in linear time",
+            "the pattern '(?<!a)b' cannot be read, is too large, or not matched in linear time",
             PATTERNS,
             id="look-behind",
         ),
         pytest.param(
             {"pattern": r"(a)\1"},
-            r"the pattern '(a)\\1' cannot be read, or not matched in linear time",
+            r"the pattern '(a)\\1' cannot be read, is too large, or not matched in linear time",
             PATTERNS,
             id="back-reference",
         ),
         pytest.param(
-            {"pattern": "("}, "the pattern '(' cannot be read, or not matched in linear time", PATTERNS, id="no pattern"
+            {"pattern": "("},
+            "the pattern '(' cannot be read, is too large, or not matched in linear time",
+            PATTERNS,
+            id="no pattern",
         ),
         pytest.param(
             {"patternProperties": {"(?!x)": True}},
-            "the pattern '(?!x)' cannot be read, or not matched in linear time",
+            "the pattern '(?!x)' cannot be read, is too large, or not matched in linear time",
             PATTERNS,
             id="pattern of a key",
         ),
         pytest.param(
             {"pattern": "((a{100}){100}){100}"},
-            "the pattern '((a{100}){100}){100}' cannot be read, or not matched in linear time",
+            "the pattern '((a{100}){100}){100}' cannot be read, is too large, or not matched in linear time",
             PATTERNS,
             id="a pattern too large to compile",
+        ),
+        pytest.param(
+            {"pattern": r"\p{L}{100}"},
+            r"the pattern '\\p{L}{100}' cannot be read, is too large, or not matched in linear time",
+            PATTERNS,
+            id="large",
         ),
         pytest.param(
             {"$ref": "http://127.0.0.1:9/a"},

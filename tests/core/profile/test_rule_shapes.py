@@ -97,7 +97,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
                 "2:31: allow.0.when.a: '^x' is no JSON Schema.\nWrite a mapping such as {const: '^x'}.",
                 "2:38: allow.0.when.b: unknown keyword 'patern'.\nDid you mean 'pattern'?",
                 "2:51: allow.0.when.: '' cannot be the name of an argument.\nWrite the name of one of the tool's arguments.",
-                "2:62: allow.0.when.c: the pattern '(?=x)' cannot be read, or not matched in linear time.\nPatterns have no look-around and no back-references.",
+                "2:62: allow.0.when.c: the pattern '(?=x)' cannot be read, is too large, or not matched in linear time.\nPatterns have no look-around and no back-references.",
                 "2:85: allow.0.when.d: type: 5 is not valid under any of the schemas listed in the 'anyOf' keyword.\nWrite a JSON Schema of draft 2020-12.",
             ],
             id="conditions",
