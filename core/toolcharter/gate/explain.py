@@ -125,9 +125,12 @@ def _behind_policy(passage: Passage, ctx: CallContext, decision: Decision) -> It
     yield _step("check", _checks(passage), decision, "satisfy the check, or change the policy of its extension")
     yield _step("guard", _guards(passage), decision, "make the calls that the message names first, or change `guards`")
     yield _approval(ctx, decision)
-    limited = passage.room is not None
-    room = "rate limits: " + ("not counted in a dry run" if limited else "none concern the tool")
-    yield _step("limit", room, decision, "raise `timeout_s` in `limits`", is_known=not limited)
+    rates = passage.shared.rates
+    limits = [] if rates is None else rates.concerning(passage.tool.spec.name, passage.caller.agent)
+    told = (
+        f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none concern the tool"
+    )
+    yield _step("limit", f"rate limits: {told}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
     name, is_known = passage.tool.spec.name, decision.tool_checks != "not_evaluated"
     looked_at = "its own checks, in a dry run" if passage.tool.spec.staged else "it is not staged: only a call can tell"
     yield _step(
@@ -140,7 +143,8 @@ def _checks(passage: Passage) -> str:
 
 
 def _guards(passage: Passage) -> str:
-    return "guards that remember calls: " + ("none" if passage.shared.memory is None else "as under `guards`")
+    memory = passage.shared.memory
+    return "guards that remember calls: " + ("none" if memory is None else ", ".join(memory.switched_on))
 
 
 def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:

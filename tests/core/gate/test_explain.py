@@ -10,7 +10,7 @@ import pytest
 
 from toolcharter.errors import ToolboxClosed
 from toolcharter.profile.model import Limits
-from toolcharter.profile.settings import Availability, Capabilities, Memory, Rate, Rates, Repeats
+from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, Rate, Rates, Repeats
 from toolcharter.spec.approval import ApprovalAnswer
 from toolcharter.spec.call import Ask, Caller, Decision, Deny, Invocation
 from toolcharter.spec.explanation import Explanation, RuleNote, Step
@@ -102,6 +102,20 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
 
 def asked(mode: str) -> dict[str, str]:
     return {**PASSED, "mode": mode, "approval": "unknown"}
+
+
+def test_limits_and_guards_that_concern_the_call_are_named(make_toolbox) -> None:
+    """What no dry run can ask is told as the profile and its ceilings have it, the smaller number once."""
+    rates = Rates(Rate(calls_per_minute=9), tools={"greet": Rate(calls_per_hour=3), "other": Rate(calls_per_hour=1)})
+    ceiling = Ceiling("site", rates=Rates(Rate(calls_per_minute=5)))
+    memory = Memory(repeated_calls=Repeats(deny=2), same_result=Repeats(warn=2))
+    toolbox = make_toolbox(greet_spec(), rates=rates, ceilings=(ceiling,), memory=memory)
+
+    found = {step.stage: (step.looked_at, step.verdict) for step in toolbox.explain("greet", {"name": "Ann"}).steps}
+
+    limits = "rate limits: calls_per_minute 5, calls_per_hour 3 for greet; not counted in a dry run"
+    assert found["limit"] == (limits, "unknown")
+    assert found["guard"] == ("guards that remember calls: repeated_calls, same_result", "pass")
 
 
 ROWS = [

@@ -14,7 +14,7 @@ from toolcharter.guards.memory.repeats import RepeatsGuard
 from toolcharter.guards.memory.results import ResultsGuard
 from toolcharter.guards.memory.table import MAX_SESSIONS, Flight, Session, Sessions
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Memory, Repeats
+from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats
 from toolcharter.spec.call import Call, Deny, Outcome
 
 Matcher = Callable[[Rule], Callable[[Call], bool]]
@@ -44,6 +44,8 @@ class SessionMemory:
         self._lock = Lock()
         self.active = bool(self._guards or settings.after_call)
         """Whether anything is switched on; if not, no method need be called."""
+        self.switched_on = _switched_on(settings)
+        """The keys under `guards` that are, for people."""
 
     def _fresh(self) -> Session:
         return Session(tuple(guard.fresh() for guard in self._guards))
@@ -126,6 +128,11 @@ class SessionMemory:
             if objection is not None:
                 notes.append(note(objection))
         return tuple(notes)
+
+
+def _switched_on(settings: Memory) -> tuple[str, ...]:
+    written = settings._replace(read_before_write=ReadBeforeWrite(mode=settings.read_before_write.mode))
+    return tuple(key for key, usual in Memory()._asdict().items() if getattr(written, key) != usual)
 
 
 def _guards(settings: Memory, matcher: Matcher, identify: Identify) -> Iterator[MemoryGuard[Any, Any]]:

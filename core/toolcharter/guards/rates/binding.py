@@ -190,13 +190,18 @@ class RateLimits:
             ConfigurationError: A store is no URL of a Redis, or the library for it is not installed.
             GlobError: The pattern of an agent cannot be read.
         """
-        limits = limits_of(rates, aliases)
+        self._limits = limits = limits_of(rates, aliases)
         self._clock = clock
         self._lock = RLock()
         self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}
         self._shared = [limit for limit in limits if limit.store is not None]
         urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
         self._stores = {url: _open(url, timeout_s) for url in urls}
+
+    def concerning(self, tool: str, agent: str | None) -> list[Limit]:
+        """What `bind` binds, to be told to people; arguments as there."""
+        name = same_tool(tool)
+        return [limit for limit in self._limits if limit.concerns(name, agent)]
 
     def bind(self, tool: str, agent: str | None) -> Bound | None:
         """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.

@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import AfterCall, DependsOn, Memory, ReadBeforeWrite, Repeats, SkipDuplicate
+from toolcharter.profile.settings import AfterCall, DependsOn, ReadBeforeWrite, Repeats, SkipDuplicate
 from toolcharter.spec.call import Deny
 
 EDIT = parse_rule("edit_file")
@@ -23,15 +23,17 @@ REPEATED = "NOTE: This is call {} in a row of 'edit_file' with the same argument
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_one_setting_makes_it_active(make_memory, name) -> None:
-    """Every guard alone is a reason to ask."""
-    assert make_memory(**{name: SETTINGS[name]}).active
+    """Every guard alone is a reason to ask, and is named by its key."""
+    memory = make_memory(**{name: SETTINGS[name]})
+
+    assert (memory.active, memory.switched_on) == (True, (name,))
 
 
 def test_nothing_switched_on_is_inactive_and_says_nothing(make_agent) -> None:
     """The gate pays nothing, and loses nothing if it asks all the same."""
-    agent = make_agent(**Memory()._asdict())
+    agent = make_agent(read_before_write=ReadBeforeWrite("off", reads=("cat",)))
 
-    assert (agent.memory.active, agent("edit_file")) == (False, ())
+    assert (agent.memory.active, agent.memory.switched_on, agent("edit_file")) == (False, (), ())
 
 
 def test_guards_object_and_speak_in_one_order(make_agent) -> None:
