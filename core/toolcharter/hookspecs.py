@@ -77,9 +77,10 @@ def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
         `CheckPolicy` says, and never beyond the call's deadline.
 
     Raises:
-        Exception: Anything raised, a timeout or another answer denies with `check_failed`. Where
-            the profile says `advisory: true` of an extension with a `CheckPolicy`, the failure is
-            noted on the event and the call goes on; what such a check denies is denied.
+        Exception: `Denied` is a denial like a `Deny`. Anything else raised, a timeout or another answer
+            denies with `check_failed`. Where the profile says `advisory: true` of an extension with
+            a `CheckPolicy`, the failure is noted on the event and the call goes on; what such a
+            check denies is denied.
     """
 
 

@@ -5,6 +5,7 @@ from inspect import isawaitable
 from time import monotonic
 from typing import Any, NamedTuple
 
+from toolcharter.errors import Denied
 from toolcharter.gate.loop import is_the_callers
 from toolcharter.loader.load import Check
 from toolcharter.spec.call import Ask, Call, Deny
@@ -61,8 +62,8 @@ def objections(
             if is_the_callers(error):
                 raise
             # Whoever closes this generator raises GeneratorExit in it; then no other check may be asked.
-            if not check.advisory or isinstance(error, GeneratorExit):
-                return _failed(check, error)
+            if not check.advisory or isinstance(error, (GeneratorExit, Denied)):
+                return _denial(check, error) if isinstance(error, Denied) else _failed(check, error)
             note()
             continue
         if isinstance(answer, Deny):
@@ -86,6 +87,16 @@ def _understand(answer: Any) -> None:
     texts = (answer.reason, answer.message or "", getattr(answer, "hint", None) or "")
     if not all(isinstance(text, str) for text in texts):
         raise NoAnswer("answered no text")
+
+
+def _denial(check: Check, error: Denied) -> Deny:
+    """What a check has raised where it should return a `Deny`."""
+    try:
+        answer = Deny(error.reason, error.message, error.hint)
+        _understand(answer)
+    except Exception as unreadable:  # noqa: BLE001 - a subclass may hold anything
+        return _failed(check, unreadable)
+    return answer
 
 
 def _failed(check: Check, error: BaseException) -> Deny:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolcharter.errors import SyncCallInLoop
+from toolcharter.errors import Denied, SyncCallInLoop
 from toolcharter.profile.model import Limits
 from toolcharter.spec.call import Ask, Call, Decision, Deny
 
@@ -234,6 +234,37 @@ async def test_the_denial_of_an_advisory_check_denies(make_toolbox, events) -> N
     found = [await outcome(toolbox, way) for way in ("call", "acall", "decide", "adecide")]
 
     assert found == [("denied", "too_much", None)] * 4
+    assert "fault" not in events[-1]
+
+
+def refuses(call: Call) -> None:
+    raise Denied("too_much", "No more.", hint="Wait.")
+
+
+async def refuses_later(call: Call) -> None:
+    refuses(call)
+
+
+def refuses_without_a_word(call: Call) -> None:
+    raise Denied.__new__(Denied)
+
+
+@pytest.mark.parametrize("advisory", [False, True])
+@pytest.mark.parametrize(
+    ("check", "reason", "message"),
+    [
+        pytest.param(refuses, "too_much", "No more.", id="raises"),
+        pytest.param(refuses_later, "too_much", "No more.", id="raises later"),
+        pytest.param(refuses_without_a_word, "check_failed", "The check of 'a' raised AttributeError.", id="empty"),
+    ],
+)
+async def test_a_denial_that_is_raised_is_one(check, reason, message, advisory, make_toolbox, events) -> None:
+    """What a tool may raise a check may raise; not even an advisory one lets pass what it has denied."""
+    toolbox = advised(make_toolbox(spec_of(act), checks={"a": check}), advisory=advisory)
+
+    found = [await outcome(toolbox, way) for way in ("call", "acall", "decide", "adecide")]
+
+    assert found == [("denied", reason, message)] * 4
     assert "fault" not in events[-1]
 
 
