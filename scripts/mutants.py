@@ -129,17 +129,14 @@ def main(modules: list[str]) -> int:
     tried = [mutant for mutant in every if _key(mutant) not in known]
     strangers = {key for key in known if key[0] in {file.stem for file in files}} - set(map(_key, every))
     _warm_up()
-    unchanged = [Mutant(file.stem, 0, file.read_text(encoding="utf-8"), ()) for file in files]
-    failing = [mutant.module for mutant in unchanged if not survives(mutant)]
-    if failing:
-        print("Without any mutant the tests fail of:", *failing, file=sys.stderr)
-        return 2
+    _demand_passing(files)
     alive: list[Mutant] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for mutant, survived in zip(tried, pool.map(survives, tried), strict=True):
             if survived:
                 alive.append(mutant)
                 print(mutant, end="\n\n", flush=True)
+    _demand_passing(files)  # Whoever edits a test meanwhile must not kill mutants.
     for module, diff in sorted(strangers):
         print(f"{EQUIVALENT.name}: no such mutant of {module}:", *diff, sep="\n", end="\n\n")
     table = _table(tried, alive, Counter(mutant.module for mutant in every))
@@ -147,6 +144,13 @@ def main(modules: list[str]) -> int:
     if not modules:
         REPORT.write_text(_report(table, alive), encoding="utf-8")
     return int(_score(tried, alive) < GOAL or bool(strangers))
+
+
+def _demand_passing(files: list[Path]) -> None:
+    unchanged = [Mutant(file.stem, 0, file.read_text(encoding="utf-8"), ()) for file in files]
+    failing = [mutant.module for mutant in unchanged if not survives(mutant)]
+    if failing:
+        sys.exit(f"Without any mutant the tests fail of: {', '.join(failing)}")
 
 
 def _score(tried: list[Mutant], alive: list[Mutant]) -> float:
