@@ -1,7 +1,7 @@
 """`Notifier`: tells people of calls, after the call and never in its way.
 
 What a profile, its parents and the ceilings ask for is united here; whether a rule matches a call is for the caller to
-say. Each destination (the log, each URL) has a queue and a thread of its own.
+say. Each destination (the log of each file that asks, each URL) has a queue and a thread of its own.
 """
 
 import json
@@ -34,6 +34,15 @@ class Wanted(NamedTuple):
     """The text of the rule that matches."""
     number: int
     """Which of the notifier's entries it is, from 1."""
+
+
+class Destination(NamedTuple):
+    """What has a queue and a thread of its own."""
+
+    url: str | None
+    """None is the log."""
+    file: str
+    """Of the log, who asks: a workspace's file that wants every call told a thousand times crowds out its own alone."""
 
 
 class LogSender:
@@ -84,7 +93,7 @@ class Notifier:
         self._losses = Losses()
         # Calls may share an identifier, and whoever chooses it must not have a notification taken for a repetition.
         self._run, self._offered = os.urandom(6).hex(), count(1)
-        self._lanes = {url: self._open_lane(_opener(url), self._losses) for url in map(_url, self.entries)}
+        self._lanes = {lane: self._open_lane(_opener(lane.url), self._losses) for lane in map(_lane, self.entries)}
 
     def leave_to_the_parent(self) -> None:
         """In a fork's child: queues and threads are the parent's, and perhaps so is who held a lock."""
@@ -124,7 +133,7 @@ class Notifier:
             fields: Of the call's closing event, scrubbed; not to be changed from now on.
         """
         delivery = f"{fields.get('call_id')}-{wanted.number}-{self._run}-{next(self._offered)}"
-        self._lanes[_url(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
+        self._lanes[_lane(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
 
     def close(self, timeout_s: float = DRAIN_S) -> None:
         """Deliver what is under way; what is not delivered after *timeout_s* seconds counts as lost."""
@@ -155,6 +164,10 @@ def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None
 def _url(entry: Notify) -> str | None:
     """Where *entry* is delivered to; None is the log."""
     return entry.url if entry.deliver == "webhook" else None
+
+
+def _lane(entry: Notify) -> Destination:
+    return Destination(_url(entry), "" if entry.deliver == "webhook" else entry.place.rsplit(":", 2)[0])
 
 
 def _opener(url: str | None) -> Callable[[], Sender[Notification]]:

@@ -167,6 +167,20 @@ def test_calls_of_one_identifier_are_no_repetition_of_each_other(hook: Hook) -> 
     assert len(set(hook.unique)) == 3
 
 
+def test_one_file_cannot_crowd_out_what_another_asks_for(caplog) -> None:
+    """A workspace's file with many patterns that match each call loses its own notifications, not the operator's."""
+    own = entry("git:push")._replace(place="/etc/p.yaml:3:5")
+    crowd = [entry("*" * stars)._replace(place=f"/ws/policy.yaml:{stars}:5") for stars in range(1, 30)]
+    notifier = Notifier([*crowd, own], queue_max=2)
+
+    for wanted in notifier.wanting("ok", first_rule):
+        notifier.offer(wanted, FIELDS)
+    notifier.close(PATIENCE_S)
+
+    assert "git:push" in [record.__dict__["notification"]["notify"]["match"] for record in caplog.records]
+    assert notifier.lost == 30 - len(caplog.records)
+
+
 def test_entries_choose_outcomes() -> None:
     """An entry that does not want an outcome is not asked whether it matches."""
     failures, all_calls = entry("git", outcomes=("error", "denied")), entry("*")
