@@ -77,8 +77,8 @@ class Passage:
         self.policy = shared.policy.for_tool(tool.facts, shared.availability.of(caller).get(spec.name))
         """What policy says of the tool for this caller."""
         self._always = self.policy.constant if spec.invocation is None else None
-        # No rule on commands could ever match its calls, whatever they run.
-        self._untold = _UNTOLD if spec.kind == "bash" else None
+        # A deny rule on commands could never match its calls, whatever they run.
+        self._untold = _UNTOLD if spec.kind == "bash" and self.policy.denials.look_at_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision]] = {}
         self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
