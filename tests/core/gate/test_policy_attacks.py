@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -183,3 +185,41 @@ class TestChangedArguments:
         texts = [toolbox.call("collect", {}).text for _ in range(3)]
 
         assert texts == ["{'paths': ['/etc/secret']}"] * 3
+
+
+FORKING = """
+import os, signal, threading
+from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.rates import Keys, RateLimits
+from toolcharter.profile.settings import Memory, Rate, Rates, Repeats
+
+limits = RateLimits([Rates(total=Rate(calls_per_minute=1))])
+memory = SessionMemory(Memory(repeated_calls=Repeats(deny=2)), matcher=None, identify=None)
+bound, held, done = limits.bind("git", None), threading.Event(), threading.Event()
+
+def hold():
+    with limits._lock, memory._lock:
+        held.set()
+        done.wait()
+
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    answers = [bound.take(Keys("s", "a")) is None for _ in range(2)]
+    print(answers, memory.after("s", None, "ok", ""), flush=True)
+    os._exit(0)
+done.set()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_while_a_call_is_counted_blocks_no_call_of_the_child() -> None:
+    """The thread that holds the lock is the parent's alone; in the child nobody would ever let go of it."""
+    # Python 3.12 and later warn of every fork in a process with threads.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.stdout.split("\n"), done.stderr) == (["[True, False] ()", "0", ""], "")

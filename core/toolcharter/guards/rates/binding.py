@@ -1,5 +1,7 @@
 """`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, asked for each call."""
 
+import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
@@ -193,6 +195,7 @@ class RateLimits:
         self._limits = limits = limits_of(rates, aliases)
         self._clock = clock
         self._lock = RLock()
+        _ALL.add(self)
         self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}
         self._shared = [limit for limit in limits if limit.store is not None]
         urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
@@ -202,6 +205,10 @@ class RateLimits:
         """What `bind` binds, to be told to people; arguments as there."""
         name = same_tool(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]
+
+    def leave_to_the_parent(self) -> None:
+        """In a fork's child, which counts on by itself: a thread that is the parent's may hold the lock."""
+        self._lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - bound limits hold this very lock
 
     def bind(self, tool: str, agent: str | None) -> Bound | None:
         """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.
@@ -228,6 +235,17 @@ class RateLimits:
         """Close the connections; from another thread than that of the loops whose `atake` made some."""
         for store in self._stores.values():
             store.close()
+
+
+_ALL: "weakref.WeakSet[RateLimits]" = weakref.WeakSet()
+
+
+def _leave_locks_to_the_parent() -> None:
+    for limits in _ALL:
+        limits.leave_to_the_parent()
+
+
+os.register_at_fork(after_in_child=_leave_locks_to_the_parent)
 
 
 def _open(url: str, timeout_s: float) -> "RedisStore":
