@@ -4,11 +4,14 @@ import asyncio
 import logging
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pydantic import Base64Bytes
 
+from toolcharter.guards.memory import SessionMemory, session
+from toolcharter.guards.rates import RateLimits, binding
 from toolcharter.profile.model import Limits
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
@@ -223,3 +226,20 @@ def test_a_fork_while_a_call_is_counted_blocks_no_call_of_the_child() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (done.stdout.split("\n"), done.stderr) == (["[True, False] ()", "0", ""], "")
+
+
+def test_a_forks_child_lets_go_of_the_locks_of_all_its_toolboxes() -> None:
+    """The same in this process, where nobody can fork: each lock that is held is free afterwards."""
+    limits, memory = (
+        RateLimits([Rates(total=Rate(calls_per_minute=1))]),
+        SessionMemory(Memory(), matcher=pytest.fail, identify=pytest.fail),
+    )
+    limits._lock.acquire()
+    memory._lock.acquire()
+
+    binding._leave_locks_to_the_parent()
+    session._leave_locks_to_the_parent()
+
+    with ThreadPoolExecutor() as others:
+        taken = others.submit(lambda: (limits._lock.acquire(blocking=False), memory._lock.acquire(blocking=False)))
+    assert taken.result() == (True, True)
