@@ -102,10 +102,10 @@ def notifying(notifier: "Notifier", facts: ToolFacts) -> Callable[[CallContext, 
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
             return next(found, NOT_JUDGED if of_commands else None)
 
-        fields: dict[str, Any] | None = None
-        for wanted in notifier.wanting(outcome, matched):
-            if fields is None:
-                fields = orjson.loads(lines.rstrip(b"\n").rpartition(b"\n")[2])
-            notifier.offer(wanted, fields)
+        found = notifier.wanting(outcome, matched)
+        if found:
+            fields: dict[str, Any] = orjson.loads(lines.rstrip(b"\n").rpartition(b"\n")[2])
+            for wanted in found:
+                notifier.offer(wanted, fields)
 
     return notify
