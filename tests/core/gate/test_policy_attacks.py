@@ -15,6 +15,7 @@ from toolcharter.guards.rates import RateLimits, binding
 from toolcharter.profile.model import Limits
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
+    AfterCall,
     Ceiling,
     DependsOn,
     Memory,
@@ -79,6 +80,14 @@ class TestArgumentsWithoutAJsonForm:
         assert names(events) == ["tool.before", "policy.before", "policy.deny", "tool.after"]
         assert events[-1]["stage"] == "guard"
         assert (decision.outcome, decision.stage, decision.reason) == ("deny", "guard", "not_understood")
+
+    def test_a_message_that_cannot_be_judged_does_not_cost_the_result(self, make_toolbox) -> None:
+        """The body has run by then; what it did is told, and the message is not."""
+        toolbox = make_toolbox(PUT, memory=Memory(after_call=(AfterCall(parse_rule("put"), "Look."),)))
+
+        texts = [toolbox.call("put", args).text for args in (UNSPEAKABLE, {"data": "YQ=="})]
+
+        assert texts == [r"put b'\xff'", "put b'a'\nNOTE: Look."]
 
     def test_other_calls_go_on(self, make_toolbox) -> None:
         """The memory of the session stays whole."""

@@ -15,4 +15,13 @@ class Messages:
 
     def after(self, call: Call, outcome: Outcome) -> tuple[str, ...]:
         """Every message that fits, in file order."""
-        return tuple(message for matches, outcomes, message in self._entries if outcome in outcomes and matches(call))
+        return tuple(
+            message for matches, outcomes, message in self._entries if outcome in outcomes and _fits(matches, call)
+        )
+
+
+def _fits(matches: Callable[[Call], bool], call: Call) -> bool:
+    try:
+        return matches(call)
+    except Exception:  # noqa: BLE001 - the body has run: arguments that cannot be looked at must not cost its result
+        return False
