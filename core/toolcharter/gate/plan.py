@@ -18,6 +18,7 @@ from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.policy.availability import Universe
 from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.policy.names import limit_faults
 from toolcharter.profile.ceilings import read_ceilings
 from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
@@ -147,12 +148,14 @@ def _policies(
 
 
 def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Installed) -> list[Fault]:
-    """What is wrong with the policies of those plugins that do load, where others do not."""
-    faults = list[Fault]()
+    """What is wrong with limits, and with the policies of those plugins that do load, where others do not."""
+    faults, aliases = list[Fault](), list[str]()
     for name in profile.tools:
         with suppress(PluginError):
-            tools = load_plugins({name: source.places.of("tools", name)}, index=index).specs
-            dict(_policies(source, "tools", profile.tools, tools, faults))
+            loaded = load_plugins({name: source.places.of("tools", name)}, index=index)
+            aliases += loaded.aliases
+            dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
+    faults += limit_faults(profile, aliases, source.places.of)
     for name in profile.extensions:
         with suppress(PluginError):
             extensions = load_plugins({}, {name: source.places.of("extensions", name)}, index=index).extension_specs

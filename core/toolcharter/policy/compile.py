@@ -8,7 +8,7 @@ from toolcharter.policy.availability import AvailabilityPlan, Lists, PlaceOf, Un
 from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import ToolFacts, facts_of, own_groups
-from toolcharter.policy.names import name_faults, tool_faults, written_patterns, written_tools
+from toolcharter.policy.names import limit_faults, name_faults, tool_faults, written_patterns, written_tools
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
@@ -57,5 +57,6 @@ def faults_of_names(
     tools = [*universe.tools, *universe.aliases, *installed]
     groups = {group for own in universe.tools.values() for group in own} | GROUPS.keys() | set(universe.groups)
     yield from name_faults(written_patterns(profile, ceilings), tools, groups, profile.missing_ok)
+    yield from limit_faults(profile, universe.aliases, place_of)
     yield from tool_faults(written_tools(profile, ceilings, place_of), tools, profile.missing_ok)
     yield from availability_faults(profile.availability, universe, installed, place_of)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
+from toolcharter.profile.nodes import dotted
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Memory, Notify, ReadBeforeWrite
 from toolcharter.spec.words import RULE_PREFIXES
@@ -37,9 +38,7 @@ def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
 def written_tools(
     profile: Profile, ceilings: Iterable[Ceiling], place_of: Callable[..., str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Every name of a tool that a limit or a guard is written for: its place, its key, and the name."""
-    for name in profile.tool_limits:
-        yield place_of("limits", "tools", name), f"limits.tools.{name}", name
+    """Every name of a tool that a ceiling's limit or a guard is written for: its place, its key, and the name."""
     for ceiling in ceilings:
         yield from ((ceiling.name, f"limits.tools.{name}", name) for name in ceiling.tool_limits)
     usual, written = ReadBeforeWrite(), profile.memory.read_before_write
@@ -48,6 +47,24 @@ def written_tools(
         yield from (
             (place_of(*path), ".".join(path), name) for name in getattr(written, key) if name not in getattr(usual, key)
         )
+
+
+def limit_faults(profile: Profile, aliases: Iterable[str], place_of: Callable[..., str]) -> Iterator[Fault]:
+    """The limits of *profile* for tools that it does not list: a misspelt name would limit nothing.
+
+    Args:
+        profile: What it may add later stands in its `missing_ok`.
+        aliases: Of the tools that it lists.
+        place_of: Where a key was written.
+    """
+    known = {fold(name) for name in (*profile.tools, *aliases)}
+    later = {fold(name) for name in profile.missing_ok}
+    listed = ", ".join(map(repr, sorted(profile.tools))) or "none"
+    for name in profile.tool_limits:
+        if name not in known | later:
+            fix = f"{did_you_mean(name, known)} Listed tools: {listed}.".lstrip()
+            place = place_of("limits", "tools", name)
+            yield Fault(place, dotted(("limits", "tools", name)), f"the profile lists no tool named {name!r}.", fix)
 
 
 def tool_faults(

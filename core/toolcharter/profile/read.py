@@ -1,16 +1,15 @@
 """`read_profile` and `load_profile`: from a name or a path to the effective profile, all faults at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.profile import find
 from toolcharter.profile.assemble import profile_from
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.model import Profile
-from toolcharter.profile.nodes import Entry, Node, Place, Places, dotted, entries, in_file_order, items
-from toolcharter.profile.shapes import same_tool
+from toolcharter.profile.nodes import Node, Place, Places, in_file_order
 
 
 class ProfileSource(NamedTuple):
@@ -60,7 +59,7 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
             Places(Node({}, Place(file or str(profile)))),
             _paths(composer),
         )
-    faults = in_file_order([*composer.faults, *_strangers(tree)], *composer.files)
+    faults = in_file_order(composer.faults, *composer.files)
     return ProfileSource(profile_from(tree), faults, Places(tree), _paths(composer))
 
 
@@ -92,21 +91,3 @@ def _found(name: str, file: str, files: Sequence[str], search: Sequence[str | Pa
 
 def _paths(composer: Composer) -> tuple[Path, ...]:
     return tuple(map(Path, composer.files))
-
-
-def _strangers(tree: Node) -> Iterator[Fault]:
-    """Limits of tools that the profile does not list: a misspelt name would limit nothing."""
-    listed = _below(tree, "tools")
-    known = {same_tool(name) for name in listed}
-    if "missing_ok" in entries(tree):
-        known |= {same_tool(str(item.value)) for item in items(entries(tree)["missing_ok"].node)}
-    limits = entries(tree).get("limits")
-    for name, entry in _below(limits.node, "tools").items() if limits else ():
-        if same_tool(name) not in known:
-            what = f"the profile lists no tool named {name!r}."
-            fix = f"{did_you_mean(name, listed)} Listed tools: {', '.join(map(repr, sorted(listed))) or 'none'}."
-            yield Fault(str(entry.place), dotted(("limits", "tools", name)), what, fix.lstrip())
-
-
-def _below(node: Node, key: str) -> dict[str, Entry]:
-    return dict(entries(entries(node)[key].node)) if key in entries(node) else {}

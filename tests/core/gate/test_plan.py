@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import ConfigurationError, PluginError
-from toolcharter.gate.build import plan_profile
+from toolcharter.gate.build import Plan, plan_profile
 from toolcharter.loader.scan import installed
 
 WORDS = """
@@ -35,7 +35,7 @@ LARGE = 10**20
 
 
 @pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plan]:
     """Plan a profile from its text, with a tool and an extension installed; `p.yaml` lies in the current folder."""
     site = tmp_path / "site"
     metadata = site / "toolcharter_words-1.0.dist-info"
@@ -48,10 +48,10 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
     monkeypatch.delitem(sys.modules, "toolcharter_words", raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def plan_text(text: str, source: str = WORDS) -> None:
+    def plan_text(text: str, source: str = WORDS) -> Plan:
         (site / "toolcharter_words.py").write_text(source)
         (tmp_path / "p.yaml").write_text(text)
-        plan_profile("p.yaml", index=installed([str(site)], [str(site)]))
+        return plan_profile("p.yaml", index=installed([str(site)], [str(site)]))
 
     return plan_text
 
@@ -60,7 +60,7 @@ def heads(caught: pytest.ExceptionInfo[ConfigurationError]) -> list[str]:
     return [str(fault).splitlines()[0] for fault in caught.value.faults]
 
 
-def test_policies_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[..., None]) -> None:
+def test_policies_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[..., Plan]) -> None:
     """One attempt shows a misspelt tool, and what is wrong with the policies of all that do load."""
     with pytest.raises(ConfigurationError) as caught:
         plan(
@@ -77,7 +77,7 @@ def test_policies_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[
     ]
 
 
-def test_a_number_that_is_too_large_for_a_policy_has_one_fault(plan: Callable[..., None]) -> None:
+def test_a_number_that_is_too_large_for_a_policy_has_one_fault(plan: Callable[..., Plan]) -> None:
     """The policy says nothing about what the parser put in its place."""
     with pytest.raises(ConfigurationError) as caught:
         plan(f"profile: p\ntools:\n  say_it: {{most: '5'}}\nextensions: {{words: {{words: {LARGE}}}}}\n")
@@ -95,7 +95,7 @@ def test_a_number_that_is_too_large_for_a_policy_has_one_fault(plan: Callable[..
         pytest.param("Any = object()", "Unable to serialize unknown type: <class 'object'>", id="no-json"),
     ],
 )
-def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., None], default: str, error: str) -> None:
+def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., Plan], default: str, error: str) -> None:
     """No digest can hold it: the start stops, naming distribution, tool and field."""
     source = WORDS.replace("most: int = 5", f"least: int = 0\n    most: {default}")
 
@@ -109,3 +109,52 @@ def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., None], defaul
         "The plugin's author has to mend its default.",
     )
     assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' holds what is not JSON: {error}")
+
+
+NAMED = WORDS.replace("policy, rt: str)", "policy, rt: str, aliases=('Speak',))")
+
+
+def test_a_limit_may_name_a_tool_by_an_alias(plan: Callable[..., Plan]) -> None:
+    """An alias of a listed tool is listed, as is what may come later."""
+    limits = "limits: {tools: {SPEAK: {timeout_s: 3}, Say_It: {calls_per_hour: 1}, later: {calls_per_minute: 1}}}"
+
+    limited = plan(f"profile: p\ntools: {{say_it: {{}}}}\n{limits}\nmissing_ok: [Later]\n", NAMED)
+
+    assert (limited.limits_for("say_it").timeout_s, set(limited.profile.rates.tools)) == (3, {"say_it", "later"})
+
+
+def test_limits_of_what_is_not_listed_are_all_told(plan: Callable[..., Plan]) -> None:
+    """Each with what is near, beside whatever else is wrong."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(
+            "profile: p\ntools: {say_it: {}}\ndeny: [gti]\n"
+            "limits:\n  tools: {speka: {timeout_s: 3}, zzzzz: {calls_per_hour: 1}}\n",
+            NAMED,
+        )
+
+    assert [str(fault) for fault in caught.value.faults] == [
+        (
+            "p.yaml:3:8: deny: nothing provides a tool named 'gti'.\nIf it comes later, add 'gti' to `missing_ok`; "
+            "a glob may match nothing."
+        ),
+        (
+            "p.yaml:5:11: limits.tools.speka: the profile lists no tool named 'speka'.\nDid you mean 'speak'? "
+            "Listed tools: 'say_it'."
+        ),
+        "p.yaml:5:34: limits.tools.zzzzz: the profile lists no tool named 'zzzzz'.\nListed tools: 'say_it'.",
+    ]
+
+
+def test_limits_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[..., Plan]) -> None:
+    """A listed tool may be limited even if it is not installed, and what loads has its aliases."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(
+            "profile: p\ntools: {say_it: {}, sayit: {}}\n"
+            "limits: {tools: {speak: {timeout_s: 3}, sayit: {timeout_s: 3}, gti: {timeout_s: 3}}}\n",
+            NAMED,
+        )
+
+    assert heads(caught) == [
+        "p.yaml:2:21: tools.sayit: no installed plugin provides a tool named 'sayit'.",
+        "p.yaml:3:64: limits.tools.gti: the profile lists no tool named 'gti'.",
+    ]

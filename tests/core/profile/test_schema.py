@@ -263,21 +263,6 @@ missing_ok: [mcp_search]
             ],
             id="missing_ok",
         ),
-        pytest.param(
-            "profile: p\nlimits: {tools: {gti: {}}}\ntools: {git: {}, read_file: {}}",
-            [
-                (
-                    "2:18: limits.tools.gti: the profile lists no tool named 'gti'.\nDid you mean 'git'? Listed tools: "
-                    "'git', 'read_file'."
-                )
-            ],
-            id="limits of a tool that is not listed",
-        ),
-        pytest.param(
-            "profile: p\nlimits: {tools: {git: {}, later: {}}}\nmissing_ok: [Later]",
-            ["2:18: limits.tools.git: the profile lists no tool named 'git'.\nListed tools: none."],
-            id="missing_ok excepts limits",
-        ),
     ],
 )
 def test_every_fault_is_told_at_its_place(told, text, faults) -> None:
