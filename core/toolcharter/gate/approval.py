@@ -25,7 +25,7 @@ from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalRequest, Approver
 from toolcharter.spec.call import Ask, Decision, RuleRef
-from toolcharter.spec.reasons import Reason
+from toolcharter.spec.reasons import CORE_REASONS, HINTS, Reason
 
 if TYPE_CHECKING:
     from toolcharter.gate.passage import Passage
@@ -211,7 +211,10 @@ class Desk:
             if not self._decide(ctx, case, verdict):
                 return False
         if verdict.outcome == "deny":
-            ctx.refuse("approval", verdict.reason or Reason.APPROVAL_DENIED, verdict.message)
+            reason = verdict.reason or Reason.APPROVAL_DENIED
+            ctx.refuse(
+                "approval", reason, verdict.message or CORE_REASONS[Reason(reason)].meaning, hint=HINTS.get(reason)
+            )
             return False
         return True
 

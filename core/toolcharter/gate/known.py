@@ -23,7 +23,8 @@ def known(tool: BuiltTool) -> Known:
     actions = None if has_invocation else _actions(schema, arguments)
     properties = schema.get("properties", {})
     textless = frozenset(name for name, argument in properties.items() if _texts_of(argument, schema) == frozenset())
-    return Known(tool.facts, arguments, actions, has_invocation, textless)
+    known_names = None if arguments is None else arguments | tool.spec.argument_aliases.keys()
+    return Known(tool.facts, known_names, actions, has_invocation, textless)
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:

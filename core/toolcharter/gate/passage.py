@@ -176,7 +176,7 @@ class Passage:
         """The call as rules see it; defaults are filled in by now."""
         invocation = self.tool.spec.invocation
         try:
-            args = as_json(ctx.values)
+            args = self._seen_by_rules(as_json(ctx.values))
             if invocation is None:
                 return Subject(_action(ctx), args, (), self._untold)
             action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
@@ -184,6 +184,13 @@ class Passage:
             message = f"What the call would do cannot be told: {type(error).__name__}."
             return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message))
         return Subject(action, args, *understood(commands))
+
+    def _seen_by_rules(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """*args* under their other names, too: a rule may have been written with one of them."""
+        aliases = self.tool.spec.argument_aliases
+        if not aliases:
+            return args
+        return {**{alias: args[name] for alias, name in aliases.items() if name in args}, **args}
 
     def is_hindered(self, ctx: CallContext) -> bool:
         """Whether anything stands between policy and the body."""

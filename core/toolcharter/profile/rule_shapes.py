@@ -37,10 +37,11 @@ class GlobText(NamedTuple):
     """Text in which `*` is any text."""
 
     expected: str
+    pattern: str = SOME
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
-        good = Text(self.expected, SOME).clean(node, path, faults)
+        good = Text(self.expected, self.pattern).clean(node, path, faults)
         if good is None:
             return None
         try:
@@ -52,7 +53,9 @@ class GlobText(NamedTuple):
 
     def json_schema(self) -> dict[str, Any]:
         """See `Shape`."""
-        return {"type": "string", "pattern": whole(GLOB)}
+        # No look-ahead: editors and validators with linear-time patterns have none.
+        glob = GLOB if self.pattern == SOME else GLOB.replace(r"[^\\]", r"[^\\\s]")
+        return {"type": "string", "pattern": whole(glob)}
 
 
 class Condition:

@@ -5,7 +5,21 @@ from typing import get_args
 from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, GlobText, NotifyShape, RuleShape, RuleText
 from toolcharter.profile.rules import GLOB
 from toolcharter.profile.settings import Outcome
-from toolcharter.profile.shapes import NAME, SOME, Choice, Flag, Free, Items, Key, Keys, Named, Number, OneOrMore, Text
+from toolcharter.profile.shapes import (
+    NAME,
+    SOME,
+    WORD,
+    Choice,
+    Flag,
+    Free,
+    Items,
+    Key,
+    Keys,
+    Named,
+    Number,
+    OneOrMore,
+    Text,
+)
 from toolcharter.spec.call import Stage, Verdict
 from toolcharter.spec.words import SAFETY_LEVELS
 
@@ -117,7 +131,7 @@ ALLOW = Items(
     RuleShape(Keys(_RULE_KEYS, "a rule", _RULE_FIX, misplaced={"reason": _UNSAID, "message": _UNSAID})),
     "a list of rules",
 )
-_CAPABILITIES = Items(GlobText("a capability such as 'fs:read'"), "a list of capabilities")
+_CAPABILITIES = Items(GlobText("a capability such as 'fs:read'", WORD), "a list of capabilities")
 CAPABILITIES = Keys(
     {
         "allow": Key(_CAPABILITIES, "All that an action declares must be here. Absent: no restriction; []: nothing."),

@@ -17,6 +17,7 @@ from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, described, do
 NAME = r"[A-Za-z0-9_-]{1,64}"
 ANY = r"[\s\S]*"
 SOME = r"[\s\S]+"
+WORD = r"\S+"
 """Patterns mean the same to Python and to ECMAScript, which JSON Schema prescribes: no flags, no look-around."""
 # Source: PEP 440, appendix B, as far as a bare version goes.
 _VERSION = r"v?[0-9]+(?:\.[0-9]+)*(?:[a-z]+[0-9]*)?"

@@ -99,9 +99,13 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.CHECK_FAILED: ReasonInfo("denied", "A check raised, timed out or answered with something else."),
     Reason.PRECONDITION_FAILED: ReasonInfo("denied", "Another call has to come first."),
     Reason.REPEATED_CALL: ReasonInfo("denied", "The same call was made too often."),
-    Reason.APPROVAL_DENIED: ReasonInfo("denied", "The person asked said no."),
+    Reason.APPROVAL_DENIED: ReasonInfo(
+        "denied", "The person asked said no.", hint="Do not repeat the call; take another way, or ask the user."
+    ),
     Reason.APPROVAL_TIMEOUT: ReasonInfo("denied", "The person asked did not answer in time.", retryable=True),
-    Reason.APPROVAL_UNAVAILABLE: ReasonInfo("denied", "A person has to agree and nobody can be asked."),
+    Reason.APPROVAL_UNAVAILABLE: ReasonInfo(
+        "denied", "A person has to agree and nobody can be asked.", hint="Take another way that needs nobody's consent."
+    ),
     Reason.RATE_LIMITED: ReasonInfo("denied", "Too many calls in a period of time.", retryable=True),
     Reason.PATH_OUTSIDE_WORKSPACE: ReasonInfo("denied", "The path leads out of the workspace."),
     Reason.PROTECTED_PATH: ReasonInfo("denied", "The path is protected, wherever it lies."),

@@ -115,3 +115,17 @@ def test_rules_that_cannot_answer_deny(make_toolbox, events, monkeypatch) -> Non
 
     assert (result.outcome, result.reason) == ("denied", "not_understood")
     assert [event["event"] for event in events][-2:] == ["hook.policy.deny", "hook.tool.after"]
+
+
+def test_a_rule_may_use_another_name_of_an_argument(make_toolbox) -> None:
+    """Whoever writes a deny rule with an alias denies the same calls."""
+
+    def note(path: str) -> str:
+        return path
+
+    spec = spec_of(note, argument_aliases={"file": "path"})
+    toolbox = make_toolbox(spec, deny=["note(file=*secret*)", {"rule": "note", "when": {"file": {"const": "x"}}}])
+
+    reasons = [toolbox.call("note", args).reason for args in ({"path": "a-secret"}, {"file": "x"}, {"path": "b"})]
+
+    assert reasons == ["denied_by_rule", "denied_by_rule", None]

@@ -1,6 +1,7 @@
 """Profiles for hypothesis: values that a file may hold, keys of every kind."""
 
 import json
+import re
 from typing import Any
 
 from hypothesis import strategies as st
@@ -27,6 +28,8 @@ VALUES = st.recursive(
 )
 OBJECTS = st.dictionaries(TEXTS.filter(lambda key: key != "<<"), VALUES, max_size=3)
 GLOBS = TEXTS.filter(bool).map(escape_glob) | st.sampled_from(["*", "a*b"])
+# Python's white space, and ours of JSON Schema, which counts a little more.
+WORDS = GLOBS.filter(lambda glob: not re.search(r"\s|[\x85\ufeff\u180e\x1c-\x1f]", glob))
 RULES = st.sampled_from(
     ["git", "git:push", "*", "bash", "mcp:s:*", "cap:fs:*", "group:fs", "read_file(path=*secret*, n=\\,)"]
 ) | TEXTS.map(lambda text: f"bash:x{escape_glob(text)}x")
@@ -81,7 +84,7 @@ TIGHTENING = {
     "deny": DENY,
     "mode": st.sampled_from(["policy", "restrict", "ask", "dangerous"]),
     "capabilities": some(
-        allow=st.lists(GLOBS, max_size=2), deny=st.lists(GLOBS, max_size=2), max_safety=st.sampled_from(["low", "high"])
+        allow=st.lists(WORDS, max_size=2), deny=st.lists(WORDS, max_size=2), max_safety=st.sampled_from(["low", "high"])
     ),
     "notify": st.lists(NOTIFY, max_size=2),
 }

@@ -318,3 +318,13 @@ def test_a_file_with_the_other_suffix_is_refused(workspace) -> None:
 
     assert ceilings == ()
     assert [str(fault) for fault in faults] == [".toolcharter/policy.yml: nothing reads it.\nName it 'policy.yaml'."]
+
+
+def test_a_blank_in_a_capability_is_refused() -> None:
+    """Nothing is named so: somebody forgot a comma."""
+    ceilings, faults = read_ceilings(None, {ALLOWED_PERMS: "fs:read net:read, proc:exec"})
+
+    assert ceilings[0].capabilities.allow == ("fs:read net:read", "proc:exec")
+    assert [str(fault) for fault in faults] == [
+        f"{ALLOWED_PERMS}: 'fs:read net:read' is no capability: there is a blank in it.\nWrite commas between capabilities."
+    ]

@@ -27,7 +27,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*[a-z]{0,2}\Z")
 # What `npm test` runs stands in the project's files, like the tests that `pytest` runs: approving the exact command is
 # what people mean by "always". Anything more, an option, a variable or a second word, could name another program.
-_RUNNERS = frozenset({"make", "npm", "pnpm", "yarn"})
+_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 _RUN_AND_NAME = 2
 _STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
@@ -132,7 +132,7 @@ def _is_script(words: Sequence[str]) -> bool:
         and 1 <= len(script) <= _RUN_AND_NAME
         and all(map(_SCRIPT.fullmatch, script))
         and (script[0] == "run") == (len(script) == _RUN_AND_NAME)
-        and not (program != "make" and script[0] in _STARTING)
+        and script[0] not in _STARTING
     )
 
 

@@ -21,7 +21,14 @@ from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 POLL_S = 0.05
 """How soon a question that nobody waits for any more ends, in seconds."""
 _MARGIN = "  | "
-_KEYS: dict[str, Answer] = {"o": "allow_once", "a": "allow_always", "d": "deny", "": "deny"}
+_KEYS: dict[str, Answer] = {
+    "o": "allow_once",
+    "a": "allow_always",
+    "d": "deny",
+    "n": "deny",
+    "no": "deny",
+    "": "deny",
+}
 _TURN = threading.Lock()
 """A process has one terminal, however many toolboxes."""
 
