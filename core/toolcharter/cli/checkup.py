@@ -1,25 +1,27 @@
 """What `doctor` tries: calls that must not pass, calls that must arrive, sinks that must take what they are given.
 
 Nothing acts on the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
-a broken gate lets one act; the calls that must arrive are dry runs, which only staged tools have.
+a broken gate lets one act. What must arrive is a dry run, which runs what a staged tool checks itself; of a tool that is not
+staged it is a call, which ends in a stand-in.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolcharter.errors import Denied
+from toolcharter.errors import ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.events.sinks import CORE_SCHEMES, open_sink
 from toolcharter.gate.build import Plan, open_toolbox, plan_profile
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.secrets import scrub_text
+from toolcharter.loader.hooks import new_manager
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
-from toolcharter.spec.call import Caller, Decision
+from toolcharter.spec.call import Caller, Decision, Stage
 from toolcharter.spec.extension import Sink
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.tool import ToolSpec
@@ -30,6 +32,8 @@ Result = Literal["ok", "failed", "not tried", "note"]
 DOCTOR = "doctor"
 """The source of the rule that denies everything."""
 DENIED_CALL = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
+PASSED_CALL = (BEFORE, POLICY_BEFORE, AFTER)
+_ENTERED = "entered"
 _MAX_SAMPLES = 20
 
 
@@ -122,17 +126,16 @@ def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence
     entered, seen = list[str](), list[dict[str, Any]]()
     rule = parse_rule("*", DOCTOR)
     quiet = [ceiling._replace(notify=()) for ceiling in plan.ceilings]
-    specs = {name: tool._replace(spec=_disarmed(tool.spec, entered)) for name, tool in plan.loaded.specs.items()}
+    plan = _disarmed(plan, entered)
     denying = replace(
         plan,
-        loaded=plan.loaded._replace(specs=specs),
         profile=replace(plan.profile, notify=()),
         ceilings=(Ceiling(DOCTOR, deny=(rule,)), *quiet),
     )
     toolbox = open_toolbox(denying, workspace=workspace, caller=caller, sinks=[seen.append, *sinks])
     try:
         for name in (*plan.loaded.specs, ""):
-            _call_in_vain(toolbox, name, _samples(toolbox, name, plan.profile), seen)
+            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments"})
             yield Finding(
                 f"tool {name}" if name else "an unknown name",
                 "a call that must not pass",
@@ -142,13 +145,19 @@ def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence
         yield from _closed(toolbox)
 
 
-def _call_in_vain(
-    toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]], seen: list[dict[str, Any]]
+def _call(
+    toolbox: Toolbox,
+    name: str,
+    samples: Sequence[Mapping[str, Any]],
+    seen: list[dict[str, Any]],
+    *,
+    until_past: Collection[Stage],
 ) -> None:
-    """Call a tool until the arguments fit; *seen* are the events of the last call."""
+    """Call a tool until a sample gets past some stages; *seen* are the events of the last call."""
     for args in samples:
         seen.clear()
-        if toolbox.call(name, args).reason != Reason.INVALID_ARGUMENTS:
+        toolbox.call(name, args)
+        if not seen or seen[-1].get("stage") not in until_past:
             return
 
 
@@ -175,9 +184,14 @@ def _by_its_name(after: Mapping[str, Any]) -> bool:
     return bool(after["reason"] == Reason.UNKNOWN_TOOL)
 
 
-def _disarmed(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
-    """*spec* with a stand-in for its body, which acts on nothing and tells that it was entered."""
+def _disarmed(plan: Plan, entered: list[str]) -> Plan:
+    """*plan* with a stand-in for each tool's body, which acts on nothing and tells that it was entered."""
+    tools = plan.loaded.specs.items()
+    specs = {name: tool._replace(spec=_stand_in_for(tool.spec, entered)) for name, tool in tools}
+    return replace(plan, loaded=plan.loaded._replace(specs=specs))
 
+
+def _stand_in_for(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
     def build(workspace: Path, policy: Any, rt: Any) -> Any:
         body = spec.build(workspace, policy, rt)
         if not callable(body):
@@ -186,15 +200,16 @@ def _disarmed(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
         @wraps(body)
         def stand_in(*_: Any, **__: Any) -> Any:
             entered.append(spec.name)
-            raise Denied("entered", "A stand-in of the doctor was called.")
+            # Not `Denied`, which leaves the events of a denial.
+            raise ToolError("A stand-in of the doctor was called.", reason=_ENTERED)
 
         return stand_in
 
-    return replace(spec, build=build)
+    return replace(spec, build=build, isolate=False)  # in a process of its own it could tell nobody
 
 
 def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
-    """A dry run of each tool that must arrive there, under a policy that permits everything."""
+    """A dry run or a call of each tool that must arrive there, under a policy that permits everything."""
     permissive = replace(
         plan.profile,
         deny=(),
@@ -209,10 +224,42 @@ def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
     toolbox = open_toolbox(open_plan, workspace=workspace, caller=caller, sinks=())
     try:
         for spec in plan.specs:
-            decision = _rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile))
-            yield Finding(f"tool {spec.name}", "a dry run that must arrive", *_arrived(decision, staged=spec.staged))
+            found = _arrived(_rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
+            if spec.staged or found[0] == "failed":
+                yield Finding(f"tool {spec.name}", "a dry run that must arrive", *found)
     finally:
         yield from _closed(toolbox)
+    yield from _entered(open_plan, workspace, caller)
+
+
+def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+    """A call of each tool that is not staged: no dry run enters it, so that the call ends in a stand-in."""
+    unstaged = [spec.name for spec in plan.specs if not spec.staged]
+    if not unstaged:
+        return
+    entered, seen = list[str](), list[dict[str, Any]]()
+    # No hooks at all: whether the checks of plugins work, the dry run has told.
+    unchecked = replace(plan, loaded=plan.loaded._replace(manager=new_manager(), extension_specs={}))
+    toolbox = open_toolbox(_disarmed(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
+    try:
+        for name in unstaged:
+            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments", "floor"})
+            yield Finding(f"tool {name}", "a call that must arrive", *_passed(seen, entered.count(name)))
+    finally:
+        yield from _closed(toolbox)
+
+
+def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, str]:
+    names = tuple(event["event"] for event in seen)
+    last = seen[-1] if seen else {}
+    said = f"{last.get('outcome')} at stage {last.get('stage')}: {last.get('reason')}"
+    if entries != 1 and last.get("stage") in {"arguments", "floor"}:
+        return "not tried", f"no sample fits: {said}"
+    if names != PASSED_CALL:
+        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(PASSED_CALL)}"
+    if entries != 1 or last["reason"] != _ENTERED:
+        return "failed", f"the call entered the tool {entries} times, not once; it ended as {said}"
+    return "ok", "reached: a stand-in was entered, once"
 
 
 def _closed(toolbox: Toolbox) -> list[Finding]:
@@ -234,7 +281,7 @@ def _rehearsed(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]
     return decision
 
 
-def _arrived(decision: Decision, *, staged: bool) -> tuple[Result, str]:
+def _arrived(decision: Decision) -> tuple[Result, str]:
     said = f"{decision.reason}: {(decision.message or '').partition(chr(10))[0]}".rstrip(": ")
     if decision.reason in {Reason.CHECK_FAILED, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT}:
         return "failed", f"at stage {decision.stage}: {said}"
@@ -242,8 +289,6 @@ def _arrived(decision: Decision, *, staged: bool) -> tuple[Result, str]:
         return "ok", "reached: its own checks pass"
     if decision.stage == "tool":
         return "ok", f"reached: it answers {said}"
-    if decision.outcome == "allow" and not staged:
-        return "not tried", "not staged: not entered"
     return "not tried", f"the sample ends at stage {decision.stage}: {said}"
 
 

@@ -152,7 +152,6 @@ TOOLS = [
         ("failed", "at stage tool: unexpected_failure: the tool tried to act on the world before ctx.policy_passed()"),
         id="acts too early",
     ),
-    pytest.param([("staged=True,", "")], ("not tried", "not staged: not entered"), id="not staged"),
     pytest.param(
         [('"interrupt":\n', '"interrupt" or True:\n'), ("word not in policy.allowed", "True")],
         ("ok", "reached: it answers word_not_allowed: Not this word."),
