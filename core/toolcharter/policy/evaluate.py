@@ -52,6 +52,7 @@ class Policy:
         # The reported rule is the first match: ceilings, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.allow = RuleList(allow)
+        self._owners = {id(rule): ceiling.name for ceiling in self.ceilings for rule in ceiling.deny}
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
@@ -62,6 +63,10 @@ class Policy:
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """What the policy says of one tool; *hidden* is what availability says for the caller."""
         return ToolPolicyView(self, facts, hidden)
+
+    def owner_of(self, rule: Rule) -> str:
+        """Whose `deny` holds one of the policy's own rules: that of the profile, or the ceiling of this name."""
+        return self._owners.get(id(rule), "the profile")
 
     def rules_of(self, facts: ToolFacts) -> tuple[Denials, Permits]:
         """The rules that concern a tool, looked up once for all callers."""
@@ -141,7 +146,7 @@ def floor(_: ToolPolicyView, subject: Subject) -> Decision | None:
 def deny(view: ToolPolicyView, subject: Subject) -> Decision | None:
     """The first `deny` rule that matches."""
     rule = view.denials.first(subject)
-    return None if rule is None else denied_by(rule)
+    return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
 
 
 def availability(view: ToolPolicyView, _: Subject) -> Decision | None:
@@ -165,7 +170,7 @@ STAGES: tuple[Callable[[ToolPolicyView, Subject], Decision | None], ...] = (floo
 
 def _deny_by_name(view: ToolPolicyView, _: Subject) -> Decision | None:
     rule = view.denials.on_every_call()
-    return None if rule is None else denied_by(rule)
+    return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
 
 
 def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
@@ -173,9 +178,9 @@ def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
     return refused[0] if all(refused) else None
 
 
-def denied_by(rule: Rule) -> Decision:
-    """The decision of a `deny` rule."""
-    message = rule.message or "A rule of the profile denies this call."
+def denied_by(rule: Rule, owner: str) -> Decision:
+    """The decision of a `deny` rule that stands in *owner*."""
+    message = rule.message or f"A rule of {owner} denies this call."
     return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
 
 

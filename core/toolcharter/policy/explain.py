@@ -98,9 +98,17 @@ def _capability(view: ToolPolicyView, subject: Subject) -> _Told:
     words = "undeclared" if declared is None else ", ".join(sorted(declared)) or "none"
     level = safety_of(view.facts, subject.action)
     bounds = view.policy.bounds.bounds
-    sources = ", ".join(one.source for one in bounds) or "nobody"
+    sources = ", ".join(map(_lists_of, bounds)) or "nobody"
     changes = (_owned(what, one.source) for one in bounds for what in _opening(one, view.facts, subject.action))
     return _Told(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
+
+
+def _lists_of(one: Bound) -> str:
+    """A bound and what it says, as a profile would write it."""
+    words = [] if one.allow is None else [f"allow: [{', '.join(glob.text for glob in one.allow)}]"]
+    words += [f"deny: [{', '.join(glob.text for glob in one.deny)}]"] if one.deny else []
+    words += [f"max_safety: {one.max_safety}"] if one.max_safety is not None else []
+    return f"{one.source} ({', '.join(words)})"
 
 
 def _opening(one: Bound, facts: ToolFacts, action: str | None) -> Iterator[str]:
@@ -216,7 +224,7 @@ def _parsed(text: str) -> Rule | None:
 
 
 def _note(rule: Rule, said: str, *, decides: bool) -> RuleNote:
-    return RuleNote(rule.text, rule.source, said, decides)
+    return RuleNote(rule.text, rule.source, said, decides, rule.when)
 
 
 def _owned(what: str, owner: str) -> str:

@@ -23,6 +23,8 @@ class RuleNote:
     """What it does here, as a clause: `matches`, `covers the call`, `names it, but asks for other arguments`."""
     decides: bool = False
     """Whether its stage reports this one."""
+    when: Mapping[str, Any] | None = None
+    """Its condition: a JSON Schema for each argument."""
 
 
 @dataclass(frozen=True, slots=True)

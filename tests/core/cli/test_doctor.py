@@ -97,7 +97,7 @@ def test_a_broken_gate_is_found_and_no_body_is_entered(run, desk, site, monkeypa
         ),
         pytest.param(
             "toolcharter.policy.evaluate.denied_by",
-            lambda _: Decision("deny", "mode", "odd"),
+            lambda *_: Decision("deny", "mode", "odd"),
             "not for the expected cause: denied at stage mode: odd",
             id="another stage decides",
         ),

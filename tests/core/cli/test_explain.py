@@ -44,7 +44,7 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "    said: denied_by_rule: A rule of the profile denies this call.",
         "    hint: Do not repeat the call; take another way, or ask the user.",
         "    rule: echo(word=n*)  ./demo.yaml:8:5: matches; decides",
-        "    rule: echo  ./demo.yaml:9:5: matches; does not decide",
+        '    rule: echo when {"times":{"minimum":3}}  ./demo.yaml:9:5: matches; does not decide',
         "    to change it: take the deny rule 'echo(word=n*)' at ./demo.yaml:8:5 away, or narrow it",
         "    to change it: take the deny rule 'echo' at ./demo.yaml:9:5 away, or narrow it",
         "  availability: would pass",
@@ -66,6 +66,18 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
     ]
     assert (result.stderr, result.exit_code) == ("", 0)
     assert (desk / "events.jsonl").read_text() == ""
+
+
+def test_a_condition_stands_beside_its_rule(run, rules) -> None:
+    """In the tree, and in JSON."""
+    words = ["explain", "echo", "word=hi", "times=5", *QUIET]
+
+    tree, plain = run(*words), run(*words, "--json")
+
+    line = '    rule: echo when {"times":{"minimum":3}}  ./demo.yaml:9:5: matches; decides'
+    assert line in tree.stdout.splitlines()
+    (step,) = (step for step in json.loads(plain.stdout)["steps"] if step["decides"])
+    assert [rule["when"] for rule in step["rules"]] == [{"times": {"minimum": 3}}]
 
 
 def test_json_is_the_whole_explanation(run, rules) -> None:

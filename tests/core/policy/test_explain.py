@@ -297,7 +297,54 @@ def test_what_would_open_a_bound(facts, written, changes, owner) -> None:
 
     behind = "" if owner == "profile" else ": that is for the ceiling 'admin.yaml', which only its owner can change"
     assert step.changes == tuple(f"{change}{behind}" for change in changes)
-    assert step.looked_at.endswith(f"bounded by: {owner}")
+    lists = {None: "allow: [fs:*]"}.get(written.max_safety, "allow: [fs:*], deny: [n*], max_safety: low")
+    assert step.looked_at.endswith(f"bounded by: {owner} ({lists})")
+
+
+def test_a_stage_that_passes_shows_the_lists_it_looked_at() -> None:
+    """Those of the profile and of each ceiling that has some."""
+    bounds = Bounds(
+        [
+            bound("profile", Capabilities(("*",), max_safety="high")),
+            bound("admin.yaml", Capabilities(deny=("proc:*", "db"))),
+            bound("ALLOWED_TOOL_PERMS", Capabilities()),
+        ]
+    )
+
+    step = by_stage(explain(view_of(GIT, bounds=bounds), Subject("push")))["capability"]
+
+    lists = "profile (allow: [*], max_safety: high), admin.yaml (deny: [proc:*, db])"
+    assert (step.verdict, step.looked_at.partition("bounded by: ")[2]) == ("pass", lists)
+
+
+def test_a_rule_shows_its_condition() -> None:
+    """In every list; without it nobody knows why a rule matches, or does not cover."""
+    when = {"n": {"minimum": 3}}
+    conditional = parse_rule("git", "p.yaml:1:5", when=when)
+    view = view_of(GIT, deny=(conditional,), allow=(conditional,))
+
+    found = by_stage(explain(view, Subject(args={"n": 3})))
+
+    assert found["deny"].rules == (RuleNote("git", "p.yaml:1:5", "matches", decides=True, when=when),)
+    assert [note.when for note in found["mode"].rules] == [when]
+
+
+@pytest.mark.parametrize(
+    ("place", "owner"),
+    [pytest.param("deny", "the profile", id="profile"), pytest.param("above", "/a.yaml", id="ceiling")],
+)
+@pytest.mark.parametrize("text", ["git", "git:push"])
+def test_a_deny_rule_is_said_to_be_of_its_owner(place, owner, text) -> None:
+    """The profile's author looks in vain for a rule of an administrator."""
+    rules = (parse_rule(text),)
+    policy = {"deny": rules} if place == "deny" else {"ceilings": (Ceiling("/a.yaml", deny=rules),)}
+    view = view_of(GIT, **policy)
+
+    decision = by_stage(explain(view, Subject("push")))["deny"].decision
+
+    assert decision is not None
+    assert decision.message == f"A rule of {owner} denies this call."
+    assert view.concealed is None or view.concealed.message == decision.message
 
 
 def test_everything_that_hides_a_tool_is_told() -> None:

@@ -90,7 +90,10 @@ def _details(step: "Step", hint: str | None) -> Iterator[Branch]:
         yield Branch(f"hint: {hint}")
     for rule in step.rules:
         fate = "decides" if rule.decides else "does not decide"
-        yield Branch(f"rule: {rule.text}  {rule.source}: {rule.said}; {fate}", "bold" if rule.decides else "")
+        condition = "" if rule.when is None else f" when {encoded(rule.when).decode()}"
+        yield Branch(
+            f"rule: {rule.text}{condition}  {rule.source}: {rule.said}; {fate}", "bold" if rule.decides else ""
+        )
     if step.decides or step.verdict not in {"pass", "allow"}:
         for change in step.changes:
             yield Branch(f"to change it: {change}", "cyan")
