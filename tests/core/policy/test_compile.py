@@ -6,8 +6,8 @@ from tests.core.policy.samples import rules
 
 from toolcharter.policy.capability import bound
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, faults_of_names, universe_of
-from toolcharter.profile.model import Profile
-from toolcharter.profile.settings import Availability, Capabilities, Ceiling
+from toolcharter.profile.model import Limits, Profile
+from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, ReadBeforeWrite
 from toolcharter.spec.call import Caller
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
@@ -113,4 +113,37 @@ def test_names_in_rules_and_availability_are_told_together() -> None:
         ("p.yaml:10:5", "deny", "there is no group 'no'."),
         ("admin:1:5", "deny", "nothing provides a tool named 'nobody'."),
         ("p.yaml:9:3", "availability.0.tools.1", "nothing provides a tool named 'nope'."),
+    ]
+
+
+def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
+    """A name that nothing provides would limit nobody: the profile's, the ceiling's and the guard's."""
+    profile = Profile(
+        "p",
+        tools={"Read_File": {}, "git": {}},
+        tool_limits={
+            "gitt": Limits(),
+            "vcs": Limits(),
+            "read_file": Limits(),
+            "later": Limits(),
+            "installed": Limits(),
+        },
+        memory=Memory(
+            read_before_write=ReadBeforeWrite("warn", reads=("read_file", "raed"), writes=("write_file", "zz"))
+        ),
+        missing_ok=("later",),
+    )
+    ceilings = [Ceiling("admin", tool_limits={"nobody": Limits(), "git": Limits()})]
+
+    found = faults_of_names(
+        profile, ceilings, universe_of(profile, SPECS), ["installed"], lambda *path: f"at {'.'.join(path)}"
+    )
+
+    no_tool, not_listed = "nothing provides a tool named {!r}.", "the profile lists no tool named {!r}."
+    assert [(fault.place, fault.path, fault.what) for fault in found] == [
+        ("at limits.tools.gitt", "limits.tools.gitt", not_listed.format("gitt")),
+        ("at limits.tools.installed", "limits.tools.installed", not_listed.format("installed")),
+        ("admin", "limits.tools.nobody", no_tool.format("nobody")),
+        ("at guards.read_before_write.reads", "guards.read_before_write.reads", no_tool.format("raed")),
+        ("at guards.read_before_write.writes", "guards.read_before_write.writes", no_tool.format("zz")),
     ]

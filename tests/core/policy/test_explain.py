@@ -363,3 +363,78 @@ def test_everything_that_hides_a_tool_is_told() -> None:
         "put 'git' into `also_allow` of an entry for this caller, or into `tools` of the entry at p.yaml:11:5",
     )
     assert isinstance(step.decision, Decision)
+
+
+@pytest.mark.parametrize(
+    ("subject", "looked_at", "changes"),
+    [
+        pytest.param(Subject(), "what the call would run: no commands", (), id="none"),
+        pytest.param(Subject(commands=("a b", "c")), "what the call would run: 'a b', 'c'", (), id="two"),
+        pytest.param(
+            Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
+            "what the call would run",
+            ("Write each command in plain words.",),
+            id="not understood",
+        ),
+        pytest.param(
+            Subject(refusal=Refusal(Reason.DENIED_BY_FLOOR, "No.")),
+            "what the call would run",
+            ("Nothing: no profile and nobody can permit it.",),
+            id="floor",
+        ),
+    ],
+)
+def test_what_the_floor_looked_at(subject, looked_at, changes) -> None:
+    """The commands in normal form, or what to do about a line that has none."""
+    steps = explain(Policy().for_tool(ToolFacts("bash", "bash")), subject)
+
+    assert isinstance(steps, tuple)
+    assert (steps[0].looked_at, steps[0].changes) == (looked_at, changes)
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        pytest.param(None, "undeclared", id="undeclared"),
+        pytest.param(frozenset(), "none", id="none"),
+        pytest.param(frozenset({"net:write", "fs:read", "a"}), "a, fs:read, net:write", id="sorted"),
+    ],
+)
+def test_what_the_capability_stage_looked_at(declared, words) -> None:
+    """What is declared, in order, and who bounds it."""
+    free = explain(Policy().for_tool(ToolFacts("x", capabilities=declared, safety="low")), Subject())
+    bounds = Bounds(
+        [bound("profile", Capabilities(max_safety="high")), bound("a.yaml", Capabilities(("*",), ("q", "r")))]
+    )
+    held = explain(Policy(bounds=bounds).for_tool(ToolFacts("x", capabilities=declared)), Subject())
+
+    level = "high" if declared is None else "low"
+    assert by_stage(free)["capability"].looked_at == f"capabilities: {words}; safety {level!r}; bounded by: nobody"
+    assert by_stage(held)["capability"].looked_at == (
+        f"capabilities: {words}; safety 'high'; "
+        "bounded by: profile (max_safety: high), a.yaml (allow: [*], deny: [q, r])"
+    )
+
+
+def test_each_word_that_a_bound_refuses_is_told_where_it_is_refused() -> None:
+    """Some are not allowed, some are denied, one is both, and one is neither."""
+    bounds = Bounds([bound("profile", Capabilities(("ok", "both-ways", "c*"), ("b*", "cd")))])
+    facts = ToolFacts("x", capabilities=frozenset({"ok", "lacking", "cd", "bad"}))
+
+    step = by_stage(explain(Policy(bounds=bounds).for_tool(facts), Subject()))["capability"]
+
+    assert step.changes == (
+        "`capabilities.allow` needs 'bad', 'lacking'",
+        "`capabilities.deny` must not match 'bad', 'cd'",
+    )
+
+
+@pytest.mark.parametrize(("ceilings", "end"), [((), ""), (("a.yaml",), ", 1 of them of ceilings")])
+def test_how_many_deny_rules_there_are(ceilings, end) -> None:
+    """And how many of them are of ceilings."""
+    rules = (parse_rule("git", "p.yaml:1:1"),)
+    policy = Policy(rules, ceilings=[Ceiling(name, rules) for name in ceilings])
+
+    step = by_stage(explain(policy.for_tool(ToolFacts("x")), Subject()))["deny"]
+
+    assert step.looked_at == f"deny rules: {1 + len(ceilings)}{end}"
