@@ -53,6 +53,7 @@ def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installe
     from toolcharter.gate.approvals.narrowest import is_launcher  # noqa: PLC0415 - `--help` does without it
     from toolcharter.policy.narrowed import taken_away  # noqa: PLC0415 - as above
     from toolcharter.policy.review import Reviewed, review  # noqa: PLC0415 - as above
+    from toolcharter.policy.settings_review import review_settings  # noqa: PLC0415 - as above
     from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - as above
 
     there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
@@ -60,7 +61,7 @@ def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installe
     present = set(map(same_tool, there | groups))
     pending = [name for name in plan.profile.missing_ok if same_tool(name) not in present]
     subject = Reviewed(plan.profile, tools, plan.ceilings, pending, places.of, is_launcher)
-    for finding in (*review(subject), *taken_away(subject)):
+    for finding in (*review(subject), *review_settings(subject), *taken_away(subject)):
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
 
 

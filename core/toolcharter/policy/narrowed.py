@@ -68,8 +68,8 @@ def _strictness(mode: Mode, *, bounded: bool) -> int:
 def _lowered(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
     profile = subject.profile
     tools = {same_tool(tool.facts.name) for tool in subject.tools}
-    own = _numbers(profile.limits, profile.tool_limits, profile.rates)
-    for path, number in _numbers(ceiling.limits or Limits(), ceiling.tool_limits, ceiling.rates).items():
+    own = numbers(profile.limits, profile.tool_limits, profile.rates)
+    for path, number in numbers(ceiling.limits or Limits(), ceiling.tool_limits, ceiling.rates).items():
         if path[0] == "tools" and path[1] not in tools:
             continue
         # What the profile sets for all tools holds for each, too.
@@ -80,7 +80,7 @@ def _lowered(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
             yield Finding("ceiling", subject.place_of("limits", *path), ".".join(("limits", *path)), what)
 
 
-def _numbers(limits: Limits, tool_limits: Mapping[str, Limits], rates: Rates) -> dict[tuple[str, ...], float]:
+def numbers(limits: Limits, tool_limits: Mapping[str, Limits], rates: Rates) -> dict[tuple[str, ...], float]:
     """Every number that is set, by its path below `limits`."""
     found: dict[tuple[str, ...], float | None] = {(key,): getattr(limits, key) for key in _LIMITS}
     found |= {("tools", tool, key): getattr(one, key) for tool, one in tool_limits.items() for key in _LIMITS}

@@ -103,6 +103,7 @@ class RulesReview:
     def _of_rule(self, path: str, rule: Reaching, ordinal: int) -> Iterator[Finding]:
         """The findings on one rule, the gravest first."""
         sense: Sense = "allow" if path == "allow" else "deny"
+        yield from self._contradictory(path, rule.rule)
         if not self.may_come(rule.rule):
             yield from self._never_matches(path, rule, sense)
             if path == "allow":
@@ -128,6 +129,18 @@ class RulesReview:
             return
         what, fix = self._why_never(rule, sense)
         yield Finding("never_matches", rule.rule.source, path, f"{rule.rule.text!r} can never match: {what}", fix)
+
+    @staticmethod
+    def _contradictory(path: str, rule: Rule) -> Iterator[Finding]:
+        """Globs on one argument that no text matches all of."""
+        texts = [(name, glob.literal) for name, glob in rule.args if glob.literal is not None]
+        for name, text in texts:
+            for other, glob in rule.args:
+                if other == name and not glob.matches(text):
+                    what = f"{rule.text!r} can never match: {name!r} cannot be both {text!r} and {glob.text!r}."
+                    fix = "Write two rules for one or the other."
+                    yield Finding("never_matches", rule.source, path, what, fix)
+                    return
 
     def _why_never(self, rule: Reaching, sense: Sense) -> tuple[str, str]:
         named = [tool for tool in self.tools if rule.concerns(tool, sense)]
