@@ -29,7 +29,7 @@ WARNINGS = [
     ),
     (
         "./p.yaml:8:5: deny: 'echo(wrd=*)' can never match: no argument of 'echo' is named 'wrd'. "
-        "Did you mean 'word'? Arguments: 'loud', 'ratio', 'tags', 'times', 'word'."
+        "Did you mean 'word'? Arguments: 'count', 'loud', 'ratio', 'tags', 'times', 'word'."
     ),
     "./p.yaml:10:21: notify: 'echo:x' can never match: no action of 'echo' is of that name. Actions: none.",
     "./p.yaml:12:5: availability.0: no caller matches its `for`. Remove it, or mend it.",
