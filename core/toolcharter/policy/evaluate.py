@@ -52,7 +52,7 @@ class Policy:
         # The reported rule is the first match: ceilings, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.allow = RuleList(allow)
-        self._owners = {id(rule): ceiling.name for ceiling in self.ceilings for rule in ceiling.deny}
+        self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in ceiling.deny)
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
@@ -65,8 +65,8 @@ class Policy:
         return ToolPolicyView(self, facts, hidden)
 
     def owner_of(self, rule: Rule) -> str:
-        """Whose `deny` holds one of the policy's own rules: that of the profile, or the ceiling of this name."""
-        return self._owners.get(id(rule), "the profile")
+        """Whose `deny` holds one of the policy's own rules, as the model is told: never a ceiling's path."""
+        return "beside the profile" if id(rule) in self._beside else "of the profile"
 
     def rules_of(self, facts: ToolFacts) -> tuple[Denials, Permits]:
         """The rules that concern a tool, looked up once for all callers."""
@@ -179,8 +179,8 @@ def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
 
 
 def denied_by(rule: Rule, owner: str) -> Decision:
-    """The decision of a `deny` rule that stands in *owner*."""
-    message = rule.message or f"A rule of {owner} denies this call."
+    """The decision of a `deny` rule, which stands where *owner* says; `rule` has the file for people."""
+    message = rule.message or f"A rule {owner} denies this call."
     return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
 
 

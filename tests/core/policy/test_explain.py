@@ -331,11 +331,14 @@ def test_a_rule_shows_its_condition() -> None:
 
 @pytest.mark.parametrize(
     ("place", "owner"),
-    [pytest.param("deny", "the profile", id="profile"), pytest.param("above", "/a.yaml", id="ceiling")],
+    [
+        pytest.param("deny", "of the profile", id="profile"),
+        pytest.param("above", "beside the profile", id="ceiling"),
+    ],
 )
 @pytest.mark.parametrize("text", ["git", "git:push"])
 def test_a_deny_rule_is_said_to_be_of_its_owner(place, owner, text) -> None:
-    """The profile's author looks in vain for a rule of an administrator."""
+    """The profile's author looks in vain for a rule of an administrator, whose file the model is not told of."""
     rules = (parse_rule(text),)
     policy = {"deny": rules} if place == "deny" else {"ceilings": (Ceiling("/a.yaml", deny=rules),)}
     view = view_of(GIT, **policy)
@@ -343,7 +346,7 @@ def test_a_deny_rule_is_said_to_be_of_its_owner(place, owner, text) -> None:
     decision = by_stage(explain(view, Subject("push")))["deny"].decision
 
     assert decision is not None
-    assert decision.message == f"A rule of {owner} denies this call."
+    assert decision.message == f"A rule {owner} denies this call."
     assert view.concealed is None or view.concealed.message == decision.message
 
 

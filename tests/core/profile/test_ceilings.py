@@ -320,11 +320,17 @@ def test_a_file_with_the_other_suffix_is_refused(workspace) -> None:
     assert [str(fault) for fault in faults] == [".toolcharter/policy.yml: nothing reads it.\nName it 'policy.yaml'."]
 
 
-def test_a_blank_in_a_capability_is_refused() -> None:
-    """Nothing is named so: somebody forgot a comma."""
+def test_a_blank_in_a_capability_is_no_comma() -> None:
+    """As in source 001: what stands between commas is one word, and no capability is named so."""
     ceilings, faults = read_ceilings(None, {ALLOWED_PERMS: "fs:read net:read, proc:exec"})
 
-    assert ceilings[0].capabilities.allow == ("fs:read net:read", "proc:exec")
-    assert [str(fault) for fault in faults] == [
-        f"{ALLOWED_PERMS}: 'fs:read net:read' is no capability: there is a blank in it.\nWrite commas between capabilities."
+    assert (ceilings[0].capabilities.allow, faults) == (("fs:read net:read", "proc:exec"), [])
+
+
+def test_a_blank_in_a_file_is_refused(put) -> None:
+    """There somebody can be told."""
+    put("capabilities: {deny: [fs:read net:read]}")
+
+    assert [fault.what for fault in read_ceilings(Path(), {})[1]] == [
+        "expected a capability such as 'fs:read', found the text 'fs:read net:read'."
     ]
