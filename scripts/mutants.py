@@ -37,7 +37,7 @@ TESTS = ROOT / "tests" / "core" / "policy"
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.toml"
 REPORT = ROOT / "tests" / "mutants.md"
 _UNUSED = ("cacheprovider", "xdist", "anyio", "pytest_cov", "junitxml", "pastebin", "faulthandler")
-_TESTED_WITH = {"toolsets": "availability"}
+_TESTED_WITH = {"reach": "review", "toolsets": "availability"}
 """The module whose tests are those of another, too."""
 _LOADED = ("jsonschema_rs", "pytest_asyncio", "yaml", "toolcharter.profile.schema", "toolcharter.spec.tool")
 GOAL = 95.0
