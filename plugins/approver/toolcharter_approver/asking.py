@@ -148,11 +148,20 @@ def _origin(url: httpx.URL) -> tuple[str, str, int]:
 
 async def _read(response: httpx.Response) -> bytes:
     """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > MAX_ANSWER:
-            raise BadAnswer(f"more than {MAX_ANSWER} bytes")
+    body, loop = bytearray(), asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as limit:
+            async for chunk in response.aiter_raw():
+                if len(body) <= MAX_ANSWER:
+                    body += chunk
+                else:
+                    # Ended where it waits: to leave the loop would leave the stream's generators to the collector.
+                    limit.reschedule(loop.time())
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    if len(body) > MAX_ANSWER:
+        raise BadAnswer(f"more than {MAX_ANSWER} bytes")
     return bytes(body)
 
 

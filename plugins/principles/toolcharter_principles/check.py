@@ -5,6 +5,7 @@ request and answer. Its client lets a call pass when the service fails, and veto
 (`whitelist`, `pharmacy`); neither is done here.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -135,11 +136,20 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 async def _read(response: httpx.Response) -> bytes:
     """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > MAX_ANSWER:
-            raise BadAnswer(f"more than {MAX_ANSWER} bytes")
+    body, loop = bytearray(), asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as limit:
+            async for chunk in response.aiter_raw():
+                if len(body) <= MAX_ANSWER:
+                    body += chunk
+                else:
+                    # Ended where it waits: to leave the loop would leave the stream's generators to the collector.
+                    limit.reschedule(loop.time())
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    if len(body) > MAX_ANSWER:
+        raise BadAnswer(f"more than {MAX_ANSWER} bytes")
     return bytes(body)
 
 
