@@ -103,6 +103,7 @@ class Loaded(NamedTuple):
                 register(self.manager, built, plugin, owner, OBJECT_HOOKS)
                 openers |= _openers(self.manager, built, name, owner)
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
+        approver = None
         with failures:
             approver = _approver(self.manager)
         failures.stop()

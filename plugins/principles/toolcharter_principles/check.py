@@ -136,9 +136,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 async def _read(response: httpx.Response) -> bytes:
     """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
-    body, loop = bytearray(), asyncio.get_running_loop()
+    body, loop, limit = bytearray(), asyncio.get_running_loop(), asyncio.timeout(None)
     try:
-        async with asyncio.timeout(None) as limit:
+        async with limit:
             async for chunk in response.aiter_raw():
                 if len(body) <= MAX_ANSWER:
                     body += chunk

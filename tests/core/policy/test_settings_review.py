@@ -49,7 +49,8 @@ def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
     path = f"guards.{key}.warn"
     told = Finding("never_matters", path.replace(".", ":"), path, what, "Let `warn` be less than `deny`.")
 
-    assert said(memory=Memory(**{key: Repeats(warn, deny)})) == ([told] if is_told else [])
+    guards: dict[str, Any] = {key: Repeats(warn, deny)}
+    assert said(memory=Memory(**guards)) == ([told] if is_told else [])
 
 
 def skipping(*args: str, match: str = "read_file") -> Memory:
