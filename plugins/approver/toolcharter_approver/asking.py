@@ -128,7 +128,7 @@ class HttpApprover:
     def _withdraw(self, place: httpx.URL) -> None:
         """Tell the service that nobody waits any more, so that it can say so to whoever clicks later."""
         with (
-            suppress(httpx.HTTPError),  # It is told for courtesy: a late answer reaches nobody.
+            suppress(Exception),  # It is told for courtesy, by a thread: a late answer reaches nobody.
             httpx.Client(
                 verify=self._tls, timeout=WITHDRAW_S, trust_env=False, follow_redirects=False, headers=self._headers
             ) as client,
