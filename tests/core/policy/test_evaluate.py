@@ -9,6 +9,7 @@ from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, ru
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.evaluate import ALLOWED, STAGES, Permission, Policy, by_mode, stage_name, unknown_tool
 from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
 from toolcharter.spec.call import Decision, RuleRef
 from toolcharter.spec.reasons import Reason
@@ -268,3 +269,14 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
 def test_stages_have_the_names_that_decisions_bear() -> None:
     """In the order in which they are asked."""
     assert [stage_name(stage) for stage in STAGES] == ["floor", "deny", "availability", "capability"]
+
+
+@pytest.mark.parametrize(("place", "whose"), [("deny", "of the profile"), ("ceiling", "beside the profile")])
+def test_a_denial_says_whose_rule_it_is_and_no_more(place, whose) -> None:
+    """The model is not told the path of an administrator's file."""
+    rules = (parse_rule("git", "/secret/admin.yaml:1:1"),)
+    held = Policy(rules) if place == "deny" else Policy(ceilings=[Ceiling("/secret/admin.yaml", rules)])
+
+    decision = held.for_tool(ToolFacts("git")).decide(Subject())
+
+    assert decision.message == f"A rule {whose} denies this call."
