@@ -3,7 +3,14 @@
 import pytest
 from tests.core.policy.samples import rule
 
-from toolcharter.policy.names import literal_name, name_faults, tool_faults, written_patterns, written_tools
+from toolcharter.policy.names import (
+    limit_faults,
+    literal_name,
+    name_faults,
+    tool_faults,
+    written_patterns,
+    written_tools,
+)
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.settings import AfterCall, Ceiling, DependsOn, Memory, Notify, ReadBeforeWrite, SkipDuplicate
 
@@ -199,3 +206,45 @@ def test_a_limit_or_a_guard_for_what_nothing_provides_is_a_fault() -> None:
         "guards.read_before_write.reads: guards.read_before_write.reads: nothing provides a tool named 'loook'.",
     ]
     assert found[0].split("\n")[1] == "If it comes later, add 'zzzzz' to `missing_ok`."
+
+
+def test_limits_of_what_is_not_listed_are_told() -> None:
+    """Names and aliases without case are known, and what comes later; everything else limits nobody."""
+    limits = dict.fromkeys(("git", "read_file", "vcs", "later", "gti", "other"), Limits())
+    profile = Profile("p", tools={"Git": {}, "read_file": {}}, tool_limits=limits, missing_ok=("Later",))
+
+    found = [str(fault) for fault in limit_faults(profile, ["VCS"], lambda *path: ":".join(path))]
+
+    known = "Listed tools: 'Git', 'read_file'."
+    assert found == [
+        "limits:tools:gti: limits.tools.gti: the profile lists no tool named 'gti'.\n" + f"Did you mean 'git'? {known}",
+        "limits:tools:other: limits.tools.other: the profile lists no tool named 'other'.\n" + known,
+    ]
+
+
+def test_limits_of_a_profile_without_tools_are_told() -> None:
+    """There is nothing to choose from."""
+    profile = Profile("p", tool_limits={"x": Limits()})
+
+    assert [fault.fix for fault in limit_faults(profile, [], lambda *path: "p")] == ["Listed tools: none."]
+
+
+def test_names_that_guards_and_ceilings_write_have_no_case() -> None:
+    """Both keys of `read_before_write` are looked at, by the letters that count."""
+    guard = ReadBeforeWrite("warn", reads=("READ_FILE", "Raed"), writes=("write_file", "Zz"))
+    written = written_tools(Profile("p", memory=Memory(read_before_write=guard)), [], lambda *path: ".".join(path))
+
+    found = [(fault.path, fault.what, fault.fix) for fault in tool_faults(written, ["Read_File", "zzz"], [])]
+
+    assert found == [
+        (
+            "guards.read_before_write.reads",
+            "nothing provides a tool named 'Raed'.",
+            "If it comes later, add 'Raed' to `missing_ok`.",
+        ),
+        (
+            "guards.read_before_write.writes",
+            "nothing provides a tool named 'Zz'.",
+            "Did you mean 'zzz'? If it comes later, add 'Zz' to `missing_ok`.",
+        ),
+    ]
