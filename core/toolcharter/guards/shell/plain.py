@@ -1,55 +1,144 @@
-"""Commands in the one form that rules see, from argument vectors and from lines of plain words.
+"""Reads the lines that most lines are: words without expansions, in pipelines and lists. Anything else is for `grammar`.
 
-A line is understood only if it is one command of plain words: no quotes, no expansions, no operators, no assignment, no
-word that is the shell's own. Everything else is `NotUnderstood`, whatever it would have meant.
+One pattern per token, in which no character can be read in two ways, so that no second reader is asked.
 """
 
 import re
-import shlex
+from collections.abc import Callable, Sequence
+from typing import Final
 
-MAX_CHARS = 10_000
-"""Longer lines are not looked at."""
-# No `~`, no globs, no quotes, no backslash, no `!`, `#`, `$`, `&`, `;`, `<`, `>`, `|`, brackets, braces or backticks.
-_LINE = re.compile(r"[A-Za-z0-9_@%+=:,./\- ]+")
-# Source: POSIX.1-2024, shell command language, 2.4, and bash(1), "RESERVED WORDS".
-_RESERVED = frozenset(
-    "case coproc do done elif else esac fi for function if in select then time until while namespace".split()  # noqa: SIM905 - reads as the manual's list
+from toolcharter.guards.shell.folders import Flow, after, either
+from toolcharter.guards.shell.parts import Command, Redirection, Script, Word, quoted
+from toolcharter.guards.shell.reader import MAX_COMMANDS, MAX_WORDS, Folders
+
+# Only what `shlex.quote` leaves alone goes without quotes; within them nothing is special but in double ones a dollar, a
+# backtick, a backslash before one of these and, to an interactive shell, an exclamation mark. A word ends where a blank
+# or an operator does.
+_START: Final = "[A-Za-z0-9_@%+=:,./-]"
+_END: Final = r"(?=[ \t|;]|&&|\Z)"
+_TOKEN: Final = re.compile(
+    rf"""[ \t]*(?:
+        (?P<plain>{_START}+{_END})
+        | (?P<quoted>{_START}*(?:'[^'\n]*' | "(?:[^"$`\\!\n]|\\[^"$`\\!\n])*"){_END})
+        | (?P<glob>{_START}*(?:\*(?!\*)|\?)(?:{_START}|\*(?!\*)|\?)*{_END})
+        | (?P<revision>[A-Za-z0-9_][A-Za-z0-9_./-]*[~^][A-Za-z0-9_./~^-]*{_END})
+        | (?P<redirection>(?:2>&1 | [12]?>[ \t]*/dev/null){_END})
+        | (?P<operator>\|\|? | && | ; | \Z)
+        | (?P<strange>(?s:.))
+    )""",
+    re.VERBOSE,
 )
+_NULL: Final = Word("/dev/null", "/dev/null", None, "/dev/null")
+_REDIRECTIONS: Final = {
+    "2>&1": Redirection(">&", "2", Word("1", "1", None, "1"), None, "2>&1"),
+    **{f"{one}>/dev/null": Redirection(">", one, _NULL, None, f"{one}>/dev/null") for one in ("", "1", "2")},
+}
+# Words of the language, and programs that change how bash goes on: `cd` alone is simple enough.
+_OTHERS: Final = frozenset(
+    """case coproc do done elif else esac fi for function if in select then time until while namespace
+    export declare typeset local readonly
+    pushd popd eval source . trap command builtin shopt enable alias set""".split()  # noqa: SIM905 - a table
+)
+_HERE: Final = (".",)
 
 
-class NotUnderstood(ValueError):
-    """What the command would do cannot be told; the text says why."""
+def script_of(source: str, workspace: str) -> Script | None:
+    """What *source* runs, if it is that plain; None if `grammar` has to read it, or to refuse it.
 
-
-def of_line(line: str) -> str:
-    """The one command of *line* in normal form.
-
-    Raises:
-        NotUnderstood: The line is anything but plain words.
+    Args:
+        source: Without control characters other than tab and newline.
+        workspace: As for `script.parse`.
     """
-    if len(line) > MAX_CHARS:
-        raise NotUnderstood(f"The command line is longer than {MAX_CHARS} characters.")
-    words = line.split(" ")
-    if not _LINE.fullmatch(line) or not any(words):
-        raise NotUnderstood("Only a single command of plain words is understood.")
-    return _normal_form([word for word in words if word])
+    reading = _Plain(workspace)
+    for found in _TOKEN.finditer(source):
+        kind = found.lastgroup
+        text = found[kind or 0]
+        if not (reading.words or reading.redirections):
+            reading.at = found.start(kind or 0)
+        if kind == "plain":
+            reading.words.append(Word(text, text, None, text))
+        elif kind in _ARGUMENTS and reading.words:
+            reading.words.append(_ARGUMENTS[kind](text))
+        elif kind == "redirection":
+            reading.redirections.append(_REDIRECTIONS[text.replace(" ", "").replace("\t", "")])
+        elif kind != "operator" or not reading.operator(text):
+            return None
+    return reading.script()
 
 
-def of_vector(words: tuple[str, ...]) -> str:
-    """An argument vector in normal form; nothing in it is special to any shell.
-
-    Raises:
-        NotUnderstood: It is empty, names no program, or holds what no argument can.
-    """
-    if not words or not words[0]:
-        raise NotUnderstood("The command names no program.")
-    for word in words:
-        if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):
-            raise NotUnderstood("An argument of the command holds a character that no argument can.")
-    return " ".join(map(shlex.quote, words))
+def _quoted(written: str) -> Word:
+    text = written[:-1].replace(written[-1], "", 1)
+    return Word(quoted(text), text, None, text)
 
 
-def _normal_form(words: list[str]) -> str:
-    if words[0] in _RESERVED or "=" in words[0]:
-        raise NotUnderstood(f"A command cannot begin with {words[0]!r}.")
-    return " ".join(map(shlex.quote, words))
+def _glob(written: str) -> Word:
+    first = next(at for at, character in enumerate(written) if character in "*?")
+    return Word(written, None, written, written[:first], splits=True)
+
+
+def _revision(text: str) -> Word:
+    """Only at a word's beginning, or behind `:` and `=`, a tilde is a home."""
+    return Word(quoted(text), text, None, text)
+
+
+_ARGUMENTS: Final[dict[str | None, Callable[[str], Word]]] = {"quoted": _quoted, "glob": _glob, "revision": _revision}
+"""Words of which no program is named."""
+
+
+class _Plain:
+    """One pass over a line. A command is made when what ends it has been read."""
+
+    def __init__(self, workspace: str) -> None:
+        self.words: list[Word] = []
+        """Of the command being read."""
+        self.redirections: list[Redirection] = []
+        """Of the same."""
+        self.at = 0
+        """Where it begins, in characters."""
+        self._workspace = workspace
+        self._commands: list[Command] = []
+        self._made = 0
+        self._pipeline = 0
+        self._here: Folders = _HERE
+        self._flow = Flow(_HERE, _HERE)
+        self._joined = ";"
+        """The operator before the pipeline being read."""
+
+    def operator(self, text: str) -> bool:
+        """Take what ends a command, `""` for the line's end; whether the line is as plain as it has to be."""
+        words = self.words
+        if not words:
+            # Behind a semicolon, the line may end.
+            return not text and self._joined == ";" and not self.redirections and self._pipeline == len(self._commands)
+        program = words[0].text or ""
+        self._made += len(words) + len(self.redirections)
+        if program in _OTHERS or "=" in program or self._made > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
+            return False
+        feeders = tuple(range(self._pipeline, len(self._commands)))
+        redirections = tuple(self.redirections)
+        self._commands.append(Command(tuple(words), (), redirections, feeders, (), self._here, (), self.at))
+        if text != "|":
+            self._end(words if program == "cd" and not feeders else (), text)
+        self.words, self.redirections = [], []
+        return True
+
+    def script(self) -> Script:
+        """What has been read."""
+        return Script(tuple(self._commands))
+
+    def _end(self, moving: Sequence[Word], operator: str) -> None:
+        """The end of a pipeline; *moving* are the words of one that changes the folder."""
+        here, before = self._here, self._flow
+        self._pipeline = len(self._commands)
+        flow = Flow(after(moving, here, self._workspace), here) if moving else Flow(here, here)
+        if self._joined == "&&":
+            flow = Flow(flow.success, either(before.failure, flow.failure))
+        elif self._joined == "||":
+            flow = Flow(either(before.success, flow.success), flow.failure)
+        self._flow, self._joined = flow, operator
+        if operator == "&&":
+            self._here = flow.success
+        elif operator == "||":
+            self._here = flow.failure
+        else:
+            self._here = either(flow.success, flow.failure)

@@ -1,0 +1,87 @@
+"""Reading and judging shell lines: the usual ones, one after the other, some seen before, and hostile ones."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import cycle
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
+from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.script import parse
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import parse_rule
+
+LINES: list[str] = json.loads(os.environ["BENCH_LINES"])
+folder = tempfile.TemporaryDirectory()
+workspace = str(Path(folder.name).resolve())
+lines = cycle(LINES)
+repeated = cycle([{"command": line} for line in LINES])
+HOSTILE: tuple[Callable[[int], str], ...] = (
+    lambda size: "echo " + "$(" * (size // 2),
+    lambda size: "(" * size,
+    lambda size: "{" * size,
+    lambda size: "a" + "{" * (size // 2) + "}" * (size // 2),
+    lambda size: '"${x:-' * (size // 6),
+    lambda size: "`" * size,
+    lambda size: "if a; then " * (size // 11),
+    lambda size: "a | " * (size // 4),
+    lambda size: "'" * size,
+    lambda size: "a <<E\n" * (size // 6),
+    lambda size: "[[ ( " * (size // 5),
+    lambda size: "x" + "\\\n" * (size // 2),
+)
+"""What nests, or asks to look ahead, as often as a line of some length can."""
+
+
+def toolbox() -> Toolbox:
+    """A tool of kind bash that may run anything, so that nobody looks at the paths of its lines."""
+
+    def build(_workspace: Path, _policy: ToolPolicy, _rt: object) -> Any:
+        def bash(command: str) -> str:
+            return command
+
+        return bash
+
+    spec = ToolSpec(
+        "bash", ToolPolicy, build, kind="bash", invocation=lambda given: Invocation(commands=(given["command"],))
+    )
+    loaded = Loaded({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
+    plan = Plan(Profile("bench", allow=(parse_rule("bash:*"),)), loaded, {"bash": ToolPolicy()}, {})
+    return open_toolbox(plan, workspace=folder.name, caller=None, sinks=[lambda _: None])
+
+
+box = toolbox()
+
+
+def growth(size: int) -> float:
+    """The worst line of four times *size* characters over four times the time of one of *size*: 1 is linear."""
+    return max(_seconds(make(4 * size)) / (4 * _seconds(make(size))) for make in HOSTILE)
+
+
+def _seconds(line: str) -> float:
+    """The best of a few."""
+    return min(_once(line) for _ in range(5)) + 50e-6  # what is that short is no matter
+
+
+def _once(line: str) -> float:
+    started = process_time()
+    with suppress(NotUnderstood):
+        judge((line,), workspace)
+    return process_time() - started
+
+
+OPERATIONS = {
+    "read": lambda: parse(next(lines), workspace),
+    "judge": lambda: judge((next(lines),), workspace),
+    "again": lambda: box.decide("bash", next(repeated)),
+}
+REPORTS = {"growth": growth}

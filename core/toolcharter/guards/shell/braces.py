@@ -1,0 +1,160 @@
+"""What `{a,b}` makes of a word, where that is certain.
+
+Source: bash(1), "Brace Expansion", which comes before all other expansions.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import TypeAlias
+
+from toolcharter.guards.shell.parts import NotUnderstood, Word, quoted
+from toolcharter.guards.shell.pieces import Mode, Piece, word_of
+
+MAX_WORDS = 64
+"""Of one word."""
+_MAX_DEPTH = 10
+_MAX_ATOMS = 200
+
+_Atoms: TypeAlias = tuple[Piece, ...]
+
+
+def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
+    """The words that one word of the source becomes; an unquoted empty one becomes none.
+
+    Args:
+        pieces: Of the word, in order.
+        source: As it is written.
+        mode: Where it stands.
+
+    Raises:
+        NotUnderstood: Its braces make too many words.
+    """
+    if not mode.braces or not any("{" in piece.text for piece in pieces if not piece.is_quoted):
+        return [word_of(pieces, source, mode)]
+    atoms = [atom for piece in pieces for atom in _atoms(piece)]
+    if len(atoms) > _MAX_ATOMS:
+        raise NotUnderstood(f"A word with braces has more than {_MAX_ATOMS} parts.")
+    if not _is_balanced(atoms) or _has_sequence(atoms):
+        return [_unclear(pieces, source)]
+    expanded = _expand(atoms)
+    if len(expanded) == 1:
+        return [word_of(_merged(expanded[0]), source, mode)]
+    words = [word_of(merged, _written(merged, source), mode) for merged in map(_merged, expanded) if merged]
+    # Of `$a{b,c}`, bash makes `$ab` and `$ac`.
+    return [word._replace(parts=()) for word in words]
+
+
+def _unclear(pieces: Sequence[Piece], source: str) -> Word:
+    """A word whose braces bash and we might see differently."""
+    prefix = "" if pieces[0].is_quoted else re.split(r"[{*?\[~]", pieces[0].text, maxsplit=1)[0]
+    hints = ("".join(piece.text for piece in pieces),) if all(piece.is_known for piece in pieces) else ()
+    return Word(source, prefix=prefix, splits=True, hints=hints)
+
+
+def _written(pieces: Sequence[Piece], source: str) -> str:
+    """One of several words as it could have been written."""
+    if not all(piece.is_known for piece in pieces):
+        return source
+    return "".join(quoted(piece.text) if piece.is_quoted else piece.text for piece in pieces)
+
+
+def _atoms(piece: Piece) -> list[Piece]:
+    if piece.is_quoted or not piece.is_known:
+        return [piece]
+    return [Piece(part, is_quoted=False) for part in re.split(r"([{},])", piece.text) if part]
+
+
+def _merged(atoms: _Atoms) -> list[Piece]:
+    merged = list[Piece]()
+    for atom in atoms:
+        if merged and _is_bare(atom) and _is_bare(merged[-1]):
+            merged[-1] = Piece(merged[-1].text + atom.text, is_quoted=False)
+        else:
+            merged.append(atom)
+    return merged
+
+
+def _is_bare(piece: Piece) -> bool:
+    return piece.is_known and not piece.is_quoted
+
+
+def _is(atom: Piece, mark: str) -> bool:
+    return atom.text == mark and not atom.is_quoted
+
+
+def _turn(atom: Piece) -> int:
+    """How much deeper *atom* goes."""
+    return _is(atom, "{") - _is(atom, "}")
+
+
+def _is_balanced(atoms: Sequence[Piece]) -> bool:
+    depth = deepest = 0
+    for atom in atoms:
+        depth += _turn(atom)
+        deepest = max(deepest, depth)
+        if depth < 0:
+            return False
+    if deepest > _MAX_DEPTH:
+        raise NotUnderstood(f"Braces stand more than {_MAX_DEPTH} deep.")
+    return depth == 0
+
+
+def _has_sequence(atoms: Sequence[Piece]) -> bool:
+    """Whether it may hold `{1..3}`; which of those expand is a matter of fine rules."""
+    depth = 0
+    for atom in atoms:
+        depth += _turn(atom)
+        if depth and ".." in atom.text:
+            return True
+    return False
+
+
+def _expand(atoms: Sequence[Piece]) -> list[_Atoms]:
+    """All words of *atoms*, whose braces are balanced."""
+    results: list[_Atoms] = [()]
+    at = 0
+    while at < len(atoms):
+        if _is(atoms[at], "{"):
+            end = _closing(atoms, at)
+            results = _joined(results, _choices(atoms[at : end + 1]))
+            at = end
+        else:
+            results = [(*one, atoms[at]) for one in results]
+        at += 1
+    return results
+
+
+def _closing(atoms: Sequence[Piece], start: int) -> int:
+    """Where the brace at *start* closes."""
+    depth, at = 1, start
+    while depth:
+        at += 1
+        depth += _turn(atoms[at])
+    return at
+
+
+def _choices(atoms: Sequence[Piece]) -> list[_Atoms]:
+    """What *atoms*, from a brace to the one that closes it, stand for."""
+    commas, depth = list[int](), 0
+    for at, atom in enumerate(atoms):
+        depth += _turn(atom)
+        if depth == 1 and _is(atom, ","):
+            commas.append(at)
+    if not commas:
+        return [(atoms[0], *one, atoms[-1]) for one in _expand(atoms[1:-1])]
+    choices = list[_Atoms]()
+    for left, right in pairwise((0, *commas, len(atoms) - 1)):
+        choices += _expand(atoms[left + 1 : right])
+        _check_number(len(choices))
+    return choices
+
+
+def _joined(left: list[_Atoms], right: list[_Atoms]) -> list[_Atoms]:
+    _check_number(len(left) * len(right))
+    return [(*one, *other) for one, other in product(left, right)]
+
+
+def _check_number(number: int) -> None:
+    if number > MAX_WORDS:
+        raise NotUnderstood(f"Braces make more than {MAX_WORDS} words of one.")

@@ -1,0 +1,338 @@
+"""Reads compound commands: groups, conditionals, loops, functions.
+
+Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compound Commands".
+"""
+
+import re
+from collections.abc import Callable
+
+from toolcharter.guards.shell.commands import Commands
+from toolcharter.guards.shell.folders import Flow
+from toolcharter.guards.shell.loops import may_set, stays, values_of, written_out
+from toolcharter.guards.shell.parts import Reach, Word
+from toolcharter.guards.shell.pieces import VALUE, literal
+from toolcharter.guards.shell.places import objection
+
+_BARE = re.compile(r"[^ \t\n|&;()<>'\"\\$`]*")
+_NAME = r"[^ \t\n|&;()<>'\"\\$`={}\[\]!*?~]+"
+_FUNCTION = re.compile(rf"({_NAME})[ \t]*\([ \t]*\)")
+_FUNCTION_WORD = re.compile(rf"[ \t]+({_NAME})(?:[ \t]*\([ \t]*\))?")
+_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
+_NUMBERS = re.compile(r"[\w \t+\-*/%<>=!&|]*;", re.ASCII)
+_GLOB_SIGNS = frozenset("*?[")
+_KINDS = frozenset({"{", "if", "while", "until", "for", "select", "case", "function", "[["})
+_BODIES = frozenset({"{", "if", "while", "until", "for", "case"})
+_OF_BASH = frozenset({"select", "function", "[["})
+# Operands of these are evaluated, or name variables.
+_EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
+_CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
+_ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
+
+
+class Compounds(Commands):
+    """Commands that hold others."""
+
+    _bare_at = -1
+    """Where the bare word last looked at begins, and it; each is looked at by several."""
+    _bare = ""
+
+    def bare(self) -> str:
+        """The word that stands here without any quotes; empty, if it is another."""
+        if self.at != self._bare_at:
+            self._bare_at, self._bare = self.at, self._look()
+        return self._bare
+
+    def _look(self) -> str:
+        found = _BARE.match(self.source, self.at)
+        word = "" if found is None else found.group()
+        follows = self.source[self.at + len(word) : self.at + len(word) + 1]
+        return "" if follows and follows in "'\"\\$`" else word
+
+    def is_compound(self) -> bool:
+        """Whether a compound command stands here."""
+        return self.bare() in _KINDS or self.source.startswith("(", self.at)
+
+    def compound(self) -> Flow:
+        """Read a compound command, and the redirections behind it."""
+        if self.is_timed:
+            raise self.fail("A compound command is timed.")
+        start = len(self.commands)
+        with self.deeper():
+            flow = self._read()
+        self._redirected(start)
+        self.comment()
+        if not self.is_break() or self.source.startswith("(", self.at):
+            raise self.fail("Something follows a compound command.")
+        return flow
+
+    def _read(self) -> Flow:
+        if self.bare() in _OF_BASH or self.source.startswith("((", self.at):
+            self.bash_only("This compound command")
+        if self.take("(("):
+            self.arithmetic()
+            self.wonder("An arithmetic command stands in it.")
+            return Flow(self.here, self.here)
+        if self.take("("):
+            return self._subshell()
+        word = self.bare()
+        self.at += len(word)
+        kinds = {
+            "{": self._group,
+            "if": self._if,
+            "while": self._while,
+            "until": self._while,
+            "for": self._for,
+            "select": self._select,
+            "case": self._case,
+            "function": self._function_word,
+            "[[": self._test,
+        }
+        return kinds[word]()
+
+    def _redirected(self, start: int) -> None:
+        """Read redirections of all that was read from *start* on; they are a command of their own."""
+        at, end = self.at, len(self.commands)
+        with self.collecting():
+            if redirections := self.redirections():
+                for position in range(start, end):
+                    self.feed(position, self.feeding.inputs)
+                self.start(at, (), (), redirections)
+
+    def close(self, word: str) -> None:
+        """Read *word*, which has to stand here."""
+        if self.bare() != word:
+            raise self.fail(f"A {word!r} is missing.")
+        self.at += len(word)
+
+    def _subshell(self) -> Flow:
+        before = self.here
+        with self.apart("subshell"):
+            self.sequence(frozenset())
+        self.expect(")")
+        return Flow(before, before)
+
+    def _group(self) -> Flow:
+        flow = self.sequence(frozenset({"}"}))
+        self.close("}")
+        return flow
+
+    def _branching(self, read: Callable[[], object], label: str = "") -> Flow:
+        """Read a command of which parts may run or not, once or often.
+
+        One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning.
+        """
+        start, before, moved, within = len(self.commands), self.here, self.moves, self.within
+        looked = len(self.reaches)
+        self.branches += 1
+        self.within = (*within, label) if label else within
+        read()
+        self.within = within
+        self.branches -= 1
+        if self.moves == moved:
+            self.here = before
+            return Flow(before, before)
+        for position in range(start if label else len(self.commands), len(self.commands)):
+            self.commands[position] = self.commands[position]._replace(folders=())
+        if label and len(self.reaches) > looked:
+            self.wonder(_ELSEWHERE)
+        return Flow((), ())
+
+    # Conditionals -----------------------------------------------------------------------------------------------------
+
+    def _if(self) -> Flow:
+        return self._branching(self._if_parts)
+
+    def _if_parts(self) -> None:
+        self.sequence(frozenset({"then"}))
+        self.close("then")
+        self.sequence(frozenset({"elif", "else", "fi"}))
+        word = self.bare()
+        self.close(word)
+        if word == "elif":
+            self._if_parts()
+        elif word == "else":
+            self.sequence(frozenset({"fi"}))
+            self.close("fi")
+
+    def _case(self) -> Flow:
+        return self._branching(self._case_parts)
+
+    def _case_parts(self) -> None:
+        self.blanks()
+        self.word()
+        self.newlines()
+        self.close("in")
+        self.newlines()
+        while self.bare() != "esac":
+            self._case_item()
+        self.close("esac")
+
+    def _case_item(self) -> None:
+        self.take("(")
+        while True:
+            self.blanks()
+            self.word()
+            self.blanks()
+            if not self.take("|"):
+                break
+        self.expect(")")
+        self.sequence(frozenset({"esac"}))
+        if not (self.take(";;&") or self.take(";;") or self.take(";&")) and self.bare() != "esac":
+            raise self.fail("A branch of 'case' is not closed.")
+        self.newlines()
+
+    def _test(self) -> Flow:
+        """Read `[[ ... ]]` as a command of that name."""
+        start, words = self.at - 2, [literal("[[")]
+        with self.collecting():
+            self.newlines()
+            while self.bare() != "]]":
+                words.append(self._test_word())
+                self.newlines()
+            self.close("]]")
+            words.append(literal("]]"))
+            if any(word.text in _EVALUATING for word in words):
+                self.wonder("A condition evaluates its operands.")
+            self.tests.add((start, self.at))
+            self.start(start, tuple(words))
+        return Flow(self.here, self.here)
+
+    def _test_word(self) -> Word:
+        if found := _CONNECTIVE.match(self.source, self.at):
+            self.at = found.end()
+            return literal(found.group())
+        if self.bare() == "=~":
+            raise self.fail("A regular expression of the shell's own is not understood.")
+        start = self.at
+        word = self.word(VALUE)
+        self.spans.discard((start, self.at))
+        return word
+
+    # Loops ------------------------------------------------------------------------------------------------------------
+
+    def _while(self) -> Flow:
+        return self._branching(self._while_parts, "loop")
+
+    def _while_parts(self) -> None:
+        self.sequence(frozenset({"do"}))
+        self._do()
+
+    def _do(self) -> None:
+        self.close("do")
+        self.sequence(frozenset({"done"}))
+        self.close("done")
+
+    def _select(self) -> Flow:
+        self.wonder("A menu ('select') stands in it.")
+        return self._for()
+
+    def _for(self) -> Flow:
+        self.blanks()
+        return self._branching(self._counting if self.take("((") else self._for_parts, "loop")
+
+    def _counting(self) -> None:
+        """Read `for ((...; ...; ...))` from behind its parentheses."""
+        self.bash_only("A loop over numbers")
+        self.wonder("A loop is controlled by arithmetic.")
+        for _ in range(2):
+            found = _NUMBERS.match(self.source, self.at)
+            if found is None:
+                raise self.fail("A loop over numbers is not understood.")
+            self.at = found.end()
+        self.arithmetic()
+        self.comment()
+        self.take(";")
+        self.newlines()
+        self._do()
+
+    def _for_parts(self) -> None:
+        # Others, such as `PATH`, may be variables that programs look at.
+        found = _VARIABLE.match(self.source, self.at)
+        if found is None or found.group().endswith("_proxy"):
+            raise self.fail("The variable of a loop is not understood.")
+        self.at, name = found.end(), found.group()
+        if not self.is_break():
+            raise self.fail("The variable of a loop is not understood.")
+        words = self._loop_words()
+        if any(self._may_list_elsewhere(word) for word in words):
+            self.wonder(_ELSEWHERE)
+        for word in words:
+            self._look_for(word.pattern or "")
+            self.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
+        start = len(self.commands)
+        if len(words) == 1 and words[0].pattern is not None:
+            self.patterns[name] = words[0].pattern
+        values = values_of(words)
+        if values:
+            self.loops.add(name)
+        self._do()
+        if self.patterns.pop(name, None) is not None and may_set(self.commands[start:], self.commands):
+            self.wonder("A loop variable may get another value in the loop.")
+        is_certain = name in self.loops and self._is_certain(start)
+        self.loops.discard(name)
+        self.commands[start:] = written_out(self.commands, start, name, values if is_certain else ())
+
+    def _may_list_elsewhere(self, word: Word) -> bool:
+        """Whether bash itself may look outside for the names that *word* stands for: no command shows it."""
+        if word.pattern is not None:
+            return objection(word.pattern, self.here, self.workspace, is_pattern=True) is not None
+        return word.text is None and not _GLOB_SIGNS.isdisjoint(word.form) and word.prefix[:1] in {"", "/", "~", "."}
+
+    def _look_for(self, pattern: str) -> None:
+        """Note the folders in which bash looks for names: a link on the way may lead out."""
+        folder = pattern.rpartition("/")[0]
+        if folder:
+            path = folder if folder.startswith("/") else f"./{folder}"
+            self.reaches.append(Reach(path, is_pattern=True, folders=self.here))
+
+    def _loop_words(self) -> list[Word]:
+        self.newlines()
+        words = [Word('"$@"', splits=True)]
+        if self.bare() == "in":
+            self.at += 2
+            words = []
+            self.blanks()
+            while not self.is_break() and not self.source.startswith("#", self.at):
+                words += self.words()
+                self.blanks()
+            self.comment()
+            if not self.source.startswith((";", "\n"), self.at):
+                raise self.fail("The words of a loop are not understood.")
+        self.take(";")
+        self.newlines()
+        return words
+
+    def _is_certain(self, start: int) -> bool:
+        """Whether the variable of a loop, whose commands begin at *start*, has its own values and no others."""
+        if self.functions or self.strange or "IFS" in self.source or "IFS" in self.values:
+            return False
+        in_function = any(one.startswith("function ") for one in self.within)
+        return not in_function and stays(self.commands[start:], self.commands)
+
+    # Functions --------------------------------------------------------------------------------------------------------
+
+    def function(self) -> Flow | None:
+        """Read `name() ...`, if it stands here."""
+        found = _FUNCTION.match(self.source, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        return self._function(found.group(1))
+
+    def _function_word(self) -> Flow:
+        found = _FUNCTION_WORD.match(self.source, self.at)
+        if found is None:
+            raise self.fail("The name of a function is not understood.")
+        self.at = found.end()
+        return self._function(found.group(1))
+
+    def _function(self, name: str) -> Flow:
+        self.functions += [name]
+        self.newlines()
+        if self.bare() not in _BODIES and not self.source.startswith("(", self.at):
+            raise self.fail("The body of a function is not understood.")
+        before, moved, self.here = self.here, self.moves, ()
+        with self.deeper():
+            self._branching(self.compound, f"function {name}")
+        here = before if self.moves == moved else ()
+        return Flow(here, here)

@@ -1,0 +1,148 @@
+"""Words that are expressions: those of find, and those of test.
+
+Source: find(1) of findutils 4.9; POSIX.1-2024, test, and bash(1), "CONDITIONAL EXPRESSIONS".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from toolcharter.guards.shell import places
+from toolcharter.guards.shell.asking import Asking, assign
+from toolcharter.guards.shell.options import divide
+from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.table import Role, Table, Takes
+
+_SYNTAX: Final = frozenset({"(", ")", "!", ","})
+_JOINING: Final = frozenset({*_SYNTAX, "-not", "-o", "-or", "-exec", "-execdir", "-ok", "-okdir", "-follow"})
+"""With one of these among them, words before a command are not all tests that have to hold."""
+_UNCLEAR: Final = frozenset("/[\\")
+_MAX_POINTS: Final = 8
+_HERE: Final = Word(".", ".", prefix=".")
+_NO_POINT: Final = Word("")
+_OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
+
+
+def find(words: Sequence[Word], table: Table, asking: Asking) -> None:
+    """Gather what find's *words* ask for: options, starting points, then predicates with their values."""
+    start = _leading(words, table)
+    divided = divide(words[:start], table, asking)
+    begin = start
+    while begin < len(words) and not _begins_expression(words[begin]):
+        begin += 1
+    points = [*divided.operands, *words[start:begin]]
+    assign(points, table.operands, asking)
+    # What has to be named is what follows links: then a test says nothing of where a path leads.
+    tail = "/**" if any(table.options[name].is_named for name in divided.given) else None
+    _predicates(words[begin:], points, table, asking, tail)
+
+
+def _leading(words: Sequence[Word], table: Table) -> int:
+    """How many words are options in front of the starting points."""
+    place = 0
+    while place < len(words):
+        text = words[place].text
+        takes = table.options.get(text or "")
+        if takes is not None:
+            place += 1 + (0 if takes.is_attached else len(takes.roles))
+        elif text and text[:2] in table.options and table.options[text[:2]].roles and text not in table.predicates:
+            place += 1
+        elif text == "--":
+            return place + 1
+        else:
+            return place
+    return min(place, len(words))
+
+
+def _begins_expression(word: Word) -> bool:
+    text = word.prefix if word.text is None else word.text
+    return text in _SYNTAX or (text[:1] == "-" and len(text) > 1)
+
+
+def _predicates(words: Sequence[Word], points: Sequence[Word], table: Table, asking: Asking, tail: str | None) -> None:
+    place = 0
+    tests: dict[str, str | None] = {}
+    while place < len(words):
+        word = words[place]
+        place += 1
+        takes = table.predicates.get(word.text or "")
+        if word.text in _SYNTAX:
+            continue
+        if takes is None:
+            asking.need(word, "is not known to be harmless in an expression" if word.text else "cannot be told")
+            continue
+        if takes.is_named:
+            asking.need(word, "has to be named")
+        if any(role.kind == "exec" for role in takes.roles):
+            tail = tail_of(words[: place - 1], tests) if tail is None else "/**"
+            place = _exec(words, place, points, tail, asking)
+            continue
+        for role in takes.roles:
+            if place < len(words):
+                tests[word.text or takes.name] = words[place].text
+                asking.value(role, words[place], may_grow=True)  # More words than one would be an error to find.
+                place += 1
+
+
+def _exec(words: Sequence[Word], start: int, points: Sequence[Word], tail: str, asking: Asking) -> int:
+    """Gather the command that stands in *words* from *start* on; where the expression goes on behind it."""
+    end = start
+    while end < len(words) and not (words[end].text == ";" or _is_batch(words, end)):
+        end += 1
+    # Each starting point gives paths of its own, and a word has one pattern at most.
+    many = end < len(words) and _is_batch(words, end)
+    for point in points if 0 < len(points) <= _MAX_POINTS else (_NO_POINT if points else _HERE,):
+        asking.command([_found(word, point, tail, many=many) for word in words[start:end]])
+    return end + 1
+
+
+def _is_batch(words: Sequence[Word], place: int) -> bool:
+    return words[place].text == "+" and words[place - 1].text == "{}"
+
+
+def tail_of(words: Sequence[Word], tests: Mapping[str, str | None]) -> str:
+    """What the paths that pass *tests*, all in *words*, have behind their starting point, as a pattern for links.
+
+    A test counts only where all of them have to hold: none of `-o`, `!` and the like among them.
+    """
+    if not _JOINING.isdisjoint(word.text for word in words):
+        return "/**"
+    if tests.get("-type") == "f":  # No link, without -L and its like.
+        return ""
+    name = tests.get("-name")
+    # Of brackets and backslashes find and our globs may think differently.
+    return "/**" if name is None or not _UNCLEAR.isdisjoint(name) else f"/**/{name}"
+
+
+def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:
+    """*word* of a command that find starts with what it has found below *point*; *many*: behind `+`, all of it."""
+    if word.text is None or "{}" not in word.text:
+        return word
+    base = point.pattern if point.text is None else places.escaped(point.text)
+    if word.text != "{}" or base is None:
+        return Word(word.form)
+    return Word(word.form, pattern=f"{base.rstrip('/')}{tail}" or "/", prefix=point.prefix, splits=many)
+
+
+def test(words: Sequence[Word], table: Table, asking: Asking) -> None:
+    """Gather what the words of `test` ask for, whatever their grammar is: each operator looks at its neighbours."""
+    for place, word in enumerate(words):
+        text = word.text
+        takes = None if text is None else table.options.get(text)
+        if takes is not None:
+            _neighbour(word, takes, words, (place + 1,), asking)
+        takes = None if text is None else table.predicates.get(text)
+        if takes is not None:
+            _neighbour(word, takes, words, (place - 1, place + 1), asking)
+        if text is None:
+            asking.value(Role("text"), word, may_grow=True)
+
+
+def _neighbour(operator: Word, takes: Takes, words: Sequence[Word], places: Sequence[int], asking: Asking) -> None:
+    if takes.is_named:
+        asking.need(operator, "has to be named")
+    for place in places:
+        word = words[place] if 0 <= place < len(words) else operator
+        # Words that are no literals are paths to `test` already.
+        is_seen = word.text is None and takes.roles[0].kind in {"text", "read"}
+        if word is not operator and word.text not in _OPERATORS and not is_seen:
+            asking.value(takes.roles[0], word, may_grow=True)

@@ -1,0 +1,153 @@
+"""What one-liners of Python, Perl, Ruby, JavaScript, PHP, Lua and awk do, as far as their letters tell.
+
+No language is parsed. A few indicators, each searched in linear time, decide; texts in quotes are looked at as paths and
+as shell lines where the code starts programs.
+
+Sources: GTFOBins; PayloadsAllTheThings, "Reverse Shell Cheat Sheet"; the seeds of source 004.
+"""
+
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
+
+_EVAL = {
+    "python": r"(?:^|[^.\w])(?:exec|eval|compile)\s*\(|\bbuiltins\b.{0,9}(?:exec|eval)|__builtins__|\bmarshal\.loads|\bpickle\.loads|\brunpy\b|\bcode\.interact",
+    "perl": r"\beval\b\s*[^{\s;]|\bdo\s*\{\s*local|\bunpack\b.{0,40}\beval\b",
+    "ruby": r"\b(?:eval|instance_eval|class_eval|module_eval)\b|\.send\(:eval",
+    "node": r"(?:^|[^.\w])eval\b|\bnew\s+Function\b|\bFunction\(|\brunIn(?:This|New)?Context\b|\bvm\.Script\b",
+    "php": r"\beval\s*\(|\bassert\s*\(|\binclude\s*\(?\s*.https?:|\bcreate_function\s*\(|\bpreg_replace\s*\(\s*.{0,3}/.{0,99}/e",
+    "lua": r"\bload(?:string)?\s*\(|\bdofile\s*\(",
+    "awk": r"\bgetline.{0,99}\bsystem\s*\(",
+    "editor": r"\b(?:exe|execute|eval)\b\s*\(?\s*system",
+    "any": r"\beval\b",
+}
+_FETCH = (
+    r"\burlopen|\burllib|\brequests\.|\bhttpx?\.|\bhttp\.client|\baiohttp|\bfetch\s*\(|\bLWP\b|\bHTTP::Tiny|\bNet::HTTP|"
+    r"\bopen-uri|\bURI\.|file_get_contents\s*\(\s*.https?:|\bcurl\b|\bwget\b|\bftplib|\bhttps?\.get|require\(.https?.\)|\bimport\(.https?:"
+)
+_SOCKET = (
+    r"\bsocket\b|\bSocket\b|\bTCPSocket\b|\bfsockopen|\bpfsockopen|\bIO::Socket|\bsocket_create|\bnet\.(?:Socket|connect|createConnection)|"
+    r"require\(.net.\)|\bcreateConnection\b|/inet/(?:tcp|udp)|\bTCPServer\b|\bUDPSocket\b|\bstream_socket_client\b|\bnet\.Dial\b|\bsocat\b"
+)
+_RUN = (
+    r"\bsystem\b|\bexec[lv]?[pe]*\b|\bpopen|\bspawn|\bsubprocess|\bshell_exec|\bpassthru|\bproc_open|\bpty\b|\bdup2\b|\bqx\b|`|%x|"
+    r"\bchild_process|\bexecSync|\bexecFile|/bin/(?:ba|da|z|k)?sh\b|\bcmd(?:\.exe)?\b|\bos\.execute|\bio\.popen|\bIO\.popen|\bgetline\b|\bcommands\.|\bRuntime\b|\bProcessBuilder\b|\bKernel\b|"
+    r"\bDeno\.(?:run|Command)|\bdo shell script\b|\bshell-command|\bcall-process|\bstart-process|\|&?\s*\"|\bopen\b[^\"']{0,40}[\"'](?:-\||\||[^\"']{0,200}\|[\"'])"
+)
+_RUN_INPUT = r"\bsystem\s*\(\s*\$[0-9]+\s*\)|\|&?\s*\"(?:/\S*/)?(?:ba|da|z|k)?sh\b"
+_STRONG_RUN = (
+    r"\bdup2\b|\bpty\b|/bin/(?:ba|da|z|k)?sh\b|\bsubprocess|\bos\.(?:system|popen|exec)|\bexec\b|\bsystem\b|\bpopen\b|\bspawn\b|\bproc_open|"
+    r"\bshell_exec|\bpassthru|\bchild_process|`|\bgetline\b|\bcmd\.exe|\bos\.execute|\bio\.popen"
+)
+_DELETE = (
+    r"\brmtree\b|\brm_rf?\b|\brm_r\b|\bremove_entry|\bremove_dir|\brmSync\b|\brm\s*\(|\brmdirSync\b|\brimraf\b|\bremove_tree\b|\bunlink|\bremovedirs\b|"
+    r"\bos\.remove\b|\bdelete_tree\b|\bremove\s*\(|\brmdir\b|\btruncate|\bFile\.delete\b|\bDeno\.remove|\bdelete-(?:directory|file)|\bos\.rename\b|\bshutil\.move\b|\bchmod|\bchown"
+)
+_WRITE = r"\bopen\b|\bwrite|\bcopyfile|\bfopen|\bFile\.|\bcreateWriteStream|\bfile_put_contents|\bopenSync|\bIO\.(?:copy|write)|>"
+_HOMES = r"expanduser|Path\.home\(\)|\bhomedir\(\)|\bDir\.home\b|environ.{0,5}HOME|ENV.{0,4}HOME|getenv.{0,3}HOME|process\.env\.HOME"
+_FORK_LOOP = r"fork\b.{0,40}\b(?:while|for|until|loop|redo|goto)\b|\b(?:while|for|until|loop)\b.{0,60}fork\b|\bfork\(?\)?\s*(?:&&|and|\|\||or)?\s*\bfork|\(fork\b.{0,9}\)\s*\{|\bfork\b.{0,20}\bfork\b.{0,20}\bfork|fork\(__filename|\bfork\(process\.argv|:\(\)"
+_SPAWN_LOOP = r"\b(?:while|for|until|loop)\b\s*\(?\s*(?:1|True|true|;;|!0|\{)\s*\)?.{0,40}(?:\bsystem|\bspawn|\bPopen|\bexec|\bstart_new|&\")"
+_STOP = r"os\.kill\(\s*-?1\s*,|\bkill\s*\(?\s*.?(?:9|KILL|SIGKILL).?\s*,\s*-?1\b|\bprocess\.kill\(\s*-?1\b|\breboot\(|RB_POWER_OFF|RB_AUTOBOOT|ExitWindows|sysrq-trigger|LINUX_REBOOT"
+_QUOTES = "'\"`"
+_JOINS = r"\"\s*[+.]?\s*\"|'\s*[+.]?\s*'"
+_Q_QUOTES = (
+    r"(?:\bq[qxw]?|%[xqQwW]?)\s?(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|<([^>]*)>|/([^/]*)/|\|([^|]*)\||!([^!]*)!)"
+)
+"""`q(...)`, `qw{...}`, `qx/.../` of Perl, `%x(...)` of Ruby."""
+MAX_TEXTS = 64
+
+
+@cache
+def pattern(source: str) -> Any:
+    """A regular expression that is searched in linear time; `.` is any character, `$` the end."""
+    re2 = import_module("re2")  # only inline code needs it
+    options = re2.Options()
+    options.dot_nl = True
+    options.log_errors = False
+    return re2.compile(source, options=options)
+
+
+def _has(source: str, code: str) -> bool:
+    return pattern(source).search(code) is not None
+
+
+@lru_cache(256)
+def reason_of(language: str, code: str) -> str | None:
+    """Why code of one language is catastrophic by itself."""
+    code = code.encode("utf-8", "replace").decode()
+    if language in {"awk", "gawk", "mawk", "nawk"}:
+        return _reason_of_awk(code)
+    if _has(_SOCKET, code) and _has(_STRONG_RUN, code):
+        return "hands a shell to a remote host"
+    if _has(_FORK_LOOP, code) or _has(_SPAWN_LOOP, code):
+        return "is a fork bomb"
+    return "takes the system away" if _has(_STOP, code) else _reason_of_source(language, code)
+
+
+def _reason_of_source(language: str, code: str) -> str | None:
+    """Why running what the code fetches or makes is catastrophic."""
+    evaluates, fetches = _has(_EVAL.get(language, _EVAL["any"]), code), _has(_FETCH, code)
+    if fetches and (evaluates or _has(_RUN, code)):
+        return "runs code from the network"
+    return "evaluates text as code" if evaluates else None
+
+
+def _reason_of_awk(code: str) -> str | None:
+    if _has(r"/inet[46]?/(?:tcp|udp)", code):
+        return "hands a shell to a remote host"
+    if _has(_SPAWN_LOOP, code):
+        return "is a fork bomb"
+    return "evaluates text as code" if _has(_EVAL["awk"], code) else None
+
+
+def deletes(code: str) -> bool:
+    """Whether the code deletes, moves or opens up files and folders."""
+    return _has(_DELETE, code)
+
+
+def writes(code: str) -> bool:
+    """Whether the code writes files."""
+    return _has(_WRITE, code)
+
+
+def runs(code: str) -> bool:
+    """Whether the code starts programs."""
+    return _has(_RUN, code)
+
+
+def runs_input(code: str) -> bool:
+    """Whether code of awk gives the lines that it reads to a shell."""
+    return _has(_RUN_INPUT, code)
+
+
+def names_home(code: str) -> bool:
+    """Whether the code asks for the home folder and adds nothing."""
+    return _has(_HOMES, code)
+
+
+def texts_in(code: str) -> list[str]:
+    """The texts in quotes, at most 64, and those that a program joins of several."""
+    found = _quoted(code)
+    joined = pattern(_JOINS).sub("", code, 4 * MAX_TEXTS)
+    found += _quoted(joined) if joined != code else []
+    return [*found, *(next(filter(None, one.groups()), "") for one in pattern(_Q_QUOTES).finditer(code))][:MAX_TEXTS]
+
+
+def _quoted(code: str) -> list[str]:
+    """The texts in quotes; a backslash keeps the next character from ending one."""
+    found = list[str]()
+    at = 0
+    while at < len(code) and len(found) < MAX_TEXTS:
+        if code[at] in _QUOTES:
+            end = _end_of(code, at)
+            found.append(code[at + 1 : end])
+            at = end
+        at += 1
+    return found
+
+
+def _end_of(code: str, start: int) -> int:
+    at = start + 1
+    while at < len(code) and code[at] != code[start]:
+        at += 2 if code[at] == "\\" else 1
+    return min(at, len(code))

@@ -1,0 +1,120 @@
+"""Little languages whose commands a shell runs: of editors, sed, make, debuggers, databases, Tcl."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcharter.guards.shell.floor.carried import of_lines, values
+from toolcharter.guards.shell.floor.code import pattern
+from toolcharter.guards.shell.floor.running import of_code
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import fed_texts, reads_code_file, tainted
+from toolcharter.guards.shell.floor.words import Arg
+
+_MAKE_SHELL = "$(shell "
+_MAKE_FILES = frozenset({"-f", "--file", "--makefile"})
+EDITORS = frozenset({"vi", "vim", "view", "gvim", "vimdiff", "nvim", "ex", "rvim", "ed", "red", "emacs", "emacsclient", "less", "more", "most"})  # fmt: skip
+_EDITOR_CODES = frozenset({"-c", "--cmd", "-S", "--eval", "-eval", "--execute", "-execute"})
+_SQL_ESCAPES = ("\\!", ".shell ", ".system ", "system ")
+_GDB = frozenset({"-ex", "--ex", "-iex", "-eval-command", "--eval-command", "-o", "--one-line"})
+_GDB_ESCAPES = ("!", "shell ", "pipe ", "platform shell ", "make ")
+_ADDRESS = r"(?:[0-9$][0-9~,+$]*|/(?:\\.|[^/\\\n])*/[IM]*(?:,[0-9$+]+)?)?"
+_BEGINS = r"(?:^|[\n;{}])[ \t]*" + _ADDRESS + r"[ \t]*!?[ \t]*"
+_SED_RUNS = _BEGINS + r"e[ \t]+([^\n]+)"
+_SED_RUNS_INPUT = _BEGINS + r"e[ \t]*(?:$|[\n;}])"
+_SED_WRITES = r"(?:^|[\n;{}/|#,0-9$])[gpIiMm0-9]*[ \t]*[wW][ \t]+(/[^\n;} ]+)"
+_EDITOR_WRITES = r"\bw(?:rite)?!?\s+(/\S+)"
+_SED_DELIMITERS = "/|#,@:!~%+_=;"
+
+
+def editor(call: Call, scene: Scene) -> str | None:
+    """`vim -c '!TEXT'`, `ed <<< '!TEXT'`, `less '+!TEXT'`, `emacs --eval CODE`, `vim -c 'w! FILE'`."""
+    codes = [text[1:] for text in call.texts if text[:1] == "+"] + [*values(call.texts, _EDITOR_CODES)]
+    lines = codes + [line for text in fed_texts(call, scene) for line in text.splitlines()]
+    escaped = (rest for line in lines if (rest := line.partition("!")[2]))
+    return (
+        of_lines(scene, escaped)
+        or _overwritten(call, scene, _EDITOR_WRITES, lines)
+        or next((why for code in codes if (why := of_code(call, scene, "editor", code))), None)
+    )
+
+
+def make(call: Call, scene: Scene) -> str | None:
+    """`make -f - <<< 'all:; TEXT'`, `make --eval='$(shell TEXT)'`."""
+    sources = list(call.texts)
+    if reads_code_file(call, _MAKE_FILES):
+        sources += fed_texts(call, scene)
+        if (why := tainted(scene.feeders(call), only_network=True)) is not None:
+            return why
+    lines = (line for source in sources for line in _recipes(source))
+    shells = (text.partition("=")[2] for text in call.texts if text.startswith(("SHELL=", "SHELL:=")))
+    return of_lines(scene, lines) or of_lines(scene, shells)
+
+
+def _recipes(source: str) -> Iterator[str]:
+    """The lines of a makefile that it gives to a shell."""
+    for line in source.splitlines():
+        before, called, rest = line.partition(_MAKE_SHELL)
+        if called:
+            yield rest.rpartition(")")[0]
+        elif line[:1] == "\t":
+            yield line.lstrip("\t @-+").replace("$$", "$")
+        elif ";" in before and ":" in before.partition(";")[0]:
+            yield line.partition(";")[2].lstrip(" @-+").replace("$$", "$")
+
+
+def debugger(call: Call, scene: Scene) -> str | None:
+    """`gdb -ex '!TEXT'`, `gdb -ex 'shell TEXT'`, `gdb -ex 'python CODE'`."""
+    given = [text.strip() for text in values(call.texts, _GDB)]
+    why = of_lines(scene, _behind(given, _GDB_ESCAPES))
+    codes = (text.partition(" ")[2] for text in given if text.startswith(("python", "script")))
+    return why or next((why for code in codes if (why := of_code(call, scene, "python", code))), None)
+
+
+def database(call: Call, scene: Scene) -> str | None:
+    r"""`psql -c '\! TEXT'`, `mysql -e 'system TEXT'`, `sqlite3 x '.shell TEXT'`."""
+    lines = [line.strip() for text in (*call.texts, *fed_texts(call, scene)) for line in text.splitlines()]
+    return of_lines(scene, _behind(lines, _SQL_ESCAPES))
+
+
+def _behind(lines: Sequence[str], marks: Sequence[str]) -> Iterator[str]:
+    return (line[len(mark) :] for line in lines for mark in marks if line.startswith(mark))
+
+
+def tcl(call: Call, scene: Scene) -> str | None:
+    """`expect -c 'spawn TEXT'`, `tclsh <<< 'exec TEXT'`."""
+    sources = (*values(call.texts, frozenset({"-c"})), *fed_texts(call, scene))
+    pieces = (piece.strip(" []\t") for source in sources for piece in re.split(r"[;\n\[\]]", source))
+    return of_lines(scene, _behind([*pieces], ("exec ", "spawn ", "system ")))
+
+
+def sed(call: Call, scene: Scene) -> str | None:
+    """`sed '1e TEXT'`, `sed 's/x/TEXT/e'`, `sed 'w /dev/sda'`."""
+    scripts = [text for text in call.texts if text[:2] != "--"]
+    return _overwritten(call, scene, _SED_WRITES, scripts) or next(
+        (why for script in scripts if (why := _run_by_sed(call, scene, script))), None
+    )
+
+
+def _overwritten(call: Call, scene: Scene, writes: str, scripts: Sequence[str]) -> str | None:
+    """What disk a script writes to, by what the pattern *writes* finds in it."""
+    paths = (Arg(found[1]) for script in scripts for found in pattern(writes).finditer(script))
+    return next((f"overwrites {why}" for path in paths if (why := scene.disk(call, path))), None)
+
+
+def _run_by_sed(call: Call, scene: Scene, script: str) -> str | None:
+    replaced = [*_replacements(script)]
+    given = [found[1] for found in pattern(_SED_RUNS).finditer(script)]
+    if replaced or pattern(_SED_RUNS_INPUT).search(script):
+        given += fed_texts(call, scene)
+        return of_lines(scene, iter([*replaced, *given])) or tainted(scene.feeders(call), only_network=True)
+    return of_lines(scene, iter(given))
+
+
+def _replacements(script: str) -> Iterator[str]:
+    """What `s` with the flag `e` puts in the place of what it finds; the whole line is run."""
+    for mark in _SED_DELIMITERS:
+        if f"s{mark}" in script:
+            part = rf"((?:\\.|[^\\\n{re.escape(mark)}])*)"
+            escaped = re.escape(mark)
+            for found in pattern(f"s{escaped}{part}{escaped}{part}{escaped}[gpIiMm0-9]*e").finditer(script):
+                yield found[2].replace(f"\\{mark}", mark)

@@ -1,0 +1,151 @@
+"""Files that one part of a script makes and another runs: a download, decoded text, text that stands in the script."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from posixpath import join, normpath
+from typing import NamedTuple
+
+from toolcharter.guards.shell.floor.deletes import has_option
+from toolcharter.guards.shell.floor.running import of_code
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import (
+    FETCHERS,
+    INTERPRETERS,
+    SHELLS,
+    language,
+    spoken,
+)
+from toolcharter.guards.shell.parts import Command, Word
+
+_BINARY_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gbase64"})
+_OUTPUTS = {
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document"),
+    "wget2": ("-O", "--output-document"),
+    "aria2c": ("-o", "--out"),
+    "axel": ("-o", "--output"),
+    "http": ("-o", "--output"),
+    "ftp": ("-o",),
+}
+_NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
+
+
+class Made(NamedTuple):
+    """What a file holds."""
+
+    why: str | None = None
+    """Why running it is catastrophic, whatever it says."""
+    text: str | None = None
+    """What it says, if that stands in the script."""
+
+
+def made_and_run(scene: Scene) -> str | None:
+    """Why a script that runs what it makes is catastrophic."""
+    made = dict[str, Made]()
+    for at, command in enumerate(scene.script.commands):
+        for call in scene.chain(at):
+            if made and (why := _run(call, scene, made)):
+                return why
+            _note(call, scene, made)
+        _note_redirected(command, at, scene, made)
+    return None
+
+
+def _key(word: Word | str, command: Command) -> str:
+    name = word if isinstance(word, str) else word.text or word.form.strip('"')
+    folder = command.folders[0] if command.folders else "."
+    return normpath(join(folder, name))
+
+
+def _note(call: Call, scene: Scene, made: dict[str, Made]) -> None:
+    words = call.command.words
+    if call.name in FETCHERS:
+        for name in _outputs(call):
+            made[_key(name, call.command)] = Made("runs code from the network")
+    elif call.name == "tee" and any(one.name in FETCHERS for one in scene.feeders(call)):
+        for word in words[1:]:
+            made[_key(word, call.command)] = Made("runs code from the network")
+    elif call.name in {"mv", "cp", "ln", "install"} and len(words) > 2:  # noqa: PLR2004 - source and target
+        source = made.get(_key(words[-2], call.command))
+        if source is not None:
+            made[_key(words[-1], call.command)] = source
+
+
+def _outputs(call: Call) -> list[Word | str]:
+    """The files that a program which fetches writes to."""
+    if call.name in {"scp", "rsync", "certutil"}:
+        return [*call.command.words[2:]]
+    options = _OUTPUTS.get(call.name, ("-o", "-O", "--output"))
+    words = call.command.words
+    found = list[Word | str]()
+    for at, word in enumerate(words):
+        text = word.text or word.prefix
+        if text in options or _ends_in(text, options):
+            found += words[at + 1 : at + 2]
+        elif text[:2] in options and text[2:]:
+            found.append(text[2:])
+        elif text.partition("=")[0] in options:
+            found.append(text.partition("=")[2])
+    return found or [*_by_url(call)]
+
+
+def _ends_in(text: str, options: tuple[str, ...]) -> bool:
+    """Whether a cluster such as `-fsSLo` ends in one of the short options."""
+    return text[:1] == "-" and text[1:].isalpha() and f"-{text[-1]}" in options
+
+
+def _by_url(call: Call) -> Iterator[str]:
+    """The files that bear the names at the ends of the addresses."""
+    if call.name not in _NAMED_BY_URL and not has_option(call.args, "O", "remote-name"):
+        return
+    names = [text.partition("?")[0].rpartition("/")[2] for text in call.texts if "/" in text or "." in text]
+    folders = [after for before, after in pairwise(call.texts) if before in {"-P", "--output-dir", "-d"}]
+    yield from (join(folder, name) for folder in (*folders, "") for name in names if name)
+
+
+def _note_redirected(command: Command, at: int, scene: Scene, made: dict[str, Made]) -> None:
+    targets = [one.target for one in command.redirections if one.operator in {">", ">>", ">|", "&>"} and one.target]
+    if not targets:
+        return
+    holds = _holds(command, at, scene)
+    if holds is not None:
+        for target in targets:
+            made[_key(target, command)] = holds
+
+
+def _holds(command: Command, at: int, scene: Scene) -> Made | None:
+    calls = [*scene.chain(at), *(call for feeder in command.feeders for call in scene.chain(feeder))]
+    if any(call.name in FETCHERS and call.name != "openssl" for call in calls):
+        return Made("runs code from the network")
+    if any(call.name in _BINARY_DECODERS for call in calls):
+        return Made("runs decoded text as code")
+    text = next((one.text for one in command.redirections if one.text is not None), None)
+    for call in calls:
+        text = text if text is not None else spoken(call)
+    return Made(None, text) if text is not None else None
+
+
+def _run(call: Call, scene: Scene, made: dict[str, Made]) -> str | None:
+    words = call.command.words
+    name = language(call.name)
+    candidates = [words[0]] if "/" in (words[0].text or words[0].form) or words[0].text is None else []
+    if name in SHELLS or name in INTERPRETERS or name in {"source", ".", "go", "java"}:
+        candidates += [word for word in words[1:] if word.form[:1] != "-"][: 2 if name == "go" else 1]
+    candidates += [
+        one.target for one in call.command.redirections if one.operator == "<" and one.target and name in SHELLS
+    ]
+    if name in SHELLS or name in INTERPRETERS:
+        candidates += [word for one in scene.feeders(call) if one.name == "cat" for word in one.command.words[1:]]
+    for word in candidates:
+        found = made.get(_key(word, call.command))
+        if found is not None and (why := found.why or _of_text(call, scene, name, found.text)):
+            return why
+    return None
+
+
+def _of_text(call: Call, scene: Scene, name: str, text: str | None) -> str | None:
+    if text is None:
+        return None
+    if name in INTERPRETERS or name == "go":
+        return of_code(call, scene, name, text)
+    return scene.of_text(text)

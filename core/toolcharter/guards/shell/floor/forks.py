@@ -1,0 +1,133 @@
+"""Fork bombs: what starts itself again and again, at least twice at a time."""
+
+from toolcharter.guards.shell.floor.deletes import operands
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import SHELLS, fed_texts
+from toolcharter.guards.shell.parts import Command, Word
+
+WHY = "is a fork bomb"
+_ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true"})
+_BRAKES = frozenset({"sleep", "wait", "read", "inotifywait", "usleep", "break", "exit", "return", "timeout", "xargs"})
+_STARTERS = SHELLS | {"source", ".", "exec", "nohup", "setsid"}
+_MANY = 10_000
+
+
+def functions(scene: Scene) -> str | None:
+    """Functions that call themselves, even through others, in the background or in a pipeline."""
+    names = frozenset(scene.script.functions)
+    calls = dict[str, set[str]]()
+    doubling = set[str]()
+    for at, command in enumerate(scene.script.commands):
+        program = _name(command)
+        owners = [one.removeprefix("function ") for one in command.within if one.startswith("function ")]
+        if program not in names or not owners:
+            continue
+        for owner in owners:
+            calls.setdefault(owner, set()).add(program)
+        if _is_doubled(command, at, scene):
+            doubling.update(owners)
+    return WHY if any(_reaches(owner, calls) for owner in doubling) else None
+
+
+def _name(command: Command) -> str:
+    return (command.words[0].text or command.words[0].form) if command.words else ""
+
+
+def _is_doubled(command: Command, at: int, scene: Scene) -> bool:
+    inside = command.within[max(i for i, one in enumerate(command.within) if one.startswith("function ")) :]
+    if "background" in inside or command.feeders:
+        return True
+    return any(at in other.feeders for other in scene.script.commands)
+
+
+def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
+    """Whether a function is called by what it calls."""
+    seen, waiting = set[str](), [start]
+    while waiting:
+        for name in calls.get(waiting.pop(), ()):
+            if name == start:
+                return True
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return False
+
+
+def loops(scene: Scene) -> str | None:
+    """`while :; do sh & done`: an endless loop that starts without waiting."""
+    looped = [command for command in scene.script.commands if "loop" in command.within]
+    started = [command for command in looped if _is_started(command)]
+    # What waits beside the loop holds nothing up.
+    names = {_name(command) for command in looped if not _is_started(command)}
+    if not started or names & _BRAKES:
+        return None
+    is_endless = bool(names & _ENDLESS) or _has_test_of_one(looped)
+    return WHY if is_endless or any(_is_self(command) or _name(command) in SHELLS for command in started) else None
+
+
+def _is_started(command: Command) -> bool:
+    """Whether a loop goes on without waiting for a command; not: whether the loop itself runs in the background."""
+    loop = len(command.within) - 1 - command.within[::-1].index("loop")
+    return "background" in command.within[loop:]
+
+
+def _has_test_of_one(commands: list[Command]) -> bool:
+    return any(
+        _name(one) in {"[", "test"} and one.form in {"[ 1 ]", "test 1", "[ 1 -eq 1 ]", "[ 1 = 1 ]"} for one in commands
+    )
+
+
+def itself(scene: Scene) -> str | None:
+    """`$0 | $0 &`, `./$0&`, `%0|%0`: a script that starts itself beside itself."""
+    found = [command for command in scene.script.commands if _is_self(command)]
+    if len(found) > 1 or any("background" in one.within or one.feeders for one in found):
+        return WHY
+    return None
+
+
+def _is_self(command: Command) -> bool:
+    words = command.words
+    if not words:
+        return False
+    is_shell = (words[0].text or "").rpartition("/")[2] in _STARTERS
+    return _names_self(words[0]) or (is_shell and len(words) > 1 and _names_self(words[1]))
+
+
+def _names_self(word: Word) -> bool:
+    return word.text == "%0" or (
+        word.text is None and any(mark in word.form for mark in ("$0", "${0}", "$BASH_SOURCE", "${BASH_SOURCE"))
+    )
+
+
+def many(call: Call, scene: Scene) -> str | None:
+    """`xargs -P 0` over more than anybody needs."""
+    if not _is_unbounded(call):
+        return None
+    for feeder in scene.feeders(call):
+        if feeder.name == "yes" or any(arg.text in {"/dev/zero", "/dev/urandom", "/dev/random"} for arg in feeder.args):
+            return WHY
+        if feeder.name in {"seq", "jot"} and any(_is_many(arg.text) for arg in operands(feeder.args)):
+            return WHY
+        if feeder.name in {"echo", "printf"} and any(_is_range(word) for word in feeder.command.words):
+            return WHY
+    return WHY if any(text.count("\n") > _MANY for text in fed_texts(call, scene)) else None
+
+
+def _is_unbounded(call: Call) -> bool:
+    texts = call.texts
+    for at, text in enumerate(texts):
+        value = text.lstrip("-").removeprefix("max-procs").removeprefix("jobs").lstrip("Pj=")
+        if text.startswith(("-P", "--max-procs", "-j", "--jobs")) and (value or "".join(texts[at + 1 : at + 2])) in {
+            *("0", "00", "1000", "10000", "100000", "999", "9999"),
+        }:
+            return True
+    return False
+
+
+def _is_many(text: str) -> bool:
+    return text.isdigit() and (len(text) > len(str(_MANY)) or int(text) >= _MANY)
+
+
+def _is_range(word: Word) -> bool:
+    _start, dots, end = word.form.strip("{}").partition("..")
+    return bool(dots) and _is_many(end)

@@ -1,0 +1,113 @@
+"""Reverse shells: what gives a remote host a shell on this one."""
+
+import re
+
+from toolcharter.guards.shell.floor.scene import REMOTE_SHELL, Call, Scene
+from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language, reads_code
+
+WHY = REMOTE_SHELL
+_THIS_MACHINE = (["localhost"], ["127.0.0.1"], ["::1"])
+_NETCATS = frozenset(
+    {"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd", "dbd"}
+)
+_TALKERS = _NETCATS | {"telnet", "socat", "openssl", "rlogin", "websocat", "wscat", "chisel"}
+_NETWORK_ADDRESSES = ("tcp", "udp", "openssl", "ssl", "sctp", "socks", "proxy", "dccp", "vsock", "unix-", "abstract-")
+_RUNNING_ADDRESSES = ("exec:", "system:", "shell:")
+# Options of the netcats that take a value, so that what follows them in a cluster is no option.
+_VALUED = "pwsiqoxXbBgGIMOTPVmd"
+_INTERACTIVE = re.compile(r"-[a-z]*i[a-z]*")
+
+
+def netcat(call: Call, scene: Scene) -> str | None:
+    """`nc -e`, `nc -c`, `ncat --exec`, and netcat between the ends of a shell."""
+    for text in call.texts:
+        if text.startswith("--"):
+            name = text[2:].partition("=")[0]
+            if len(name) > 1 and any(full.startswith(name) for full in ("exec", "sh-exec", "lua-exec")):
+                return WHY
+        elif text[:1] == "-" and (_starts_program(call, text[1:]) or _may_start_shell(call, text[1:])):
+            return WHY
+    return talk(call, scene)
+
+
+def _starts_program(call: Call, cluster: str) -> bool:
+    for letter in cluster:
+        if letter == "e":
+            return True
+        if letter == "c":
+            # For OpenBSD's nc `-c` is TLS; for the others it takes the command to run.
+            return any(_is_shell(text) or " " in text for text in call.texts)
+        if letter in _VALUED:
+            return False
+    return False
+
+
+def _may_start_shell(call: Call, cluster: str) -> bool:
+    """Whether some netcat might read the cluster so: `-lvpe 4444 /bin/sh`."""
+    return cluster.isalpha() and "e" in cluster and any(map(_is_shell, call.texts))
+
+
+def _is_shell(text: str) -> bool:
+    name = text.rpartition("/")[2].removesuffix(".exe")
+    return name in SHELLS or language(name) in INTERPRETERS
+
+
+def talk(call: Call, scene: Scene) -> str | None:
+    """A program that talks to a remote host and reads what a shell writes."""
+    if call.name == "openssl" and "s_client" not in call.texts:
+        return None
+    return WHY if any(_speaks(feeder) for feeder in scene.feeders(call)) else None
+
+
+def _speaks(call: Call) -> bool:
+    """Whether a shell takes its orders from elsewhere."""
+    if call.name in SHELLS and any(_INTERACTIVE.fullmatch(text) for text in call.texts):
+        return True
+    return (
+        reads_code(call)
+        and (language(call.name) in SHELLS)
+        and not any(one.text is not None for one in call.command.redirections)
+    )
+
+
+def socat(call: Call, scene: Scene) -> str | None:
+    """`socat` that joins a program to the network."""
+    lowered = [text.lower() for text in call.texts]
+    runs = any(text.startswith(_RUNNING_ADDRESSES) for text in lowered)
+    if runs and any(text.startswith(_NETWORK_ADDRESSES) for text in lowered):
+        return WHY
+    return talk(call, scene)
+
+
+def listens(call: Call, scene: Scene) -> str | None:
+    """A shell that is fed by a program that talks to a remote host."""
+    for feeder in scene.feeders(call):
+        if feeder.name in _TALKERS and (feeder.name != "openssl" or "s_client" in feeder.texts):
+            return WHY
+    return None
+
+
+def terminal(call: Call, _scene: Scene) -> str | None:
+    """`xterm -display 203.0.113.7:1`."""
+    shown = [
+        after for before, after in zip(call.texts, call.texts[1:], strict=False) if before in {"-display", "--display"}
+    ]
+    return WHY if any(host.partition(":")[0] not in {"", "localhost", "unix"} for host in shown) else None
+
+
+def module(call: Call, _scene: Scene) -> str | None:
+    """`zmodload zsh/net/tcp`, `ztcp`: connections of zsh itself."""
+    return WHY if call.name == "ztcp" or any(text.startswith("zsh/net") for text in call.texts) else None
+
+
+def is_socket(path: str) -> bool:
+    """Whether bash opens a connection in place of a file; `/dev//203.0.113.7/80` is one whose middle is not known."""
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return True
+    parts = path.split("/")
+    return len(parts) == 5 and parts[1] == "dev" and parts[2] in {"", "\x1a"}  # noqa: PLR2004 - "", "dev", protocol, host, port
+
+
+def is_of_this_machine(path: str) -> bool:
+    """Whether the host of such a path is this one: `/dev/tcp/127.0.0.1/22`."""
+    return path.split("/")[3:4] in _THIS_MACHINE

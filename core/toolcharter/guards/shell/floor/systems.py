@@ -1,0 +1,169 @@
+"""Disks and system control: programs by `toolcharter.guards.shell.floor.programs`, and those that need more reading."""
+
+from collections.abc import Iterator
+
+from toolcharter.guards.shell.floor.deletes import has_option, operands
+from toolcharter.guards.shell.floor.programs import (
+    DISK,
+    ESSENTIAL,
+    IMAGES,
+    KERNEL_HARMFUL,
+    KERNEL_HARMLESS,
+    PARTITION_VERBS,
+    RULES,
+    SYSTEM,
+    VITAL_PROCESSES,
+)
+from toolcharter.guards.shell.floor.scene import Call, Scene
+
+_LEVELS = frozenset({"0", "1", "6", "s", "single", "u", "q", "emergency"})
+_MANAGERS_THAT_TAKE = frozenset(
+    {"remove", "purge", "autoremove", "erase", "-r", "-rns", "-rcns", "-p", "-e", "--erase", "del"}
+)
+_ESSENTIAL_TOO = frozenset({"--allow-remove-essential", "--force-remove-essential", "--force-all", "--nodeps", "-rdd"})
+
+
+def by_table(call: Call, _scene: Scene) -> str | None:
+    """Programs of which the words decide."""
+    rule = RULES[call.name]
+    if not rule.when and _is_of_project(call):
+        return None
+    words = {text.lower() for text in call.texts} | {text for text in call.texts if text[:1] == "-"}
+    if any(word in rule.unless for word in call.texts):
+        return None
+    return f"{rule.why} ({call.name})" if not rule.when or any(_is_among(word, rule.when) for word in words) else None
+
+
+def _is_of_project(call: Call) -> bool:
+    """Whether the program is a file of the work that only bears the name: `./scripts/reboot`."""
+    folder = (call.command.words[0].text or "").rpartition("/")[0]
+    return bool(folder) and not folder.startswith("/") and not folder.endswith("bin")
+
+
+def _is_among(word: str, listed: frozenset[str]) -> bool:
+    if word in listed:
+        return True
+    return any(
+        (len(one) > 1 and one.endswith("*") and word.startswith(one[:-1]))
+        or (len(one) > 1 and one.startswith("*") and word.endswith(one[1:]))
+        for one in listed
+    )
+
+
+def partition(call: Call, scene: Scene) -> str | None:
+    """`parted`: what it is told to do, or everything if nobody has said."""
+    if PARTITION_VERBS & {*call.texts}:
+        return f"{DISK} (parted)"
+    return by_table(call, scene)
+
+
+def make_file_system(call: Call, _scene: Scene) -> str | None:
+    """`mkfs` and its kin, unless all they write to is an image file."""
+    texts = call.texts
+    if any(text in {"--version", "--help", "-V", "-n", "-h"} for text in texts):
+        return None
+    if any(text.endswith(IMAGES) and not text.startswith("/dev/") for text in texts):
+        return None
+    return f"{DISK} ({call.name})"
+
+
+def convert(call: Call, scene: Scene) -> str | None:
+    """`dd of=`: what it writes to."""
+    for arg in call.args:
+        if arg.text.startswith("of=") and (why := scene.vital_file(call, arg._replace(text=arg.text[3:]))):
+            return f"overwrites {why}"
+    return None
+
+
+def tune(call: Call, scene: Scene) -> str | None:
+    """Programs that harm only the disks among their operands: `e2fsck -y /dev/sda`, `tune2fs`, `flash_erase`."""
+    if any(text in {"-l", "-n", "--help", "--version", "-V", "-h", "list"} for text in call.texts):
+        return None
+    return next((f"changes {why}" for arg in operands(call.args) if (why := scene.disk(call, arg))), None)
+
+
+def units(call: Call, _scene: Scene) -> str | None:
+    """`systemctl stop`, `service ... stop`: of what a system or its network stands on."""
+    texts = {text.lower().removesuffix(".service") for text in call.texts}
+    is_ended = bool(texts & {"stop", "mask", "disable", "kill"})
+    return (
+        f"{SYSTEM} ({call.name})" if is_ended and texts & (VITAL_PROCESSES | {"network", "networking", "ssh"}) else None
+    )
+
+
+def levels(call: Call, _scene: Scene) -> str | None:
+    """`init 0`, `telinit 6`."""
+    return SYSTEM if any(arg.text.lower() in _LEVELS for arg in operands(call.args)) else None
+
+
+def end_process(call: Call, _scene: Scene) -> str | None:
+    """`kill`: the first process, or all of them."""
+    texts = list(call.texts)
+    if texts and (texts[0] in {"-l", "-L"} or texts[0].startswith("--l")):
+        return None
+    return SYSTEM if any(text in {"1", "-1"} for text in _processes(texts)) else None
+
+
+def _processes(texts: list[str]) -> Iterator[str]:
+    """The operands of kill: a first `-9` or `-s KILL` is the signal, `-1` after it is everybody."""
+    if texts and texts[0] in {"-s", "-n", "--signal"}:
+        del texts[:2]
+    elif texts and texts[0].startswith("-") and texts[0] != "--":
+        del texts[:1]
+    return (text for text in texts if text != "--")
+
+
+def end_by_name(call: Call, _scene: Scene) -> str | None:
+    """`killall`, `pkill`: processes without which nothing goes on, or all of a user."""
+    names = [arg.text.lower() for arg in operands(call.args)]
+    if any(name in VITAL_PROCESSES for name in names):
+        return SYSTEM
+    return SYSTEM if any(text in {"-u", "-U", "--user", "--euid"} for text in call.texts) and len(names) < 2 else None  # noqa: PLR2004 - the user's own name
+
+
+def set_kernel(call: Call, _scene: Scene) -> str | None:
+    """`sysctl -w`: what stops a system or opens it."""
+    for arg in operands(call.args):
+        name = arg.text.replace("/", ".").removeprefix("-")
+        if "=" in name and name.startswith(KERNEL_HARMFUL) and not name.startswith(KERNEL_HARMLESS):
+            return f"{SYSTEM} ({name})"
+    return None
+
+
+def network(call: Call, _scene: Scene) -> str | None:
+    """`ip link set eth0 down` and the like."""
+    texts = set(call.texts)
+    if "down" in texts or "flush" in texts:
+        return SYSTEM
+    takes = texts & {"delete", "del"}
+    if takes and "link" in texts and any(text.startswith(("eth", "en", "wl")) for text in texts):
+        return SYSTEM
+    return SYSTEM if takes and texts & {"default", "addr", "address", "a", "0.0.0.0/0"} else None
+
+
+def unmount(call: Call, _scene: Scene) -> str | None:
+    """`umount` of all, or of what the system stands on; `mount -o remount,ro /`."""
+    texts = call.texts
+    if call.name == "mount":
+        is_root = any(text in {"/", "/usr", "/boot", "/etc", "/home"} for text in texts)
+        is_turned = any("remount" in text for text in texts)
+        return SYSTEM if is_root and is_turned else None
+    is_all = has_option(call.args, "a", "all")
+    return SYSTEM if is_all or any(text in {"/", "/home", "/usr", "/var", "/boot", "/*"} for text in texts) else None
+
+
+def packages(call: Call, _scene: Scene) -> str | None:
+    """Package managers that remove what a system cannot do without."""
+    texts = {text.lower() for text in call.texts}
+    if not texts & _MANAGERS_THAT_TAKE and not texts & _ESSENTIAL_TOO:
+        return None
+    if texts & _ESSENTIAL_TOO - {"--nodeps"}:
+        return SYSTEM
+    gone = any(text in ESSENTIAL or text.startswith(("linux-image", "kernel-core")) for text in texts)
+    return f"{SYSTEM} ({call.name})" if gone else None
+
+
+def script_of_apple(call: Call, _scene: Scene) -> str | None:
+    """`osascript -e 'tell application "System Events" to shut down'`."""
+    said = " ".join(call.texts).lower()
+    return SYSTEM if any(words in said for words in ("shut down", "restart", "to sleep", "log out")) else None

@@ -1,0 +1,99 @@
+"""What destroys a system by the commands of Windows, which POSIX shells pass on to `cmd` and PowerShell."""
+
+from toolcharter.guards.shell.floor.scene import Call, Scene
+
+_ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
+_VITAL = frozenset({"users", "windows", "system32", "program files", "programdata", "boot", "documents and settings"})
+_POWERSHELL_SWITCHES = ("-r", "-rec", "-recurse")
+_TAKES_ALL = {"rd": ("/s",), "rmdir": ("/s",), "del": ("/s", "/f", "/q"), "erase": ("/s", "/f", "/q"), "deltree": ()}
+
+
+def delete(call: Call, scene: Scene) -> str | None:
+    """`del`, `rd`, `deltree`, `Remove-Item`: drives, the system and all that lies here."""
+    switches = {part.lower() for text in call.texts for part in _switches(text)}
+    wanted = _TAKES_ALL.get(call.name)
+    is_meant = (
+        bool(switches & set(_POWERSHELL_SWITCHES)) if wanted is None else not wanted or bool(switches & {*wanted})
+    )
+    if not is_meant:
+        return None
+    for arg in call.args:
+        if arg.text[:1] == "-" or _switches(arg.text):
+            continue
+        if is_vital(arg.text) or scene.loss(call, arg):
+            return "deletes a disk, the system or all that lies here"
+    return None
+
+
+def is_vital(text: str) -> bool:
+    r"""Whether a path of Windows is a drive, all of a folder, or a part of the system: `C:\`, `*`, `C:\Users`."""
+    lowered = text.lower().replace("/", "\\").rstrip("\\")
+    if text.lower() in _ALL or "userprofile" in lowered or "systemroot" in lowered or "systemdrive" in lowered:
+        return True
+    drive, colon, rest = lowered.partition(":")
+    if not colon or len(drive) > 1:
+        return False
+    rest = rest.strip("\\*. ")
+    return not rest or any(rest.startswith(name) for name in _VITAL)
+
+
+def _switches(text: str) -> tuple[str, ...]:
+    """The switches of one word: `/F/Q` is two; `-Recurse` is one."""
+    if text[:1] == "/" and all(len(part) == 1 or part[1:2] in {":", "-"} for part in text[1:].split("/")):
+        return tuple(f"/{part}" for part in text[1:].split("/") if part)
+    return (text,) if text[:1] == "-" else ()
+
+
+def format_drive(call: Call, scene: Scene) -> str | None:
+    """`format C:`; `format` alone, or of anything else, is some other program."""
+    for arg in call.args:
+        lowered = arg.text.lower()
+        if (len(lowered.rstrip("\\/")) == 2 and lowered[1:2] == ":") or scene.disk(call, arg):  # noqa: PLR2004 - `c:`
+            return "destroys a disk (format)"
+    return None
+
+
+def run_remote(call: Call, _scene: Scene) -> str | None:
+    """`mshta http://...`, `regsvr32 /i:http://...`, `msiexec /i http://...`, `certutil -urlcache`: fetch and run."""
+    if any("://" in text or text.lower().startswith(("javascript:", "vbscript:", "\\\\")) for text in call.texts):
+        return "runs code from the network"
+    return None
+
+
+def power_shell(call: Call, _scene: Scene) -> str | None:
+    """`powershell -EncodedCommand`, and text that fetches and runs."""
+    for text in call.texts:
+        lowered = text.lower()
+        if (
+            lowered.startswith(("-e", "/e"))
+            and "-encodedcommand".startswith(lowered.replace("/", "-"))
+            and len(lowered) > 1
+        ):
+            return "runs decoded text as code"
+        if lowered == "-ec":
+            return "runs decoded text as code"
+    return script_of_power_shell(" ".join(call.texts))
+
+
+def script_of_power_shell(source: str) -> str | None:
+    """Why a text of PowerShell is catastrophic."""
+    lowered = source.lower()
+    runs = "invoke-expression" in lowered or "iex" in lowered
+    if runs and any(mark in lowered for mark in ("http", "iwr", "webclient", "download", "webrequest", "irm")):
+        return "runs code from the network"
+    if "net.sockets.tcpclient" in lowered:
+        return "hands a shell to a remote host"
+    words = lowered.replace(";", " ").split()
+    if any(word in {"stop-computer", "restart-computer", "clear-disk", "format-volume"} for word in words):
+        return "takes the system away"
+    deletes = "remove-item" in words and any(word.startswith("-r") for word in words)
+    return "deletes a disk or the system" if deletes and any(is_vital(word.strip("'\"")) for word in words) else None
+
+
+def invoke(call: Call, scene: Scene) -> str | None:
+    """`iex`: text that is no literal, or comes from elsewhere."""
+    fetched = any(
+        one.name in {"iwr", "irm", "curl", "wget", "invoke-webrequest", "invoke-restmethod"}
+        for one in scene.feeders(call)
+    )
+    return "runs code from the network" if fetched else script_of_power_shell("iex " + " ".join(call.texts))

@@ -1,0 +1,64 @@
+"""Where the commands of a line run, by its letters: what `cd` does, and what may do more than `cd`."""
+
+from collections.abc import Sequence
+from posixpath import join, normpath
+from typing import NamedTuple
+
+from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.reader import Folders
+
+_MAX_FOLDERS = 8
+# Programs of bash that move, or run source that may; through what `command` and `builtin` name too.
+_MOVERS = frozenset(
+    {"cd", "pushd", "popd", "eval", "source", ".", "trap", "command", "builtin", "shopt", "enable", "alias", "set"}
+)
+_HARMLESS_LOOKUPS = frozenset({"-v", "-V"})
+
+
+class Flow(NamedTuple):
+    """Where the next command runs."""
+
+    success: Folders
+    failure: Folders
+
+
+def either(one: Folders, other: Folders) -> Folders:
+    """Where it may be, if it may be in the one or the other; a folder that cannot be told makes all so."""
+    folders = tuple(dict.fromkeys((*one, *other)))
+    return folders if one and other and len(folders) <= _MAX_FOLDERS else ()
+
+
+def moves(words: Sequence[Word]) -> bool:
+    """Whether a command may leave the shell in another folder."""
+    name = words[0].text if words else ""
+    if name not in _MOVERS:
+        return name is None
+    if name == "set":
+        # `set -P` changes what `..` means.
+        return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
+    if name in {"command", "builtin"}:
+        return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
+    return True
+
+
+def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
+    """Where a command that `moves` leaves the shell if it succeeds."""
+    if [word.text for word in words[:1]] != ["cd"] or len(words) != 2:  # noqa: PLR2004 - `cd` and where to
+        return ()
+    target = _beneath(words[1].text, workspace)
+    if target is None:
+        return ()
+    moved = tuple(dict.fromkeys(target[1:] if target.startswith("/") else normpath(join(one, target)) for one in here))
+    return () if any(one == ".." or one.startswith("../") for one in moved) else moved
+
+
+def _beneath(target: str | None, workspace: str) -> str | None:
+    """*target*; an absolute one as `/` and the way from the workspace. None for one that cannot be told."""
+    if not target or target.startswith("-"):
+        return None
+    if not target.startswith("/"):
+        return target
+    path, root = normpath(target), workspace.rstrip("/")
+    if not root or not (path + "/").startswith(root + "/"):
+        return None
+    return "/" + (path[len(root) + 1 :] or ".")

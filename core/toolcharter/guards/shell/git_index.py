@@ -1,0 +1,80 @@
+"""What an index of git holds: the files that it tracks, and repositories among them. Pure, linear, and strict.
+
+Source: gitformat-index(5) of git 2.39, versions 2 and 3, with names of objects of 20 bytes.
+"""
+
+from os import fsdecode
+from struct import unpack_from
+from typing import Final
+
+_GITLINK: Final = b"\x00\x00\xe0\x00"
+_HEAD: Final = 12
+_MODE_AT: Final = 24
+_FLAGS_AT: Final = 60
+_EXTENDED: Final = 0x4000
+_LENGTH: Final = 0xFFF
+_HASH: Final = 20
+
+
+class UnreadableIndexError(ValueError):
+    """The index is not written as we know it; the text says how."""
+
+
+def gitlinks(index: bytes) -> tuple[str, ...]:
+    """The folders of the work tree that *index* holds as repositories of their own.
+
+    Raises:
+        UnreadableIndexError: It may hold some, and cannot be read.
+    """
+    if _GITLINK not in index:
+        return ()
+    try:
+        entries, _ = _read(index)
+    except ValueError as fault:
+        raise UnreadableIndexError(str(fault)) from fault
+    return tuple(path for path, mode in entries if mode == _GITLINK)
+
+
+def tracked(index: bytes) -> tuple[str, ...]:
+    """All paths that *index* holds, from the top of the work tree.
+
+    Raises:
+        UnreadableIndexError: It cannot be read, or holds more than it says itself.
+    """
+    try:
+        entries, at = _read(index)
+        _check_extensions(index, at)
+    except ValueError as fault:
+        raise UnreadableIndexError(str(fault)) from fault
+    return tuple(path for path, _ in entries)
+
+
+def _check_extensions(index: bytes, at: int) -> None:
+    """Refuse what git has to understand to read the rest: a shared index, folders in the place of files."""
+    end = len(index) - _HASH
+    while at < end:
+        signature, size = unpack_from(">4sI", index, at)
+        if not b"A" <= signature[:1] <= b"Z":
+            raise ValueError("a part of it is kept in another way.")
+        at += 8 + size
+    if at != end:
+        raise ValueError("it does not end where it says.")
+
+
+def _read(index: bytes) -> tuple[list[tuple[str, bytes]], int]:
+    """Every path with its mode, and where the entries end."""
+    if len(index) < _HEAD:
+        raise ValueError("it is cut short.")
+    version, count = unpack_from(">II", index, 4)
+    if version not in {2, 3}:
+        raise ValueError(f"version {version} is not known.")
+    at, entries = _HEAD, list[tuple[str, bytes]]()
+    for _ in range(count):
+        flags = int.from_bytes(index[at + _FLAGS_AT : at + _FLAGS_AT + 2], "big")
+        start = at + _FLAGS_AT + (4 if flags & _EXTENDED else 2)
+        end = index.index(b"\0", start)
+        if flags & _LENGTH != min(end - start, _LENGTH):
+            raise ValueError("a path has another length than it says.")
+        entries.append((fsdecode(index[start:end]), index[at + _MODE_AT : at + _MODE_AT + len(_GITLINK)]))
+        at += (end - at + 8) // 8 * 8
+    return entries, at

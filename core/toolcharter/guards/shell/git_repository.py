@@ -1,0 +1,240 @@
+"""Whether git may run in a folder: not where the repository can choose what git starts or where it reads.
+
+A shell line names no repository: git finds one from the folder that it runs in. What `git_environment` cannot switch
+off by name (filters and diff drivers bear any name) is refused here. Only the files of the repository are read, none
+is run, and at most `_MAX_BYTES` of each.
+
+Source: gitrepository-layout(5), git-config(1) and gitattributes(5) of git 2.39 to 2.51.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from stat import S_ISDIR, S_ISREG
+from typing import Final
+
+from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
+from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
+
+_MAX_BYTES: Final = 1_000_000
+_MAX_INDEX: Final = 100_000_000
+_MAX_FOLDERS: Final = 2_000
+_MAX_PARTS: Final = 10_000
+"""Of folders in one repository."""
+_UNUSED: Final = frozenset({"/hooks", "/lfs", "/annex"})
+"""What git, as we run it, never looks at."""
+_ELSEWHERE: Final = ("commondir", "gitdir", "objects/info/alternates", "objects/info/http-alternates")
+
+# By section and key, without the subsection.
+_REFUSED: Final = frozenset(
+    {
+        "core.alternaterefscommand",
+        "core.gitproxy",
+        "core.virtualfilesystem",
+        "core.worktree",
+        "diff.external",
+        "diff.textconv",
+        "extensions.partialclone",
+        "filter.clean",
+        "filter.process",
+        "filter.smudge",
+        "include.path",
+        "includeif.path",
+        "remote.promisor",
+        "remote.proxy",
+        "remote.receivepack",
+        "remote.uploadpack",
+        "remote.vcs",
+        "submodule.ignore",
+    }
+)
+_PROGRAM_ENDINGS: Final = ("cmd", "command", "driver", "helper", "hook", "program")
+_SWITCHED_OFF: Final = frozenset(
+    {
+        "core.sshcommand",
+        "credential.helper",
+        "gpg.program",
+        "gpg.defaultkeycommand",
+        # Only what a rule has to name runs these.
+        "difftool.cmd",
+        "guitool.cmd",
+        "mergetool.cmd",
+    }
+)
+
+
+def objection(folder: Path, workspace: Path) -> str | None:
+    """Why git must not run in *folder*; None if it may.
+
+    Args:
+        folder: Real path, in the workspace.
+        workspace: Its real path; the one place where a repository is welcome.
+    """
+    try:
+        return _around(folder, workspace) or _repository(f"{workspace}/.git")
+    except OSError as error:
+        return f"The repository cannot be looked at: {error.strerror}."
+
+
+def tracked_files(workspace: Path) -> tuple[str, ...]:
+    """All paths that the repository of *workspace* tracks; none, if there is no repository.
+
+    Raises:
+        UnreadableIndexError: Its index cannot be read.
+        OSError: As above.
+    """
+    try:
+        return tracked(_head(f"{workspace}/.git/index", _MAX_INDEX))
+    except FileNotFoundError:
+        return ()
+
+
+def _around(folder: Path, workspace: Path) -> str | None:
+    """Why git would find another repository than the workspace's."""
+    if folder != workspace and workspace not in folder.parents:
+        return "It would run outside the workspace."
+    for place in _up_to(folder, workspace):
+        if place != workspace and _mode(f"{place}/.git") is not None:
+            return f"{place.relative_to(workspace)} is a repository within the workspace."
+        if all(_mode(f"{place}/{name}") is not None for name in ("HEAD", "objects", "refs")):
+            return f"{place.name} looks like a repository itself."
+    return None
+
+
+def _up_to(folder: Path, workspace: Path) -> Iterator[Path]:
+    place = folder
+    while place != workspace:
+        yield place
+        place = place.parent
+    yield workspace
+
+
+def _mode(path: str) -> int | None:
+    """What lies at *path*, links not followed; None if nothing does."""
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _repository(git: str) -> str | None:
+    mode = _mode(git)
+    if mode is None:
+        return None
+    if not S_ISDIR(mode):
+        return ".git is a link or a file, and leads elsewhere."
+    why = _linked(git)
+    if why is not None:
+        return why
+    for part in _ELSEWHERE:
+        if _mode(f"{git}/{part}") is not None:
+            return f".git/{part} leads elsewhere."
+    return _settings(git) or _embedded(git)
+
+
+def _linked(git: str) -> str | None:
+    """What is wrong with links in a repository: git would read, or write a commit's message, where one leads."""
+    folders = [""]
+    for number, folder in enumerate(folders):
+        if number >= _MAX_PARTS:
+            return ".git has more folders than can be looked at."
+        with os.scandir(git + folder) as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                if path not in _UNUSED and entry.is_symlink():
+                    return f".git{path} is a link."
+                if _holds_parts(path) and entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+    return None
+
+
+def _holds_parts(path: str) -> bool:
+    """Whether to look into a folder of a repository: neither those of single objects, nor a submodule's."""
+    return (
+        path not in _UNUSED
+        and path != "/modules"
+        and not (path.startswith("/objects/") and len(path) == len("/objects/00"))
+    )
+
+
+def _settings(git: str) -> str | None:
+    for name in (".git/config", ".git/config.worktree", ".gitmodules"):
+        why = _config(f"{git.removesuffix('.git')}{name}")
+        if why:
+            return f"{name} {why}"
+    return _submodules(f"{git}/modules")
+
+
+def _embedded(git: str) -> str | None:
+    """What is wrong with a repository in the work tree: `git add --all` starts git in each that the index names."""
+    try:
+        links = [path for file in _indices(git) for path in gitlinks(_head(file, _MAX_INDEX))]
+    except UnreadableIndexError as error:
+        return f".git/index cannot be read: {error}"
+    for path in links:
+        why = _inner(git, f"{git.removesuffix('/.git')}/{path}/.git")
+        if why is not None:
+            return f"{path}/.git {why}"
+    return None
+
+
+def _indices(git: str) -> Iterator[str]:
+    with os.scandir(git) as entries:
+        for entry in entries:
+            if entry.name == "index" or entry.name.startswith("sharedindex."):
+                yield entry.path
+
+
+def _inner(git: str, inner: str) -> str | None:
+    """Why git must not run in the work tree of *inner*, if it is there; in `modules` of *git* it has been looked at."""
+    mode = _mode(inner)
+    if mode is None:
+        return None
+    if S_ISDIR(mode):
+        return _config(f"{inner}/config") or _config(f"{inner}/config.worktree")
+    target = _head(inner, _MAX_BYTES).decode("utf-8", "surrogateescape") if S_ISREG(mode) else ""
+    place = normpath(join(dirname(inner), target.removeprefix("gitdir: ").rstrip("\r\n")))
+    return None if place.startswith(f"{git}/modules/") else "leads elsewhere."
+
+
+def _submodules(modules: str) -> str | None:
+    """What is wrong with a submodule: some commands look at its state, and that is a git of its own."""
+    for number, (folder, _, files) in enumerate(os.walk(modules)):
+        if number >= _MAX_FOLDERS:
+            return "It has more submodules than can be looked at."
+        for name in {"config", "config.worktree"}.intersection(files):
+            # Each submodule says where its files are.
+            why = _config(f"{folder}/{name}", but="core.worktree")
+            if why:
+                return f".git/modules{folder.removeprefix(modules)}/{name} {why}"
+    return None
+
+
+def _config(file: str, but: str = "") -> str | None:
+    """Why the settings in *file*, if there is one, cannot be left to git; the key *but* may stand there."""
+    mode = _mode(file)
+    if mode is None:
+        return None
+    if not S_ISREG(mode):
+        return "is no regular file."
+    data = _head(file, _MAX_BYTES)
+    if len(data) > _MAX_BYTES:
+        return "is too long to be looked at."
+    try:
+        keys = keys_of(data.decode("utf-8", "surrogateescape"))
+    except UnreadableConfigError as error:
+        return f"cannot be read: {error}"
+    refused = next((key for key in keys if key != but and _is_refused(key)), None)
+    return None if refused is None else f"sets {refused!r}, which may start a program or lead elsewhere."
+
+
+def _head(file: str, most: int) -> bytes:
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(most + 1)
+
+
+def _is_refused(key: str) -> bool:
+    starts_program = key.endswith(_PROGRAM_ENDINGS) and not key.startswith("alias.") and key not in _SWITCHED_OFF
+    return key in _REFUSED or starts_program

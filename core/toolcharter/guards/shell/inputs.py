@@ -1,0 +1,145 @@
+"""The commands that xargs starts, where it can be told what it reads.
+
+Source: xargs(1) of findutils 4.9.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.listings import Output, output
+from toolcharter.guards.shell.parts import Command, Demand, Inner, Listed, Reading, Word
+
+_OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
+_LONG: Final = {"--null": "0", "--no-run-if-empty": "r", "--verbose": "t"}
+_QUIET: Final = "2>/dev/null"
+_HARMLESS: Final = frozenset({_QUIET, ">/dev/null", "2>&1"})
+# They make no names, and move none: what lies on disk is the same before they run and while they do.
+_READERS: Final = frozenset(
+    """[ basename cat cd cksum cmp column comm cut date diff dirname du echo egrep false fgrep file find fold grep head
+    jq ls md5sum nl od paste printf pwd rev rg sed seq sha1sum sha256sum sha512sum sort stat sum tac tail test tr tree
+    true uniq wc xargs""".split()  # noqa: SIM905 - a table
+)
+_GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
+
+
+class Fed(NamedTuple):
+    """What a command gets from the input of its starter."""
+
+    words: tuple[tuple[Word, ...], ...]
+    """All its words; it runs as each of these."""
+    listings: tuple[Listed, ...]
+    """What has to hold of the names on disk."""
+
+
+class _Xargs(NamedTuple):
+    """How xargs is told to make words of its input."""
+
+    letters: str
+    """Options without values."""
+    most: int | None
+    """How many words one command gets."""
+    placeholder: str | None
+    rest: Sequence[Word]
+    """The command that it starts."""
+
+
+def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
+    """What *inner*, which the command at position *at* starts, is for certain; None if that cannot be told."""
+    starter = commands[at]
+    if starter.program is None or starter.program.text != "xargs" or starter.feeders != (at - 1,):
+        return None
+    feeder = commands[at - 1]
+    # In a loop it would go on where it has stopped, perhaps in the middle of a name.
+    if "loop" in starter.within or (feeder.within, feeder.folders) != (starter.within, starter.folders):
+        return None
+    if starter.assignments or any(one.form != _QUIET for one in starter.redirections):
+        return None
+    xargs, printed = _xargs(starter.words[1:]), output(feeder)
+    if xargs is None or printed is None or printed.is_null != ("0" in xargs.letters):
+        return None
+    return _fed(xargs, printed, inner)
+
+
+def _xargs(words: Sequence[Word]) -> _Xargs | None:
+    place, letters, values = 0, "", dict[str, str]()
+    while place < len(words):
+        text = words[place].text
+        if text is None or text == "-" or not text.startswith("-"):
+            break
+        place += 1
+        if text == "--":
+            break
+        found = _OPTION.fullmatch("-" + _LONG.get(text, text[1:]))
+        flags, option, value = found.groups() if found is not None else ("", "", "")
+        if option and not value:
+            value = (words[place].text if place < len(words) else None) or ""
+            place += 1
+        if (option in values) or bool(option) != bool(value):
+            return None
+        letters += flags
+        values.update({option: value} if option else {})
+    return _checked(letters, values, words[place:])
+
+
+def _checked(letters: str, values: dict[str, str], rest: Sequence[Word]) -> _Xargs | None:
+    most = values.get("n")
+    if (most is not None and not (most.isascii() and most.isdigit() and int(most))) or {"n", "I"} <= values.keys():
+        return None
+    return _Xargs(letters, None if most is None else int(most), values.get("I"), rest)
+
+
+def _fed(xargs: _Xargs, printed: Output, inner: Inner) -> Fed | None:
+    if xargs.placeholder is None:
+        inputs = _appended(xargs, printed)
+        return Fed(tuple((*inner.words[:-1], *words) for words in inputs), printed.listings)
+    if len(xargs.rest) != len(inner.words):
+        return None
+    holding = [place for place, word in enumerate(xargs.rest) if xargs.placeholder in (word.text or word.form)]
+    if any(xargs.rest[place].text != xargs.placeholder for place in holding) or 0 in holding:
+        return None
+    filled = tuple(_filled(inner.words, holding, word) for word in _single(printed))
+    return Fed(filled, printed.listings)
+
+
+def _appended(xargs: _Xargs, printed: Output) -> list[tuple[Word, ...]]:
+    words = [word._replace(form="(input)") for word in printed.words]
+    none = [] if "r" in xargs.letters else [()]
+    if printed.lines:
+        most = xargs.most or len(words)
+        return [tuple(words[start : start + most]) for start in range(0, len(words), most)]
+    if xargs.most == 1:
+        return [*none, *((word._replace(splits=False),) for word in words)]
+    # The first word of an input and the others may have other roles.
+    return [*none, *((word,) for word in words), *((word, word) for word in words)]
+
+
+def _single(printed: Output) -> Iterable[Word]:
+    if printed.lines:
+        return [Word("", line, prefix=line) for line in printed.lines]
+    return [word._replace(splits=False) for word in printed.words]
+
+
+def _filled(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[Word, ...]:
+    return tuple(word._replace(form=one.form) if place in holding else one for place, one in enumerate(words))
+
+
+def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[Listed, ...]) -> Reading:
+    """The reading of a command that runs in several ways: *readings*; *reading* if it starts or evaluates something."""
+    if any(one.inner or one.scripts or one.runs_input for one in (reading, *readings)):
+        return reading
+    demands = [one.demand for one in readings]
+    needs = tuple(dict.fromkeys(need for demand in demands for need in demand.needs))
+    reaches = tuple(dict.fromkeys(reach for demand in demands for reach in demand.reaches))
+    return Reading(Demand(needs, reaches, reading.demand.is_known, listings))
+
+
+def change_no_names(commands: Iterable[Command]) -> bool:
+    """Whether all of *commands*, those that others start included, leave every name on disk as it is."""
+    return all(map(_changes_no_name, commands))
+
+
+def _changes_no_name(command: Command) -> bool:
+    name, subcommand = ([word.text for word in command.words[:2]] + [None, None])[:2]
+    is_reader = name in _READERS or (name == "git" and subcommand in _GIT_READERS)
+    return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

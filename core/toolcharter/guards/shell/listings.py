@@ -1,0 +1,223 @@
+"""What a command prints for xargs to read as words, where its words tell: names that lie on disk, or literals.
+
+Pure: that the names are such as xargs hands on unchanged, `toolcharter.gate.world` sees on disk. Source: find(1) and
+xargs(1) of findutils 4.9, ls(1), grep(1), rg(1), git-ls-files(1), bash(1) for `echo` and `printf`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell import places
+from toolcharter.guards.shell.expressions import tail_of
+from toolcharter.guards.shell.parts import Command, Listed, Word
+
+_MAX_POINTS: Final = 8
+_HERE: Final = "."
+# No option, and nothing that any program splits, expands or takes for an assignment.
+_POINT: Final = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_@%+:,./-]*")
+_GLOB: Final = re.compile(r"[A-Za-z0-9_./*?][A-Za-z0-9_@%+,./*?-]*")
+_SPEC: Final = re.compile(r"[A-Za-z0-9_.*?][A-Za-z0-9_./*?-]*")
+_LITERAL: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_QUIET: Final = "2>/dev/null"
+_FIND_FLAGS: Final = frozenset(
+    """( ) ! , -a -and -o -or -not -daystart -depth -d -empty -executable -false -readable -writable -true -mount -xdev
+    -nouser -nogroup -noleaf -prune -quit""".split()  # noqa: SIM905 - a table
+)
+_FIND_TESTS: Final = frozenset(
+    """-maxdepth -mindepth -amin -atime -cmin -ctime -mmin -mtime -size -perm -type -xtype -name -iname -path -ipath
+    -wholename -iwholename -regex -iregex -regextype -newer -user -group -uid -gid -links -inum""".split()  # noqa: SIM905 - as above
+)
+_FIND_PRINTS: Final = frozenset({"-print", "-print0"})
+_LS_OPTIONS: Final = re.compile(r"-[1rtSUd]+")
+_GREP_OPTIONS: Final = re.compile(r"-[rlLisIwvxEFGPZ]+|--(?:include|exclude|exclude-dir)=.*")
+_RG_OPTIONS: Final = re.compile(r"-[liswSFv0]+|--(?:files|hidden|glob=.*|type=.*)")
+
+
+class Output(NamedTuple):
+    """What a command prints."""
+
+    words: tuple[Word, ...]
+    """Each may stand for many; of literal ones, one text each."""
+    listings: tuple[Listed, ...] = ()
+    """What has to hold of the names on disk."""
+    is_null: bool = False
+    """Whether they end with a NUL byte each."""
+    lines: tuple[str, ...] = ()
+    """What literal words stand in, line by line."""
+
+
+def output(feeder: Command) -> Output | None:
+    """What *feeder* prints; None if that cannot be told."""
+    read = _READERS.get((feeder.program.text if feeder.program else None) or "")
+    redirections = [one.form for one in feeder.redirections if one.form != _QUIET]
+    if read is None or redirections or feeder.assignments or not feeder.folders:
+        return None
+    return read(feeder.words[1:], feeder.folders)
+
+
+def _word(pattern: str, prefix: str) -> Word:
+    return Word("", pattern=pattern, prefix=prefix, splits=True)
+
+
+def _points(words: Sequence[Word]) -> list[str] | None:
+    """The texts of *words*, if all are plain paths."""
+    texts = [word.text for word in words if word.text is not None and _POINT.fullmatch(word.text)]
+    return texts if len(texts) == len(words) <= _MAX_POINTS else None
+
+
+# find -----------------------------------------------------------------------------------------------------------------
+
+
+def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    start = next((place for place, word in enumerate(words) if (word.text or "-")[0] in "-(!,"), len(words))
+    points = _points(words[:start])
+    prints, tests = _tests(words[start:])
+    if points is None or tests is None or len(set(prints)) > 1:
+        return None
+    # What stands in front of a test is printed without it.
+    is_last = not prints or (len(prints) == 1 and words[-1].text == prints[0])
+    tail = tail_of(words[start:], tests) if is_last else "/**"
+    is_null = "-print0" in prints
+    points = points or [_HERE]
+    found = tuple(_word(f"{places.escaped(point).rstrip('/')}{tail}" or "/", point) for point in points)
+    name = tail_of(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
+    listings = () if is_null else tuple(Listed(point, folders, name=name.removeprefix("**")) for point in points)
+    return Output(found, listings, is_null)
+
+
+def _tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | None]:
+    """What prints in an expression, and its tests with their values; None if it does more."""
+    prints, tests, rest = list[str](), dict[str, str | None](), iter(words)
+    for word in rest:
+        name = word.text or ""
+        if name in _FIND_PRINTS:
+            prints.append(name)
+        elif name in _FIND_TESTS:
+            value = next(rest, None)
+            if value is None or value.text is None:
+                return prints, None
+            tests[name] = value.text
+        elif name not in _FIND_FLAGS:
+            return prints, None
+    return prints, tests
+
+
+# ls, grep, rg, git ----------------------------------------------------------------------------------------------------
+
+
+def _ls(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    options, operands = _divided(words, _LS_OPTIONS)
+    if operands is None:
+        return None
+    if not operands:
+        if any("d" in one for one in options):
+            return None
+        return Output((_word("*", ""),), (Listed(_HERE, folders, "in", is_bare=True),))
+    # Of a folder it would print what lies in it.
+    return _matches(operands, folders, "matches" if any("d" in one for one in options) else "files")
+
+
+def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], list[Word] | None]:
+    """The options in front, and what follows; None if an option is not *known*."""
+    options = list[str]()
+    for place, word in enumerate(words):
+        text = word.text
+        if text is None or not text.startswith("-"):
+            rest = list(words[place:])
+            return options, None if any((one.text or one.prefix).startswith("-") for one in rest) else rest
+        if not known.fullmatch(text):
+            return options, None
+        options.append(text)
+    return options, []
+
+
+def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_null: bool = False) -> Output | None:
+    """The names that *words* are, or match."""
+    patterns = [places.escaped(word.text) if word.text is not None else word.pattern or "" for word in words]
+    if len(patterns) > _MAX_POINTS or not all(map(_GLOB.fullmatch, patterns)):
+        return None
+    found = tuple(_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
+    return Output(
+        found, tuple(Listed(one, folders, kind, is_bare=True, is_split=not is_null) for one in patterns), is_null
+    )
+
+
+def _grep(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    options, operands = _divided(words, _GREP_OPTIONS)
+    letters = "".join(one for one in options if not one.startswith("--"))
+    if not operands or operands[0].text is None or {"l", "L"}.isdisjoint(letters):
+        return None
+    if "r" in letters:
+        return _below(operands[1:], folders, is_null="Z" in letters)
+    return _matches(operands[1:], folders, "matches", is_null="Z" in letters) if operands[1:] else None
+
+
+def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    options, operands = _divided(words, _RG_OPTIONS)
+    letters = "".join(one for one in options if not one.startswith("--"))
+    if operands is None:
+        return None
+    if "--files" not in options:
+        if "l" not in letters or not operands or operands[0].text is None:
+            return None
+        operands = operands[1:]
+    return _below(operands, folders, is_null="0" in letters)
+
+
+def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) -> Output | None:
+    """Files, and no links, below the points that *words* are."""
+    points = _points(words)
+    if points is None:
+        return None
+    if not points:
+        here = Listed(_HERE, folders, is_bare=True, is_split=not is_null)
+        return Output((_word(_HERE, ""),), (here,), is_null)
+    listings = () if is_null else tuple(Listed(point, folders) for point in points)
+    return Output(tuple(_word(places.escaped(point), point) for point in points), listings, is_null)
+
+
+def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    texts = [word.text or word.pattern or "-" for word in words]
+    is_null = texts[1:2] == ["-z"]
+    specs = texts[1 + is_null :]
+    specs = specs[1:] if specs[:1] == ["--"] else specs
+    if texts[:1] != ["ls-files"] or not all(_SPEC.fullmatch(one) and ".." not in one for one in specs):
+        return None
+    listed = Listed(_HERE, folders, "index", is_bare=True, is_split=not is_null)
+    return Output((_word(_HERE, ""),), (listed,), is_null)
+
+
+# echo, printf ---------------------------------------------------------------------------------------------------------
+
+
+def _echo(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
+    texts = _literals(words)
+    return None if texts is None else _literal(texts, (" ".join(texts),))
+
+
+def _printf(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
+    texts = _literals(words[1:])
+    if texts is None or words[0].text not in {"%s\\n", "%s\\0"}:
+        return None
+    return _literal(texts, texts)._replace(is_null=words[0].text == "%s\\0")
+
+
+def _literals(words: Sequence[Word]) -> tuple[str, ...] | None:
+    texts = tuple(word.text or "" for word in words)
+    return texts if texts and texts[0][:1] != "-" and all(map(_LITERAL.fullmatch, texts)) else None
+
+
+def _literal(texts: tuple[str, ...], lines: tuple[str, ...]) -> Output:
+    return Output(tuple(Word("", text, prefix=text) for text in texts), lines=lines)
+
+
+_READERS: Final[dict[str, Callable[[Sequence[Word], tuple[str, ...]], Output | None]]] = {
+    "find": _find,
+    "ls": _ls,
+    "grep": _grep,
+    "rg": _rg,
+    "git": _git,
+    "echo": _echo,
+    "printf": _printf,
+}

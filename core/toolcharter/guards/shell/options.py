@@ -1,0 +1,217 @@
+"""Divide a command's words into options and operands, as its program would, and gather what the options ask for.
+
+Source: POSIX.1-2024, 12.2, utility syntax guidelines; glibc's getopt_long(3) for options after operands, abbreviations
+and optional values.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.asking import Asking
+from toolcharter.guards.shell.parts import Word, quoted
+from toolcharter.guards.shell.table import Table, Takes
+
+_STOPS: Final = frozenset({"posix", "subcommands"})
+"""Styles in which the first operand ends the options. In style `find` it is `expressions` that knows."""
+_PATHS: Final = frozenset({"read", "tree", "node", "local", "folder", "chdir", "change", "into", "write"})
+
+
+class Divided(NamedTuple):
+    """The words of a command without its options."""
+
+    operands: Sequence[Word]
+    given: frozenset[str]
+    """The options, by `Takes.name`."""
+    module: Word | None = None
+    """What all of `operands` are for, options among them, if an option has named it."""
+
+
+def divide(words: Sequence[Word], table: Table, asking: Asking) -> Divided:
+    """The operands among *words*; what options ask for is gathered in *asking*."""
+    walk = _Walk(words, table, asking)
+    operands: list[Word] = []
+    if table.bundled:
+        walk.bundle()
+    stops = table.style in _STOPS
+    while walk.place < len(words):
+        word = words[walk.place]
+        if word.text == "--":
+            walk.place += 1
+            break
+        if not walk.option(word):
+            if stops:
+                break
+            operands.append(word)
+        walk.place += 1
+        if walk.module is not None:
+            return Divided(words[walk.place :], frozenset(walk.given), walk.module)
+    for word in words[walk.place :]:
+        walk.dashed(word)
+        operands.append(word)
+    return Divided(operands, frozenset(walk.given))
+
+
+class _Walk:
+    """A pass over the words of a command."""
+
+    def __init__(self, words: Sequence[Word], table: Table, asking: Asking) -> None:
+        self.words = words
+        self.place = 0
+        self.given: set[str] = set()
+        self.module: Word | None = None
+        self._table = table
+        self._options = table.options
+        self._asking = asking
+
+    def option(self, word: Word) -> bool:
+        """Take *word*, at our place, if it is an option, and the words that it takes; whether it is one."""
+        text = word.text
+        if text is None:
+            return self._pattern(word)
+        if self._table.prefixes and self._prefixed(word, text):
+            return True
+        takes = self._options.get(text) if text[:1] == "-" else None
+        if takes is None and (text[:1] != "-" or len(text) == 1):
+            return False
+        if takes is not None:
+            self._separate(word, takes)
+        elif text.startswith("--") or self._table.style == "single-dash":
+            self._long(word, text)
+        elif not (self._table.number and _is_decimal(text[1:])):
+            self._cluster(word, text, 1)
+        return True
+
+    def bundle(self) -> None:
+        """Take the first word, if it is a cluster of options without a dash."""
+        text = self.words[0].text if self.words else None
+        if text and text[0] != "-":
+            for letter in text:
+                takes = self._options.get("-" + letter)
+                if takes is None:
+                    self._asking.need(self.words[0], "holds an option that is not known")
+                    break
+                self._separate(self.words[0], takes)
+            self.place += 1
+
+    def dashed(self, word: Word) -> None:
+        """*word* stands where no option can, and the program may take it for one all the same."""
+        if self._table.dashes_named and word.prefix.startswith("-"):
+            self._asking.need(word, "begins like an option")
+
+    def _pattern(self, word: Word) -> bool:
+        """A word that is no literal: an option if it can begin as one; then only a harmless value is a pattern."""
+        if word.prefix[:1] != "-":
+            return False
+        name, equals, _ = word.prefix.partition("=")
+        takes = self._find(name) if equals else None
+        if takes is None or word.pattern is None or takes.is_named or [role.kind for role in takes.roles] != ["text"]:
+            self._asking.need(word, "cannot be told, and may be an option")
+        else:
+            self.given.add(takes.name)
+        return True
+
+    def _prefixed(self, word: Word, text: str) -> bool:
+        for prefix, takes in self._table.prefixes.items():
+            if text.startswith(prefix):
+                self._attached(word, takes, text[len(prefix) :])
+                return True
+        return False
+
+    def _long(self, word: Word, text: str) -> None:
+        name, equals, value = text.partition("=")
+        takes = self._find(name)
+        if takes is None:
+            self._asking.need(word, "is an option that is not known")
+        elif not equals:
+            self._separate(word, takes)
+        elif takes.roles:
+            self._attached(word, takes, value)
+        else:
+            self._asking.need(word, "gives a value to an option that takes none")
+
+    def _find(self, name: str) -> Takes | None:
+        takes = self._options.get(name)
+        if takes is not None or not (self._table.abbreviations and len(name) > len("--") and name.startswith("--")):
+            return takes
+        found = {self._options[spelling] for spelling in self._options if spelling.startswith(name)}
+        return found.pop() if len(found) == 1 else None
+
+    def _cluster(self, word: Word, text: str, place: int) -> None:
+        for letter_at in range(place, len(text)):
+            letter = text[letter_at]
+            takes = self._options.get("-" + letter)
+            if takes is None:
+                if self._table.number and letter.isascii() and letter.isdigit():
+                    continue
+                self._asking.need(word, "holds an option that is not known")
+                return
+            rest = text[letter_at + 1 :]
+            if takes.roles and rest:
+                # Digits cannot be options; with any of them tree, too, takes the rest for the value.
+                if self._table.separate and not _is_decimal(rest):
+                    self._asking.need(word, "holds options behind one that takes the next word")
+                self._attached(word, takes, rest)
+                return
+            self._separate(word, takes)
+
+    def _note(self, word: Word, takes: Takes) -> None:
+        self.given.add(takes.name)
+        if takes.is_named:
+            self._asking.need(word, "is an option that has to be named")
+
+    def _separate(self, word: Word, takes: Takes) -> None:
+        """*word* is an option whose values, if it takes any, are words of their own."""
+        self._note(word, takes)
+        if takes.roles and takes.roles[0].kind == "exec":
+            self._command([])
+        elif takes.roles and not takes.is_attached:
+            self._values(takes, 0)
+        elif takes.roles and takes.roles[0].kind == "replace":
+            self._asking.placeholder = "{}"
+
+    def _attached(self, word: Word, takes: Takes, value: str) -> None:
+        """*word* is an option with its first value."""
+        self._note(word, takes)
+        if not takes.roles:
+            return
+        role = takes.roles[0]
+        part = Word(word.form, value, prefix=value)
+        if role.kind == "exec":
+            self._command([part._replace(form=quoted(value))])
+            return
+        if role.kind == "module":
+            self.module = part
+            return
+        self._asking.value(role, part)
+        # Some programs take `-f=FILE` for `-f FILE`, others for a file whose name begins with `=`.
+        if value[:1] == "=" and role.kind in _PATHS:
+            self._asking.value(role, Word(word.form, value[1:], prefix=value[1:]))
+        self._values(takes, 1)
+
+    def _command(self, words: list[Word]) -> None:
+        """The words up to `;` are a command; *words* are those before them.
+
+        It gets paths that nobody knows in place of `{}`, `{/.}` and the like, or appended.
+        """
+        start = self.place + 1
+        ends = (at for at in range(start, len(self.words)) if self.words[at].text == ";")
+        self.place = next(ends, len(self.words))
+        given = [*words, *self.words[start : self.place]]
+        hidden = [Word(word.form) if "{" in (word.text or "") else word for word in given]
+        self._asking.command(hidden, appends=hidden == given)
+
+    def _values(self, takes: Takes, first: int) -> None:
+        for role in takes.roles[first:]:
+            if self.place + 1 < len(self.words):
+                self.place += 1
+                word = self.words[self.place]
+                if role.kind == "module":
+                    self.module = word
+                    return
+                self.dashed(word)
+                self._asking.value(role, word, may_grow=word.splits and self._table.operands.take_many(0))
+
+
+def _is_decimal(text: str) -> bool:
+    whole, _, fraction = text.partition(".")
+    return text.isascii() and (whole + fraction).isdigit()

@@ -1,0 +1,148 @@
+"""Where a path leads, by its letters alone: in the workspace, or somewhere that a rule has to name.
+
+Links are for others to judge (`Reach`). Paths are compared by components; nothing is decoded or expanded.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+STREAMS = frozenset({"/dev/null", "/dev/stdin"})
+"""Absolute paths that any reader may open: nothing, and what it was given to read."""
+_HERE = (".",)
+_PROTECTED = frozenset({".git", ".toolcharter"})
+# A backslash at the end of a component stands before a slash, or before nothing.
+_TOKEN = re.compile(r"\\.|[^\\]", re.DOTALL)
+_META = frozenset("*?[")
+
+
+def objection(path: str, folders: tuple[str, ...], workspace: str, *, is_pattern: bool = False) -> str | None:
+    """Why the letters of *path* do not keep it in the workspace; None if they do.
+
+    Args:
+        path: As the program gets it.
+        folders: Where it may be seen from, relative to the workspace; empty if nobody knows.
+        workspace: Its real path.
+        is_pattern: *path* is a glob, in which a backslash makes the next character literal.
+    """
+    if not path or (path in STREAMS and not is_pattern):
+        return None
+    if folders == _HERE and path[0] not in "/~" and ".." not in path and not is_pattern:
+        return None  # As most paths are.
+    return "may be somebody's home" if path[0] == "~" else _objection(path, folders, workspace, is_pattern=is_pattern)
+
+
+def _objection(path: str, folders: tuple[str, ...], workspace: str, *, is_pattern: bool) -> str | None:
+    parts = _components(path, is_pattern=is_pattern)
+    if isinstance(parts, str):
+        return parts
+    if path.startswith("/"):
+        return _absolute(parts, workspace)
+    if not folders:
+        return "is relative to a folder that cannot be told"
+    return next(filter(None, (_relative(parts, folder, workspace) for folder in folders)), None)
+
+
+def moved(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...]:
+    """The folders, relative to the workspace, that *path* may be, seen from *folders*; empty if it may be outside."""
+    if objection(path, folders, workspace) or path in STREAMS:
+        return ()
+    if path.startswith("/"):
+        return ("/".join(_collapsed(_split(path)[len(_root(workspace)) :])) or ".",)
+    return tuple(dict.fromkeys("/".join(_collapsed(_split(folder) + _split(path))) or "." for folder in folders))
+
+
+def is_outside(folder: str, workspace: str) -> bool:
+    """Whether a folder that commands run in, relative to the workspace or absolute, is not in it."""
+    return objection(folder, (".",), workspace) is not None
+
+
+def is_top(path: str, folders: tuple[str, ...], workspace: str) -> bool:
+    """Whether *path* may be the workspace itself."""
+    return "." in moved(path, folders, workspace)
+
+
+def escaped(path: str) -> str:
+    """*path* as a glob that only it matches."""
+    return "".join("\\" + character if character in _META or character == "\\" else character for character in path)
+
+
+def is_protected(path: str, *, is_pattern: bool = False) -> bool:
+    """Whether *path* names, or as a glob may match, what no program's ordinary purpose is to change.
+
+    `**` is find's: it also stands for names that begin with a dot.
+    """
+    parts = _components(path, is_pattern=is_pattern)
+    if isinstance(parts, str) or (is_pattern and "**" in path.split("/")):
+        return True
+    return any(part.casefold() in _PROTECTED or (part[0] == "." and part[-1] == "*") for part in parts)
+
+
+def _absolute(parts: list[str], workspace: str) -> str | None:
+    root = _root(workspace)
+    if tuple(parts[: len(root)]) != root or _escapes(parts[len(root) :], 0):
+        return "lies outside the workspace"
+    return None
+
+
+def _relative(parts: list[str], folder: str, workspace: str) -> str | None:
+    if folder == ".":
+        return "lies outside the workspace" if _escapes(parts, 0) else None
+    if folder.startswith("/"):
+        return _absolute(_split(folder) + parts, workspace)
+    return "lies outside the workspace" if _escapes(_split(folder) + parts, 0) else None
+
+
+def _escapes(parts: Iterable[str], depth: int) -> bool:
+    for part in parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _collapsed(parts: Iterable[str]) -> list[str]:
+    stack: list[str] = []
+    for part in parts:
+        if part == "..":
+            stack.pop()
+        else:
+            stack.append(part)
+    return stack
+
+
+def _split(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in {"", "."}]
+
+
+@lru_cache(maxsize=64)
+def _root(workspace: str) -> tuple[str, ...]:
+    return tuple(_split(workspace))
+
+
+def _components(path: str, *, is_pattern: bool) -> list[str] | str:
+    """The components of *path*, those of a glob without its backslashes; a text says why they cannot be told."""
+    if not is_pattern:
+        return _split(path)
+    parts: list[str] = []
+    seen_pattern = False
+    for component in path.split("/"):
+        literal, is_glob = _unquoted(component)
+        if is_glob and literal in {".", ".."}:
+            return "may match the parent folder"
+        if literal == ".." and seen_pattern:
+            return "leads up again from what it matches"
+        seen_pattern = seen_pattern or is_glob
+        if is_glob or literal not in {"", "."}:
+            parts.append(literal + "*" if is_glob else literal)
+    return parts
+
+
+def _unquoted(component: str) -> tuple[str, bool]:
+    """What a component of a glob begins with for certain, and whether more follows that only matches."""
+    literal: list[str] = []
+    for token in _TOKEN.findall(component):
+        if token in _META:
+            return "".join(literal), True
+        literal.append(token[-1])
+    return "".join(literal), False

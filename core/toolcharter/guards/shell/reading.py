@@ -1,0 +1,169 @@
+"""`read`: what one command asks of the rule that would allow it, by the table of its program.
+
+Pure: nothing is run or opened but the table's own file. Linear in the words and their letters.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from toolcharter.guards.shell import expressions, places, redirected, unknown
+from toolcharter.guards.shell.asking import Asking, assign, is_number
+from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.options import Divided, divide
+from toolcharter.guards.shell.parts import Command, Demand, Need, Reading, Word
+from toolcharter.guards.shell.table import NO_OPERANDS, Operands, Table
+from toolcharter.guards.shell.tables import CORE, Tables
+
+_NOWHERE: Final = "(unknown folder)"
+"""Stands for the place where a command runs, which only `bash:*` names."""
+_HERE: Final = (".",)
+_INPUTS: Final = frozenset({"-", "/dev/stdin"})
+
+
+def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
+    """One command as the table of its program reads it.
+
+    Args:
+        command: With `folders` as they are known.
+        workspace: Its real path.
+        tables: Core's, or those and a plugin's.
+
+    Raises:
+        TableError: The table of the program cannot be used.
+    """
+    asking = Asking(command.folders, workspace)
+    for redirection in command.redirections:
+        redirected.ask(redirection, asking)
+    if not command.words:
+        for assignment in command.assignments:
+            asking.needs.append(Need(assignment.form, f"{assignment.form} changes the shell itself"))
+        return Reading(Demand(tuple(asking.needs), tuple(asking.reaches)))
+    for assignment in command.assignments:
+        why = assignment_objection(assignment)
+        if why:
+            asking.needs.append(Need(assignment.form, f"{assignment.form} {why}"))
+    return _program(command, asking, tables)
+
+
+def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
+    program, words = command.words[0], command.words[1:]
+    entry = tables.find(table_name(program))
+    if program.text is None:
+        asking.need(program, "names the program, and cannot be told")
+    if not _is_inside(command.folders, asking.workspace):
+        asking.needs.append(Need(_NOWHERE, "it cannot be told that it runs in the workspace"))
+    if entry is None:
+        unknown.ask(words, asking)
+        return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False))
+    runs_input = _Reader(asking, tables).table(program, words, entry.table)
+    is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
+    demand = Demand(tuple(asking.needs), tuple(asking.reaches))
+    inner, scripts = tuple(asking.inner), tuple(asking.scripts)
+    folders = () if asking.folders == command.folders else asking.folders
+    return Reading(demand, inner, scripts, runs_input, is_transparent, asking.leading or 0, folders)
+
+
+def table_name(program: Word) -> str:
+    """The name under which a program's table is looked up; a program in the workspace has none, whatever it is called.
+
+    Returns:
+        Empty for a program that has no table.
+    """
+    text = program.text or ""
+    return text.rpartition("/")[2] if text.startswith("/") or "/" not in text else ""
+
+
+def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
+    if folders == _HERE:
+        return True
+    return bool(folders) and not any(places.is_outside(folder, workspace) for folder in folders)
+
+
+def _is_transparent(table: Table, words: Sequence[Word]) -> bool:
+    if table.transparent == "numbers":
+        return all(is_number(word.text or "") for word in words)
+    return table.transparent == "always"
+
+
+class _Reader:
+    """Reads words by tables that may hand over to other tables."""
+
+    def __init__(self, asking: Asking, tables: Tables) -> None:
+        self.asking = asking
+        self._tables = tables
+
+    def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
+        """Gather what *words* ask for; *name* is the program's word, or the subcommand's. Whether it runs its input."""
+        asking = self.asking
+        if table.named:
+            asking.need(name, "is nothing that a program's ordinary rule covers")
+        if table.arguments_from:
+            _ask_arguments(words, table.arguments_from, asking)
+        if table.style in _EXPRESSIONS:
+            _EXPRESSIONS[table.style](words, table, asking)
+            return False
+        divided = Divided(words, frozenset()) if table.style == "words" else divide(words, table, asking)
+        if divided.module is not None:
+            return self._module(divided.module, divided.operands, table)
+        operands = divided.operands
+        if not operands and table.alone_named:
+            asking.need(name, "does more where nothing follows it")
+        if table.requires and table.requires.isdisjoint(divided.given):
+            asking.need(name, f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
+        if table.style == "subcommands":
+            return self._subcommand(words, operands, table)
+        if asking.placeholder is not None and not divided.given.isdisjoint(table.replace_undone_by):
+            asking.need(name, "takes its input in two ways")
+        if asking.scripts and not divided.given.isdisjoint(table.joined_by):
+            asking.source_and_words(asking.scripts.pop(), operands)
+            return False
+        assign(operands, _operands(table, divided), asking, appends=table.appends)
+        return table.runs_input and _runs_input(operands, divided.given, table)
+
+    def _subcommand(self, words: Sequence[Word], operands: Sequence[Word], table: Table) -> bool:
+        if self.asking.leading is None and operands:
+            self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
+        subcommand = table.subcommands.get(operands[0].text or "") if operands else None
+        if subcommand is not None:
+            return self.table(operands[0], operands[1:], subcommand)
+        if operands and table.operands == NO_OPERANDS:
+            self.asking.need(operands[0], "is no subcommand that is known")
+            unknown.ask(operands[1:], self.asking)
+        else:
+            assign(operands, table.operands, self.asking)
+        return False
+
+    def _module(self, name: Word, words: Sequence[Word], table: Table) -> bool:
+        module = table.modules.get(name.text or "")
+        if isinstance(module, str):
+            entry = self._tables.find(module)
+            module = None if entry is None else entry.table
+        if module is not None:
+            return self.table(name, words, module)
+        self.asking.need(name, "is no module that is known")
+        unknown.ask(words, self.asking)
+        return False
+
+
+def _ask_arguments(words: Sequence[Word], mark: str, asking: Asking) -> None:
+    for word in words:
+        if (word.prefix if word.text is None else word.text).startswith(mark):
+            asking.need(word, "stands for words in a file")
+
+
+def _runs_input(operands: Sequence[Word], given: frozenset[str], table: Table) -> bool:
+    if not given.isdisjoint(table.input_options):
+        return True
+    if (table.input_only_with and given.isdisjoint(table.input_only_with)) or not given.isdisjoint(table.input_unless):
+        return False
+    return sum(word.text not in _INPUTS for word in operands) <= table.input_operands
+
+
+def _operands(table: Table, divided: Divided) -> Operands:
+    for options, operands in table.operands_if:
+        if not options.isdisjoint(divided.given):
+            return operands
+    return table.operands
+
+
+_EXPRESSIONS: Final = {"find": expressions.find, "test": expressions.test}

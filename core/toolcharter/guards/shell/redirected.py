@@ -1,0 +1,50 @@
+"""What a command's redirections ask for. Only the null device, the standard streams and input are ordinary.
+
+Source: lessons.md, lesson 8.
+"""
+
+from typing import Final
+
+from toolcharter.guards.shell.asking import Asking
+from toolcharter.guards.shell.parts import Redirection, Word
+from toolcharter.guards.shell.table import Role
+
+_OUT: Final = frozenset({"", "1", "2"})
+_READ: Final = Role("read")
+
+
+def ask(redirection: Redirection, asking: Asking) -> None:
+    """Gather what *redirection* asks for."""
+    operator = redirection.operator
+    if operator in {"<<", "<<-", "<<<"}:
+        if redirection.text is None or redirection.descriptor not in {"", "0"}:
+            _need(redirection, asking, "feeds what cannot be told")
+    elif operator == "<":
+        _input(redirection, asking)
+    elif not _is_ordinary(redirection):
+        _need(redirection, asking, "is a redirection that writes or joins")
+
+
+def _is_ordinary(redirection: Redirection) -> bool:
+    """Whether the output goes to the null device or joins the other stream."""
+    operator, target = redirection.operator, redirection.target
+    text = None if target is None else target.text
+    if operator == ">&" and text in {"1", "2"}:
+        return redirection.descriptor in _OUT
+    if operator in {"&>", "&>>", ">&"}:
+        return text == "/dev/null" and not redirection.descriptor
+    return operator in {">", ">>", ">|"} and text == "/dev/null" and redirection.descriptor in _OUT
+
+
+def _input(redirection: Redirection, asking: Asking) -> None:
+    target = redirection.target
+    if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
+        _need(redirection, asking, "reads what cannot be told")
+    elif target.text == "-":
+        asking.path(Word(redirection.form, "./-", prefix="./-"))  # A file of that name: no shell reads it as its input.
+    else:
+        asking.value(_READ, target._replace(form=redirection.form))
+
+
+def _need(redirection: Redirection, asking: Asking, why: str) -> None:
+    asking.need(Word(redirection.form), why)

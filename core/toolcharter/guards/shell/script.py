@@ -1,0 +1,60 @@
+"""From a shell line to all that it runs, and from an argument vector to the command that it is.
+
+A line is read twice: by `grammar`, which makes the values that everybody else looks at, and by tree-sitter-bash
+(`tree`). What one of them does not understand, and what they see differently, is not understood. Only a line that is
+nothing but words in pipelines and lists (`plain`) is read once, since nobody could read it in another way.
+"""
+
+import re
+
+from toolcharter.guards.shell.parts import Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.pieces import literal
+from toolcharter.guards.shell.plain import script_of
+from toolcharter.guards.shell.source import check_source
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+(?: +[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)* *")
+_MAX_PLAIN_CHARS = 1000
+# Source: bash(1), "RESERVED WORDS".
+_RESERVED = frozenset(
+    "case coproc do done elif else esac fi for function if in select then time until while namespace".split()  # noqa: SIM905 - reads as the manual's list
+)
+
+
+def parse(source: str, workspace: str = "", *, is_posix: bool = False) -> Script:
+    """Read a line of shell source.
+
+    Args:
+        source: What a shell would be given.
+        workspace: Its absolute path, so that an absolute `cd` into it is understood.
+        is_posix: The shell may be another than bash: what such a one reads differently is not understood.
+
+    Raises:
+        NotUnderstood: It cannot be told what the line would do.
+    """
+    if len(source) <= _MAX_PLAIN_CHARS and _PLAIN.fullmatch(source):
+        words = source.split()
+        if words[0] not in _RESERVED:
+            return Script((Command(tuple(Word(word, word, prefix=word) for word in words)),))
+    check_source(source)
+    if (script := script_of(source, workspace)) is not None:
+        return script
+    from toolcharter.guards.shell.grammar import Grammar  # noqa: PLC0415 - plain lines need none
+
+    return Grammar(source, workspace, is_posix=is_posix).script()
+
+
+def of_vector(words: tuple[str, ...]) -> Command:
+    """The command that an argument vector is; nothing in it is special to any shell.
+
+    Raises:
+        NotUnderstood: It is empty, names no program, or holds what no argument can.
+    """
+    if not words or not words[0]:
+        raise NotUnderstood("The command names no program.")
+    if any("\0" in word or not _is_encodable(word) for word in words):
+        raise NotUnderstood("An argument of the command holds a character that no argument can.")
+    return Command(tuple(map(literal, words)))
+
+
+def _is_encodable(word: str) -> bool:
+    return word.isascii() or not any("\ud800" <= character <= "\udfff" for character in word)

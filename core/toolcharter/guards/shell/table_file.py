@@ -1,0 +1,285 @@
+"""Read a program's table from TOML, strictly: whatever is not understood is an error that names the file.
+
+    programs = ["sort"]                       # on the first line; the file is named after the first of them
+    source = "GNU coreutils 9.1, sort(1)"     # manual and version
+    style = "gnu"
+    operands = ["read*"]                      # roles in order; `*` repeats (once; more may follow it), `?` may be absent
+    [options]
+    "-b --ignore-leading-blanks" = ""         # a flag
+    "-k --key" = "text"                       # one value, attached or the next word
+    "--color" = "text?"                       # a value only if attached
+    "--arg" = "text text"                     # two values
+    "--files0-from" = "!read"                 # `!`: the option itself has to be named by a rule
+    "--[no-]pager" = ""                       # both spellings
+    [operands_if]
+    "-c --check" = ["!read*"]                 # the roles if one of these options is given
+    [prefixes]
+    "if=" = "read"                            # what words are that begin like this: the value follows
+
+Styles: `gnu` options anywhere, long ones may be abbreviated; `posix` the same, but options end at the first operand;
+`single-dash` long options with one dash, whole; `subcommands` as `posix`, and then one of `[sub.NAME]`, tables of the
+same form without `programs` and `source` (`operands` is for words that are no subcommand); `find` options, starting
+points (`operands`), then `[predicates]`; `test` operands, unary operators (`options`) and binary ones (`predicates`);
+`words` no options at all.
+
+Roles: `text` harmless; `number`; `only:a|b` harmless if one of these; `name` one of a variable, perhaps with `=value`; `read` a
+path that is looked at, `local` one that is not if it holds a colon, `node` one up to `::`, `tree` one below which links are followed too, `folder` one to list, `chdir` one to move to; `change` a path whose writing, creating or removing is the program's ordinary purpose,
+`into` the same as a destination; `write` an output file; `program`, `code`; `script` shell source; `command` the words
+of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
+`assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
+words after it are for that; `format:NAME` a little language that `scripts/NAME.py` judges. `!` before a role of an operand:
+the word has to be named.
+
+`[groups.NAME]` at the top is a set of options that tables below take over with `use = ["NAME"]`; their own count more.
+A key of `[sub]` may name several subcommands.
+
+Other keys: `number`, `separate`, `abbreviations`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
+`input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.table.Table`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from toolcharter.guards.shell.table import KINDS, STYLES, Entry, Operands, Role, Style, Table, Takes
+
+_OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
+# Read for every file when a program has no file of its own name, so that it must not take a parser's time.
+_FIRST_LINE = re.compile(r'programs = \[("[^"\\,]+"(?:, "[^"\\,]+")*)\]')
+_FLAGS = ("number", "separate", "bundled", "named", "alone_named", "dashes_named", "runs_input", "appends")
+_OPTION_SETS = ("input_options", "input_only_with", "input_unless", "joined_by", "replace_undone_by", "requires")
+_KEYS = frozenset(
+    {*_FLAGS, "style", "options", "predicates", "operands", "operands_if", "sub", "prefixes", "abbreviations"}
+    | {"transparent", "use", "modules", "arguments_from", "input_operands", *_OPTION_SETS}
+)
+_FILE_KEYS = frozenset({"programs", "source", "groups"})
+_Groups = Mapping[str, Mapping[str, Takes]]
+
+
+class TableError(ValueError):
+    """A table cannot be used; the text names the file and says what is wrong."""
+
+
+def entry_of(text: str, file: str) -> Entry:
+    """The table that *text* holds; *file* is its name, for errors.
+
+    Raises:
+        TableError: It is no TOML, or says something that the format does not know.
+    """
+    try:
+        document = tomllib.loads(text)
+        programs = _programs(document)
+        source = _text(document.get("source"), "source")
+        groups = {name: _options(_mapping(document["groups"], name)) for name in _mapping(document, "groups")}
+        table = _table_of({key: value for key, value in document.items() if key not in _FILE_KEYS}, groups)
+    except (tomllib.TOMLDecodeError, TableError) as error:
+        raise TableError(f"{file}: {error}.") from error
+    return Entry(programs, source, table, file)
+
+
+def programs_of(first_line: str, file: str) -> tuple[str, ...]:
+    """Whose table a file is, by its first line alone.
+
+    Raises:
+        TableError: The line is something else.
+    """
+    found = _FIRST_LINE.fullmatch(first_line.rstrip())
+    if found is None:
+        raise TableError(f'{file}: the first line is not `programs = ["...", ...]`.')
+    return tuple(found[1][1:-1].split('", "'))
+
+
+def _programs(document: Mapping[str, Any]) -> tuple[str, ...]:
+    programs = _texts(document.get("programs"), "programs")
+    if not programs:
+        raise TableError("`programs` says whose table it is")
+    return programs
+
+
+def _table_of(document: Mapping[str, Any], groups: _Groups) -> Table:
+    unknown = sorted(document.keys() - _KEYS)
+    if unknown:
+        raise TableError(f"unknown key {unknown[0]!r}; there are {', '.join(sorted(_KEYS))}")
+    options = _joined(_texts(document.get("use", []), "use"), _options(_mapping(document, "options")), groups)
+    others: dict[str, Any] = {key: _flag(document, key) for key in _FLAGS}
+    for key in _OPTION_SETS:
+        others[key] = frozenset(_names(_texts(document.get(key, []), key), options))
+    table = Table(
+        style=_style(document.get("style", "gnu")),
+        options=options,
+        predicates=_options(_mapping(document, "predicates")),
+        operands=_operands(document.get("operands", []), "operands"),
+        operands_if=_operands_if(_mapping(document, "operands_if"), options),
+        subcommands=_subcommands(_mapping(document, "sub"), groups),
+        modules=_modules(_mapping(document, "modules"), groups),
+        arguments_from=_text(document["arguments_from"], "arguments_from") if "arguments_from" in document else "",
+        prefixes=_options(_mapping(document, "prefixes")),
+        abbreviations=_flag(document, "abbreviations", default=True),
+        transparent=_transparent(document.get("transparent", "")),
+        input_operands=_number(document.get("input_operands", 0), "input_operands"),
+        **others,
+    )
+    _agree(table)
+    return table
+
+
+def _agree(table: Table) -> None:
+    if bool(table.subcommands) != (table.style == "subcommands"):
+        raise TableError("`sub` and style 'subcommands' belong together")
+    if table.predicates and table.style not in {"find", "test"}:
+        raise TableError(f"style {table.style!r} has no `predicates`")
+    roles = (*table.operands.first, *([table.operands.rest] if table.operands.rest else []), *table.operands.last)
+    if any(role.kind in {"command", "source_or_command"} for role in roles) and table.style == "gnu":
+        raise TableError("an inner command is for style 'posix': in style 'gnu' its options would be the program's")
+
+
+def _joined(use: tuple[str, ...], own: Mapping[str, Takes], groups: _Groups) -> Mapping[str, Takes]:
+    """The options of the groups *use* and a table's *own*, which count more."""
+    options: dict[str, Takes] = {}
+    for name in use:
+        if name not in groups:
+            raise TableError(f"there is no [groups.{name}]")
+        options |= groups[name]
+    return MappingProxyType({**options, **own})
+
+
+def _subcommands(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table]:
+    subcommands: dict[str, Table] = {}
+    for key in document:
+        try:
+            table = _table_of(_mapping(document, key), groups)
+        except TableError as error:
+            raise TableError(f"sub.{key}: {error}") from error
+        for name in key.split():
+            if name in subcommands:
+                raise TableError(f"the subcommand {name!r} stands in the table twice")
+            subcommands[name] = table
+    return MappingProxyType(subcommands)
+
+
+def _modules(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table | str]:
+    modules = {}
+    for name in document:
+        module = _mapping(document, name)
+        modules[name] = _text(module["same_as"], "same_as") if [*module] == ["same_as"] else _table_of(module, groups)
+    return MappingProxyType(modules)
+
+
+def _mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = document.get(key, {})
+    if not isinstance(value, dict):
+        raise TableError(f"`{key}` is no table")
+    return cast("dict[str, Any]", value)
+
+
+def _flag(document: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
+    value = document.get(key, default)
+    if not isinstance(value, bool):
+        raise TableError(f"`{key}` is true or false, not {value!r}")
+    return value
+
+
+def _number(value: object, key: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TableError(f"`{key}` is a number of words, not {value!r}")
+    return value
+
+
+def _transparent(value: object) -> str:
+    if value not in ("", "always", "numbers"):
+        raise TableError(f"`transparent` is 'always' or 'numbers', not {value!r}")
+    return str(value)
+
+
+def _style(value: object) -> Style:
+    if value not in STYLES:
+        raise TableError(f"unknown style {value!r}; there are {', '.join(STYLES)}")
+    return value
+
+
+def _text(value: object, key: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise TableError(f"`{key}` is a text")
+    return value
+
+
+def _texts(value: object, key: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise TableError(f"`{key}` is a list of texts")
+    return tuple(value)
+
+
+def _options(document: Mapping[str, Any]) -> Mapping[str, Takes]:
+    options: dict[str, Takes] = {}
+    for key, value in document.items():
+        spellings = list(_spellings(key))
+        if not spellings:
+            raise TableError("an option has no spelling")
+        takes = _takes(spellings[0], value)
+        for spelling in spellings:
+            if spelling in options:
+                raise TableError(f"{spelling!r} stands in the table twice")
+            options[spelling] = takes
+    return MappingProxyType(options)
+
+
+def _spellings(key: str) -> Iterator[str]:
+    for spelling in key.split():
+        if _OPTIONAL_PART.search(spelling):
+            yield _OPTIONAL_PART.sub("", spelling)
+            yield _OPTIONAL_PART.sub(r"\1", spelling)
+        else:
+            yield spelling
+
+
+def _takes(name: str, value: object) -> Takes:
+    if not isinstance(value, str):
+        raise TableError(f"{name!r} takes roles in a text, not {value!r}")
+    is_named = value.startswith("!")
+    words = value.removeprefix("!").split()
+    is_attached = bool(words) and words[-1].endswith("?")
+    if is_attached and len(words) > 1:
+        raise TableError(f"{name!r}: only a single value may be left out")
+    roles = tuple(_role(word.removesuffix("?")) for word in words)
+    # What writes or runs is never ordinary, so that a table cannot forget its `!`.
+    is_named = is_named or any(role.kind in {"write", "program", "code"} for role in roles)
+    return Takes(name, roles, is_attached, is_named)
+
+
+def _role(text: str) -> Role:
+    kind, _, argument = text.removeprefix("!").partition(":")
+    if kind not in KINDS or bool(argument) != (kind in {"only", "format"}):
+        raise TableError(f"unknown role {text!r}; there are {', '.join(sorted(KINDS))}")
+    if kind == "format" and not argument.isidentifier():
+        raise TableError(f"{text!r} names no little language")
+    return Role(kind, argument, text.startswith("!"))
+
+
+def _operands(value: object, key: str) -> Operands:
+    words = _texts(value, key)
+    repeated = [place for place, word in enumerate(words) if word.endswith("*")]
+    if len(repeated) > 1:
+        raise TableError(f"`{key}`: only one role may repeat")
+    roles = tuple(_role(word.rstrip("*?")) for word in words)
+    if not repeated:
+        return Operands(roles)
+    middle = repeated[0]
+    return Operands(roles[:middle], roles[middle], roles[middle + 1 :])
+
+
+def _operands_if(
+    document: Mapping[str, Any], options: Mapping[str, Takes]
+) -> tuple[tuple[frozenset[str], Operands], ...]:
+    return tuple(
+        (frozenset(_names(tuple(_spellings(key)), options)), _operands(value, f"operands_if.{key}"))
+        for key, value in document.items()
+    )
+
+
+def _names(spellings: tuple[str, ...], options: Mapping[str, Takes]) -> Iterator[str]:
+    for spelling in spellings:
+        if spelling not in options:
+            raise TableError(f"{spelling!r} is no option of the table")
+        yield options[spelling].name

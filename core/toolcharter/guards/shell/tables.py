@@ -1,0 +1,97 @@
+"""Which program has which table: one TOML file each, read when a program is first seen.
+
+A file is named after the first of its `programs`, which stand on its first line: so most programs are found by a look at
+the folder, and only one that is not makes us read the first lines of all files.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from toolcharter.guards.shell.table import Entry
+from toolcharter.guards.shell.table_file import TableError, entry_of, programs_of
+
+_FOLDER = Path(__file__).with_name("tables")
+
+
+class Tables:
+    """The tables of a folder and of further files. Safe from many threads: what two of them read is the same."""
+
+    def __init__(self, folder: Path, added: Mapping[str, Entry] | None = None) -> None:
+        self._folder = folder
+        self._added = dict(added or {})
+        self._entries: dict[str, Entry] = dict(self._added)
+        self._files: dict[str, Path] | None = None
+        self._index: dict[str, Path] | None = None
+
+    def find(self, program: str) -> Entry | None:
+        """The table of *program*, a bare name; None if nobody has written one.
+
+        Raises:
+            TableError: Its file cannot be used.
+        """
+        entry = self._entries.get(program)
+        if entry is None:
+            file = self._named().get(program) or self._indexed().get(program)
+            if file is None:
+                return None
+            entry = _read(file)
+            self._entries.update(dict.fromkeys(entry.programs, entry))
+        return entry
+
+    def programs(self) -> tuple[str, ...]:
+        """All programs that have a table, sorted."""
+        return tuple(sorted({*self._indexed(), *self._added}))
+
+    def files(self) -> tuple[Path, ...]:
+        """The files of the folder, sorted."""
+        return tuple(path for _, path in sorted(self._named().items()))
+
+    def with_added(self, paths: Iterable[Path]) -> "Tables":
+        """These tables and those of more files, which are read at once.
+
+        Raises:
+            TableError: A file cannot be used, or is for a program that has a table already.
+        """
+        added, homes = dict(self._added), {name: str(path) for name, path in self._indexed().items()}
+        for name, entry in self._added.items():
+            homes[name] = entry.file
+        for path in paths:
+            entry = _read(path)
+            for program in entry.programs:
+                if program in homes:
+                    raise TableError(f"{path}: {program!r} has a table already, in {homes[program]}.")
+                added[program], homes[program] = entry, str(path)
+        return Tables(self._folder, added)
+
+    def _named(self) -> dict[str, Path]:
+        if self._files is None:
+            self._files = {path.stem: path for path in self._folder.iterdir() if path.suffix == ".toml"}
+        return self._files
+
+    def _indexed(self) -> dict[str, Path]:
+        if self._index is None:
+            index: dict[str, Path] = {}
+            for file in self.files():
+                for program in _programs(file):
+                    if program in index:
+                        raise TableError(f"{file}: {program!r} has a table already, in {index[program]}.")
+                    index[program] = file
+            self._index = index
+        return self._index
+
+
+def _read(file: Path) -> Entry:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"{file}: {error}.") from error
+    return entry_of(text, str(file))
+
+
+def _programs(file: Path) -> tuple[str, ...]:
+    with file.open("rb") as lines:
+        return programs_of(lines.readline().decode(errors="replace"), str(file))
+
+
+CORE = Tables(_FOLDER)
+"""The tables that come with toolcharter."""

@@ -1,0 +1,86 @@
+"""What the gate says of a line under the sample policy, without a toolbox around it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter.gate.commands import understood
+from toolcharter.gate.world import Lookout
+from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.script import parse
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.profile.rules import parse_rule
+
+ALLOWED = "allowed"
+_BASH = ToolFacts("bash", "bash", ("exec", "tool_exec"), capabilities=frozenset({"fs:read", "proc:exec"}))
+
+
+class Verdict(NamedTuple):
+    """What becomes of a line."""
+
+    reason: str
+    """`allowed`, or the reason of the refusal."""
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it may run."""
+        return self.reason == ALLOWED
+
+
+class Judge:
+    """The stages 3 and 4 of the gate for one workspace.
+
+    Args:
+        workspace: Its real path.
+        rules: The policy's `allow`; its mode is `restrict`.
+    """
+
+    def __init__(self, workspace: Path, rules: Sequence[str]) -> None:
+        self.workspace = str(workspace)
+        self._view = Policy(allow=[parse_rule(rule, "") for rule in rules], mode="restrict").for_tool(_BASH)
+        self._lookout = Lookout(workspace)
+
+    def verdict(self, line: str) -> Verdict:
+        """Whether *line* may run."""
+        found = understood((line,), self.workspace)
+        subject = Subject(None, {"command": line}, found.commands, found.refusal, found.needs, found.strange)
+        decision = self._view.decide(subject)
+        if decision.outcome != "allow":
+            return Verdict(str(decision.reason))
+        denied = None if found.world is None else self._lookout.objection(found.world)
+        return Verdict(ALLOWED if denied is None else str(denied.reason))
+
+    def commands(self, line: str) -> tuple[Command, ...]:
+        """The commands that bash itself runs."""
+        return parse(line, self.workspace).commands
+
+
+def is_foreseen(argv: Sequence[str], commands: Sequence[Command]) -> bool:
+    """Whether bash may run *argv* as one of *commands*: certain words must be equal, others may be what they can be."""
+    return any(_fits(argv, command.words) for command in commands)
+
+
+def _fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
+    places = {0}
+    for word in words:
+        reached: set[int] = set()
+        for place in places:
+            if word.pattern is not None or word.splits:
+                least = place if word.pattern is None else place + 1
+                reached |= set(range(least, len(argv) + 1))
+            elif place < len(argv) and _may_be(argv[place], word):
+                reached.add(place + 1)
+        places = reached
+    return len(argv) in places
+
+
+def _may_be(text: str, word: Word) -> bool:
+    return text == word.text if word.text is not None else text.startswith(word.prefix)
+
+
+def program_names(rules: Sequence[str]) -> tuple[str, ...]:
+    """The programs that `bash:` rules name."""
+    found = (re.match(r"bash:(\S+)", rule) for rule in rules)
+    return tuple(dict.fromkeys(match[1] for match in found if match))

@@ -1,0 +1,66 @@
+"""Source 002's samples of how its shell tool runs a line: what is printed, and what is left when time is up.
+
+The rows on its `/check` command, one listed line without a shell, are for the profile's rules here.
+"""
+
+import json
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cases.conftest import needs_samples, row_params, sample_rows
+
+from toolcharter import Toolbox, build_tools
+
+CHECKED = ("argument splitting", "the /check command check")
+ALL = sample_rows("seeds/002-bash-run")
+ROWS = [row for row in ALL if row["case"] not in CHECKED]
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Toolbox]:
+    profile = tmp_path / "profile.yaml"
+    written = {"profile": "test", "runner": "host", "mode": "dangerous", "tools": {"bash": {}}}
+    profile.write_text(json.dumps(written))
+    (tmp_path / "ws").mkdir()
+    with build_tools(profile, workspace=tmp_path / "ws", events=lambda _: None) as toolbox:
+        yield toolbox
+
+
+@needs_samples
+@pytest.mark.parametrize("row", row_params(ROWS))
+def test_sample(row: Any, box: Toolbox) -> None:
+    """What the row says of streams and status holds; of a line over its time nothing is left."""
+    wanted = row.get("unified", row["expect"])
+    started = time.monotonic()
+
+    result = box.call("bash", row["input"])
+
+    for name in {"stdout", "stderr", "exit_code"} & set(wanted):
+        assert result.data[name] == wanted[name]
+    if "grandchildren" in wanted:
+        assert result.reason == "timed_out"
+        assert time.monotonic() - started < 15
+        assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"time.sleep(60)" in _read(path)]
+
+
+@needs_samples
+@pytest.mark.parametrize("row", row_params([row for row in ALL if row["case"] in CHECKED]))
+def test_check(row: Any, decision_on: Any) -> None:
+    """A line that the profile lists runs as its words say; what is not listed, redirected or empty does not."""
+    profile = {"mode": "restrict", "allow": [f"bash:{shlex.join(row['expect'].get('argv', ['cargo', 'test']))}"]}
+
+    outcome = decision_on(profile, row["input"]["cmd"]).outcome
+
+    wanted = "allow" if "error" not in row["expect"] else "deny" if row["input"]["cmd"] else "error"
+    assert outcome == wanted
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

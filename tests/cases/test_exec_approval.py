@@ -1,0 +1,125 @@
+"""Source 004's samples of its approvals for commands: its settings as modes and rules, its answers as an approver's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cases.conftest import needs_samples, row_params, sample_rows
+from tests.cases.shell_tree import Lines, Tree, sample_policy, toolbox_over
+
+ROWS = sample_rows("seeds/004-exec-approval")
+SUPERSEDED = {
+    "working folder outside when not restricted": 'issue 4, section 2: "working folder inside the workspace".',
+    "later: is the program still on the safe list": (
+        'design, section 4: of an unbounded tool "a matching `allow`, or a human": there is no list beside the rules.'
+    ),
+}
+"""By case: what the design decides otherwise."""
+BY_PATH = 'lessons, 4: "`./ls`, `bin/ls`, PATH changes and functions must not inherit rules for `ls`".'
+
+
+def wanted(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row["expect"], **row.get("unified", {})}
+
+
+def params(key: str) -> list[Any]:
+    return row_params([row for row in ROWS if key in wanted(row) and row["case"] not in SUPERSEDED])
+
+
+def profile_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Source 004's `security` and `ask` as a mode, its allow list as rules.
+
+    `full` together with `ask` still means to be asked: what `unified` says of its rows.
+    """
+    mode = "restrict" if given.get("ask") == "off" or given.get("security") == "deny" else "ask"
+    is_off = given.get("security") == "deny"
+    return {"mode": mode, "allow": [] if is_off else [f"bash:{pattern}" for pattern in given.get("allowlist", ())]}
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    "row", row_params([row for row in ROWS if "decision" in wanted(row) and "command" in row["input"]])
+)
+def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
+    """The matrix of modes and lists gives what the row says; what only looks safe is asked about."""
+    assert decision_on(profile_of(row["input"]), row["input"]["command"]).outcome == wanted(row)["decision"]
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    "row", row_params([row for row in ROWS if row["case"] == "safe program list" and "unified" in row])
+)
+def test_what_only_looks_safe(row: dict[str, Any], decision_on: Lines) -> None:
+    """A rule for the program that it begins with, or is named like, does not cover it either."""
+    profile = {**sample_policy(), "mode": "ask"}
+
+    assert decision_on(profile, row["input"]["command"]).outcome == wanted(row)["decision"]
+
+
+@needs_samples
+@pytest.mark.parametrize("row", params("program"))
+def test_program(row: dict[str, Any], decision_on: Lines) -> None:
+    """A rule for the program covers it, in parentheses too; a path is a program of its own."""
+    line, program = row["input"]["command"], wanted(row)["program"]
+    name = program or line.strip("()").split()[0]
+    # What follows is written out: it may be something that a rule has to name.
+    exact = f"bash:{line.strip('()')}".replace(line.split()[0], name) if "/" in line else f"bash:{line.strip('()')}"
+
+    outcome = decision_on({"mode": "restrict", "allow": [exact]}, line).outcome
+
+    assert outcome == ("deny" if "/" in line else "allow"), BY_PATH
+
+
+@needs_samples
+@pytest.mark.parametrize("row", row_params([row for row in ROWS if "allowed_always" in row["input"]]))
+def test_after_always(row: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was allowed for good is that command, not its program."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    tree = Tree(tmp_path)
+    tree.workspace.mkdir()
+    with toolbox_over(tree, {"mode": "ask"}, approver=lambda _: "allow_always") as box:
+        assert box.call("bash", {"command": row["input"]["allowed_always"]}).outcome != "denied"
+
+    with toolbox_over(tree, {"mode": "ask"}) as box:
+        assert box.decide("bash", {"command": row["input"]["then"]}).outcome == wanted(row)["decision"]
+
+
+@needs_samples
+@pytest.mark.parametrize("row", params("error"))
+def test_denied_by_mode(row: dict[str, Any], decision_on: Lines) -> None:
+    """Where commands are closed each is a denial."""
+    assert decision_on(profile_of(row["input"]), "true").outcome == "deny"
+
+
+@needs_samples
+@pytest.mark.parametrize("row", params("runs"))
+def test_answer(row: dict[str, Any], tmp_path: Path) -> None:
+    """An answer that is none of those asked for is a no."""
+    tree = Tree(tmp_path)
+    tree.workspace.mkdir()
+    with toolbox_over(tree, {"mode": "ask"}, approver=lambda _: row["input"]["answer"]) as box:
+        result = box.call("bash", {"command": "touch ran"})
+
+    assert (result.outcome == "ok") is (tree.workspace / "ran").exists() is wanted(row)["runs"]
+
+
+@needs_samples
+@pytest.mark.parametrize("row", params("result"))
+def test_both_streams(row: dict[str, Any], tmp_path: Path) -> None:
+    """Both streams are shown, apart from each other; the words between them are source 000's."""
+    given = row["input"]
+    tree = Tree(tmp_path)
+    tree.workspace.mkdir()
+    with toolbox_over(tree, {"mode": "dangerous"}) as box:
+        line = f"printf {given['stdout']}; printf {given['stderr']} >&2; exit {given['exit']}"
+        result = box.call("bash", {"command": line})
+
+    assert (result.outcome == "error") is wanted(row)["is_error"]
+    assert result.text == f"{given['stdout']}\n--- stderr ---\n{given['stderr']}"
+
+
+@needs_samples
+def test_every_row_is_run() -> None:
+    """No row is passed over in silence."""
+    keys = {"decision", "program", "error", "runs", "result"}
+    assert all(keys & wanted(row).keys() or row["case"] in SUPERSEDED for row in ROWS)

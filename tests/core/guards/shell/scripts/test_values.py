@@ -1,0 +1,121 @@
+"""Words that are little languages: formats of git and printf, dates, Python's warnings, pytest's plugins."""
+
+import pytest
+
+from toolcharter.guards.shell.scripts import (
+    date,
+    git_count,
+    git_pretty,
+    git_reflog,
+    printf,
+    pytest_plugin,
+    python_warning,
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "oneline", "%h %an <%ae> %s", "format:%C(auto)%h", "%(refname:short)", "%(trailers:key=a)"]
+)
+def test_format_that_shows_the_repository_is_harmless(text: str) -> None:
+    """Placeholders print what commits and references hold."""
+    assert git_pretty.objection(text) is None
+
+
+@pytest.mark.parametrize("text", ["%G?", "%h %GS", "format:%GG", "%(signature)", "%(*signature:key)"])
+def test_format_that_looks_at_a_signature_has_to_be_named(text: str) -> None:
+    """Git starts gpg for it."""
+    assert git_pretty.objection(text) == "looks at a signature, which starts gpg"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("HEAD", None),
+        ("show", None),
+        ("origin/main@{1}", None),
+        ("expire", "changes the log"),
+        ("delete", "changes the log"),
+        ("/etc/passwd", "may lie outside the workspace"),
+        ("../x", "may lie outside the workspace"),
+        ("a/../../x", "may lie outside the workspace"),
+    ],
+)
+def test_log_of_references_is_only_shown(text: str, why: str | None) -> None:
+    """Subcommands that change the log have to be named."""
+    assert git_reflog.objection(text) == why
+
+
+@pytest.mark.parametrize("text", ["error", "ignore::DeprecationWarning", "default:a b.c:", "once:::a:1", "i"])
+def test_filter_of_python_s_own_warnings_is_harmless(text: str) -> None:
+    """A category without a dot is a name that Python knows."""
+    assert python_warning.objection(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("error::evil.Cls", "imports a module"),
+        ("ignore:a: evil.Cls :b:1", "imports a module"),
+        ("error:::a.b", "imports a module"),
+        ("x", "holds an action that is not known"),
+        ("", "holds an action that is not known"),
+        ("=error", "holds an action that is not known"),
+    ],
+)
+def test_filter_that_imports_has_to_be_named(text: str, why: str) -> None:
+    """A category with a dot is imported; a module with one is not told from it."""
+    assert python_warning.objection(text) == why
+
+
+@pytest.mark.parametrize("text", ["no:cacheprovider", "no:a.b", " no:x"])
+def test_plugin_that_is_kept_out_is_harmless(text: str) -> None:
+    """Nothing is imported."""
+    assert pytest_plugin.objection(text) is None
+
+
+@pytest.mark.parametrize("text", ["evil", "", "xno:evil", "=no:x", "No:x"])
+def test_plugin_that_is_imported_has_to_be_named(text: str) -> None:
+    """Any other value is a module."""
+    assert pytest_plugin.objection(text) == "is a module that is imported"
+
+
+@pytest.mark.parametrize("text", ["", "%s\\n", "100%%n", "%d%s\n", "%(%Y)T", "%-5.3sn", "%", "n%5"])
+def test_format_that_prints_is_harmless(text: str) -> None:
+    """Conversions print their words."""
+    assert printf.objection(text) is None
+
+
+@pytest.mark.parametrize("text", ["%n", "a%%%n", "%5n", "%ln", "%-*.*n", "%s %n"])
+def test_format_that_sets_a_variable_has_to_be_named(text: str) -> None:
+    """In bash `printf %n PATH` sets PATH to 0, a folder of the workspace."""
+    assert printf.objection(text) == "sets a variable of the shell"
+
+
+@pytest.mark.parametrize("text", ["now", "2024-01-01 12:00 UTC", 'TZ="Europe/Paris" now', 'TZ="UTC0" 12:00', "TZ"])
+def test_date_in_a_zone_of_the_system_is_harmless(text: str) -> None:
+    """Zones have names."""
+    assert date.objection(text) is None
+
+
+@pytest.mark.parametrize("zone", ["/etc/passwd", ":/etc/passwd", "../../../../etc/passwd", "a/../../b", 'a\\"b', "a"])
+def test_date_in_a_zone_of_any_file_has_to_be_named(zone: str) -> None:
+    """A zone is a file, which a path would find anywhere; one without an end may be any."""
+    end = "" if zone == "a" else '"'
+    assert date.objection(f'1 day ago TZ="{zone}{end}') == "names a zone that may be any file"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("5", None),
+        ("0", None),
+        ("9999", None),
+        ("-1", "is no small number of lines"),
+        ("4294967295", "is no small number of lines"),
+        ("1k", "is no small number of lines"),
+        ("", "is no small number of lines"),
+    ],
+)
+def test_lines_of_tags_are_a_small_number(text: str, why: str | None) -> None:
+    """With minus one git makes a tag, and it takes some large numbers for that."""
+    assert git_count.objection(text) == why

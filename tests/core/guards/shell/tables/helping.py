@@ -1,0 +1,19 @@
+"""What a plain line asks of the rule that would allow it."""
+
+import shlex
+
+from toolcharter.guards.shell.parts import Command, Reading, Word
+from toolcharter.guards.shell.reading import read
+
+WS = "/work/space"
+
+
+def reading_of(line: str) -> Reading:
+    """*line* as the table of its program reads it: one command of literal words, in the workspace."""
+    words = tuple(Word(shlex.quote(word), word, prefix=word) for word in shlex.split(line))
+    return read(Command(words), workspace=WS)
+
+
+def needs_of(line: str) -> str:
+    """The words that a rule has to name, each once."""
+    return " ".join(dict.fromkeys(need.form for need in reading_of(line).demand.needs))

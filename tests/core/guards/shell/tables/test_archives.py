@@ -1,0 +1,61 @@
+"""What lines of tar and its like ask of a rule: they list and read archives."""
+
+import pytest
+from tests.core.guards.shell.tables.helping import needs_of
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tar tf data.tar",
+        "tar -tvf data.tar",
+        "tar --list --file=data.tar",
+        "tar tvf data.tar a.txt",
+        "unzip -l x.zip",
+        "zcat x.gz",
+    ],
+)
+def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
+    """What a program is for is covered by a rule that names the program alone."""
+    assert needs_of(line) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("tar xf data.tar", "xf"),
+        ("tar -xf data.tar", "-xf"),
+        ("tar cf x.tar a.txt", "cf"),
+        ("tar -czf x.tar a.txt", "-czf"),
+        ("tar -tf data.tar -I ./evil.sh", "-I"),
+        ("tar -tf data.tar --use-compress-prog=./evil.sh", "--use-compress-prog=./evil.sh"),
+        ("tar tfI data.tar ./evil.sh", "tfI"),
+        ("tar -tzf x.tgz", "-tzf"),
+        ("tar -tf /etc/x.tar", "/etc/x.tar"),
+        ("tar -tf ../x.tar", "../x.tar"),
+        ("tar -tf host:x.tar", "host:x.tar"),
+        ("tar tf host:x.tar", "host:x.tar"),
+        ("tar -tf x.tar --to-command=x", "--to-command=x"),
+        ("tar -tf x.tar --to-com=x", "--to-com=x"),
+        ("tar -tf x.tar --checkpoint=1 --checkpoint-action=exec=x", "--checkpoint-action=exec=x"),
+        ("tar -tf x.tar --rsh-command=x", "--rsh-command=x"),
+        ("tar -tf x.tar --rmt-c=x", "--rmt-c=x"),
+        ("tar -tMf x.tar -F ./x", "-tMf -F"),
+        ("tar -tf x.tar --index-file=y", "--index-file=y"),
+        ("tar -tf x.tar -C ..", "-C .."),
+        ("tar -tf x.tar -T list", "-T"),
+        ("tar --delete -f x.tar a", "--delete"),
+        ("tar -uf x.tar a", "-uf"),
+        ("tar -rf x.tar a", "-rf"),
+        ("tar -Af x.tar y.tar", "-Af"),
+        ("unzip x.zip", "unzip"),
+        ("unzip -o x.zip", "-o unzip"),
+        ("zip x.zip a", "zip"),
+        ("zip -T x.zip -TT ./evil", "zip -T -TT ./evil"),
+        ("gunzip /etc/x.gz", "/etc/x.gz"),
+        ("gzip -f x", "-f"),
+    ],
+)
+def test_more_than_the_ordinary_has_to_be_named(line: str, named: str) -> None:
+    """What runs, writes or reads elsewhere is covered only by a rule that holds these words."""
+    assert needs_of(line) == named

@@ -1,0 +1,71 @@
+"""Which assignments before a command a rule need not name."""
+
+import pytest
+
+from toolcharter.guards.shell.assignments import objection
+from toolcharter.guards.shell.parts import Assignment, Word
+
+ENVIRONMENT = "changes the environment of a program"
+VALUE = "gives a value that is not known to be harmless"
+
+
+def assignment(form: str) -> Assignment:
+    name, _, value = form.partition("=")
+    return Assignment(name, Word(value, value, prefix=value), form)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "LC_ALL=C",
+        "LANG=C.UTF-8",
+        "LC_TIME=de_DE.UTF-8",
+        "TZ=UTC",
+        "TERM=xterm-256color",
+        "COLUMNS=120",
+        "NO_COLOR=1",
+        "NO_COLOR=",
+        "GIT_PAGER=cat",
+        "GIT_OPTIONAL_LOCKS=0",
+        "PYTHONUNBUFFERED=1",
+    ],
+)
+def test_harmless_value_of_a_harmless_name_passes(form: str) -> None:
+    """They change how output looks."""
+    assert objection(assignment(form)) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        pytest.param("LC_ALL=zh_CN.GBK", VALUE, id="another encoding"),
+        pytest.param("LC_ALL=../../x", VALUE, id="a locale that is a path"),
+        pytest.param("LANG=de_DE", VALUE, id="an encoding that nobody names"),
+        pytest.param("TZ=:/etc/passwd", VALUE, id="a zone that is a file"),
+        pytest.param("TZ=../x", VALUE, id="a zone that leads up"),
+        pytest.param("TERM=", VALUE, id="no terminal"),
+        pytest.param("COLUMNS=99999", VALUE, id="too wide"),
+        pytest.param("GIT_PAGER=less", VALUE, id="a pager"),
+        pytest.param("LC_ALL=C\n", VALUE, id="a line end"),
+        pytest.param("PATH=.", ENVIRONMENT, id="the path"),
+        pytest.param("LD_PRELOAD=./x.so", ENVIRONMENT, id="the loader"),
+        pytest.param("lc_all=C", ENVIRONMENT, id="another case"),
+        pytest.param("LC_EVIL=C", ENVIRONMENT, id="no category"),
+    ],
+)
+def test_any_other_has_to_be_named(form: str, why: str) -> None:
+    """An unknown name, or a value beyond the known ones."""
+    assert objection(assignment(form)) == why
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(Assignment("LC_ALL", Word("C", "C", prefix="C"), "LC_ALL+=C"), id="appended"),
+        pytest.param(Assignment("LC_ALL", Word("C", "C", prefix="C"), "LC_ALL[0]=C"), id="an element"),
+        pytest.param(Assignment("LC_ALL", Word('"$x"'), 'LC_ALL="$x"'), id="a value that cannot be told"),
+    ],
+)
+def test_harmless_name_is_not_enough(written: Assignment) -> None:
+    """Its value has to be told, and be all of it."""
+    assert objection(written) == ENVIRONMENT

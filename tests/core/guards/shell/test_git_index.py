@@ -1,0 +1,76 @@
+"""What the index of a repository says of repositories within its work tree."""
+
+import struct
+
+import pytest
+
+from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
+
+LINK, FILE = 0o160000, 0o100644
+
+
+def index(*entries: tuple[int, bytes, int], version: int = 2) -> bytes:
+    """An index of *entries*: mode, path, and flags besides the length."""
+    data = struct.pack(">4sII", b"DIRC", version, len(entries))
+    for mode, path, flags in entries:
+        head = bytes(24) + struct.pack(">I", mode) + bytes(32) + struct.pack(">H", flags | min(len(path), 0xFFF))
+        entry = head + (bytes(2) if flags & 0x4000 else b"") + path
+        data += entry + bytes(8 - len(entry) % 8)
+    return data
+
+
+def test_only_repositories_are_named() -> None:
+    """Of all lengths of paths, with and without further flags."""
+    paths = [b"a" * length for length in (1, 2, 7, 8, 9, 5000)]
+    entries = [entry for path in paths for entry in ((LINK, path, 0), (FILE, b"b" + path, 0), (LINK, path, 0x4000))]
+
+    assert gitlinks(index(*entries, version=3)) == tuple(path.decode() for path in paths for _ in range(2))
+
+
+def test_index_without_repositories_is_not_read() -> None:
+    """Most have none, and whatever they look like."""
+    assert gitlinks(index((FILE, b"a", 0), version=4)) == gitlinks(b"") == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\0\0\xe0\0", "it is cut short."),
+        (index((LINK, b"a", 0), version=4), "version 4 is not known."),
+        (index((LINK, b"a", 0))[:70], "subsection not found"),
+        (index((LINK, b"a", 0)).replace(b"a", b"\0"), "a path has another length than it says."),
+    ],
+)
+def test_index_that_cannot_be_read_is_an_error(data: bytes, why: str) -> None:
+    """Nothing in it is skipped."""
+    with pytest.raises(UnreadableIndexError, match=f"^{why}$"):
+        gitlinks(data)
+
+
+def extended(*extensions: tuple[bytes, bytes], end: bytes = bytes(20)) -> bytes:
+    """An index of one file, with further parts behind it, and its checksum."""
+    parts = (struct.pack(">4sI", signature, len(data)) + data for signature, data in extensions)
+    return index((FILE, b"a", 0)) + b"".join(parts) + end
+
+
+def test_all_that_is_tracked_is_named() -> None:
+    """Files and repositories, whatever git keeps beside them to be quick."""
+    assert tracked(index((FILE, b"a", 0), (LINK, b"b/c", 0)) + bytes(20)) == ("a", "b/c")
+    assert tracked(extended((b"TREE", b"xyz"), (b"EOIE", b""))) == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (extended((b"link", bytes(20))), "a part of it is kept in another way."),
+        (extended((b"sdir", b"")), "a part of it is kept in another way."),
+        (extended((b"TREE", b"xyz"), end=bytes(19)), "it does not end where it says."),
+        (extended(end=bytes(24)), "a part of it is kept in another way."),
+        (index((FILE, b"a", 0)), "it does not end where it says."),
+        (b"", "it is cut short."),
+    ],
+)
+def test_an_index_that_may_track_more_is_an_error(data: bytes, why: str) -> None:
+    """A part of it lies in another file, or stands for a whole folder."""
+    with pytest.raises(UnreadableIndexError, match=f"^{why}$"):
+        tracked(data)

@@ -1,0 +1,203 @@
+"""The tables that come with toolcharter: all of them load, and say what their programs say of themselves."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from toolcharter.guards.shell.table import Entry, Role, Table
+from toolcharter.guards.shell.table_file import TableError
+from toolcharter.guards.shell.tables import CORE, Tables
+
+# What programs take and do not list, or list in another way.
+UNLISTED = {"--from", "--help", "--version"} | {
+    f"--{kind}-{what}-format" for kind in ("old", "new", "unchanged", "changed") for what in ("line", "group")
+}
+LONG_OPTION = re.compile(r"(?<![\w-])--[a-z0-9][\w-]*")
+
+
+def tables_of(table: Table) -> Iterator[Table]:
+    yield table
+    for sub in (*table.subcommands.values(), *table.modules.values()):
+        if isinstance(sub, Table):
+            yield from tables_of(sub)
+
+
+def roles_of(table: Table) -> Iterator[Role]:
+    for takes in (*table.options.values(), *table.predicates.values(), *table.prefixes.values()):
+        yield from takes.roles
+    for operands in (table.operands, *(operands for _, operands in table.operands_if)):
+        yield from (role for role in (*operands.first, operands.rest, *operands.last) if role)
+
+
+@pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
+def test_file_loads_and_is_named_after_its_first_program(file: Path) -> None:
+    """So that a program is found by a look at the folder."""
+    entry = CORE.find(file.stem)
+
+    assert entry is not None
+    assert (entry.file, entry.programs[0]) == (str(file), file.stem)
+    assert all(CORE.find(program) == entry for program in entry.programs)
+
+
+@pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
+def test_little_languages_of_a_table_have_a_judge(file: Path) -> None:
+    """A role `format:NAME` without `scripts/NAME.py` would fail only when it is used."""
+    entry = CORE.find(file.stem)
+    assert entry is not None
+    names = {role.argument for table in tables_of(entry.table) for role in roles_of(table) if role.kind == "format"}
+
+    for name in names:
+        assert callable(import_module(f"toolcharter.guards.shell.scripts.{name}").objection)
+
+
+@pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
+def test_module_of_another_program_has_a_table(file: Path) -> None:
+    """`same_as` names a program that is known."""
+    entry = CORE.find(file.stem)
+    assert entry is not None
+    names = {name for table in tables_of(entry.table) for name in table.modules.values() if isinstance(name, str)}
+
+    assert names <= {*CORE.programs()}
+
+
+def documented() -> list[Entry]:
+    """The tables of programs that list their long options, where the version can be compared."""
+    entries = {entry.file: entry for entry in map(CORE.find, CORE.programs()) if entry}
+    sources = re.compile(r"GNU coreutils |GNU diffutils |util-linux 2\.38\.1")
+    found = [one for one in entries.values() if sources.match(one.source) and one.table.style not in {"words", "test"}]
+    return sorted(found, key=lambda entry: entry.programs)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(
+            one,
+            id=one.programs[0],
+            marks=[pytest.mark.needs_program(name, package="coreutils") for name in one.programs],
+        )
+        for one in documented()
+    ],
+)
+def test_table_has_the_long_options_that_its_programs_list(entry: Entry) -> None:
+    """No more and no fewer, wherever the installed version is the one that the table is about."""
+    found = re.search(r"[\d.]*\d", entry.source)
+    assert found is not None
+    listed, mentioned = set[str](), set[str]()
+    for program in entry.programs:
+        if found[0] not in output_of(program, "--version"):
+            pytest.skip(f"another version of {program}")
+        text = output_of(program, "--help")
+        mentioned |= {*LONG_OPTION.findall(text)}
+        for line in text.splitlines():
+            if line.lstrip().startswith("-"):
+                listed |= {*LONG_OPTION.findall(re.split(r"(?<=\S)  +", line.strip())[0])}
+    listed -= {"--GTYPE-group-format", "--LTYPE-line-format"}
+
+    known = {option for option in entry.table.options if option.startswith("--")}
+
+    assert (listed - known, known - mentioned - UNLISTED) == (set(), set())
+
+
+def output_of(program: str, option: str) -> str:
+    # `env`, since a shell's builtin of the same name is another program.
+    argv = ["env", "LC_ALL=C", program, option]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL).stdout
+
+
+def table_text(*programs: str, rest: str = "") -> str:
+    names = ", ".join(f'"{program}"' for program in programs)
+    return f'programs = [{names}]\nsource = "a manual"\n{rest}'
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "one.toml").write_text(table_text("one", "two"))
+    (folder / "three.toml").write_text(table_text("three"))
+    (folder / "notes.txt").write_text("no table")
+    return Tables(folder)
+
+
+def test_program_is_found_by_its_file_or_by_its_first_line(tables: Tables) -> None:
+    """Both names of a family give one table; what nobody has written gives none."""
+    one = tables.find("one")
+
+    assert one is not None
+    assert (one.programs, one.source) == (("one", "two"), "a manual")
+    assert tables.find("two") is one
+    assert tables.find("notes") is None
+    assert tables.find("../tables/one") is None
+    assert tables.find("") is None
+    assert tables.programs() == ("one", "three", "two")
+
+
+def test_second_program_is_found_first(tables: Tables) -> None:
+    """Without its family's first having been looked up."""
+    found = tables.find("two")
+
+    assert found is not None
+    assert found.programs == ("one", "two")
+
+
+def test_added_files_join_the_others(tables: Tables, tmp_path: Path) -> None:
+    """More than once; the tables before stay as they were."""
+    (tmp_path / "four.toml").write_text(table_text("four"))
+    (tmp_path / "five.toml").write_text(table_text("five"))
+
+    more = tables.with_added([tmp_path / "four.toml"]).with_added([tmp_path / "five.toml"])
+
+    assert more.programs() == ("five", "four", "one", "three", "two")
+    assert tables.find("four") is None
+    four = more.find("four")
+    assert four is not None
+    assert four.file == str(tmp_path / "four.toml")
+
+
+def test_program_with_two_tables_is_an_error_naming_both_files(tables: Tables, tmp_path: Path) -> None:
+    """Whether the other is core's or another plugin's."""
+    mine, more = tmp_path / "mine.toml", tmp_path / "more.toml"
+    mine.write_text(table_text("two"))
+    more.write_text(table_text("four"))
+
+    with pytest.raises(TableError) as caught:
+        tables.with_added([mine])
+    with pytest.raises(TableError) as caught_twice:
+        tables.with_added([more]).with_added([more])
+
+    assert str(caught.value) == f"{mine}: 'two' has a table already, in {tmp_path}/tables/one.toml."
+    assert str(caught_twice.value) == f"{more}: 'four' has a table already, in {more}."
+
+
+def test_folder_with_two_tables_of_a_program_is_an_error(tables: Tables, tmp_path: Path) -> None:
+    """As soon as all names are looked at."""
+    (tmp_path / "tables" / "zero.toml").write_text(table_text("zero", "three"))
+
+    with pytest.raises(TableError) as caught:
+        tables.find("nobody")
+
+    folder = tmp_path / "tables"
+    assert str(caught.value) == f"{folder}/zero.toml: 'three' has a table already, in {folder}/three.toml."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="absent"),
+        pytest.param(b"programs = [\xff]", id="no text"),
+        pytest.param(b"programs = [", id="no TOML"),
+    ],
+)
+def test_file_that_cannot_be_read_is_an_error_naming_it(tables: Tables, tmp_path: Path, content: bytes | None) -> None:
+    """A plugin's faults come when it is added."""
+    file = tmp_path / "more.toml"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(TableError, match=f"^{re.escape(str(file))}: "):
+        tables.with_added([file])
