@@ -41,6 +41,16 @@ class Programs:
             found = self._pinned[name] = self._at(name) if "/" in name else self._on_path(name)
         return found
 
+    def require_outside(self, name: str) -> None:
+        """Refuse *name* if a shell would find it in the workspace; a name that is nowhere does no harm.
+
+        Raises:
+            Denied: `protected_path`.
+        """
+        path = next((path for folder in SEARCH_FOLDERS if _is_program(path := f"{folder}/{name}")), None)
+        if path is not None and not all(map(self._is_outside, _places(path))):
+            raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
+
     def _at(self, name: str) -> str:
         if not name.startswith("/"):
             raise ToolError(f"The program {name!r} is neither a bare name nor absolute.", reason=PROGRAM_NOT_FOUND)
@@ -62,12 +72,16 @@ class Programs:
         )
 
     def _is_trusted(self, path: str) -> bool:
-        folder, name = os.path.split(path)
-        places = {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}  # noqa: PTH118 - text is cheaper
-        return all(self._is_outside(place) or _is_below_any(place, interpreter_folders()) for place in places)
+        return all(self._is_outside(place) or _is_below_any(place, interpreter_folders()) for place in _places(path))
 
     def _is_outside(self, path: str) -> bool:
         return not _is_below_any(path, (self._workspace,))
+
+
+def _places(path: str) -> set[str]:
+    """Where a program lies, and where it leads."""
+    folder, name = os.path.split(path)
+    return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}  # noqa: PTH118 - text is cheaper
 
 
 @lru_cache(maxsize=1)

@@ -1,48 +1,27 @@
-"""Start one program and see it to its end: pipes drained, time kept, the whole group gone after."""
+"""Start one program and see it to its end: pipes drained, time kept, all that it started gone after."""
 
 import os
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.process.launch import Launch
+from toolcharter.guards.process.marks import end_marked, signal_marked
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import Ended
 
 CHUNK_BYTES = 65_536
 GRACE_S = 0.5
+BEAT_S = 0.1
+"""How often it is asked whether anybody still waits for a program, in seconds."""
 POLL_S = 0.02
 
 _ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """All that a program is started with. A runner that confines programs rewrites one of these."""
-
-    executable: str
-    """Absolute."""
-    argv: tuple[str, ...]
-    cwd: str
-    env: Mapping[str, str]
-    stdin: bytes
-    expires: float
-    """On `time.monotonic`'s clock, in seconds; may be infinite."""
-    max_output_bytes: int
-    """Kept of each stream."""
-    pass_fds: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a supervised program ended."""
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-    timed_out: bool
 
 
 class _Kept:
@@ -63,31 +42,46 @@ def supervise(launch: Launch) -> Ended:
     """Run *launch* to its end, or to the end of its time.
 
     The program leads a session and process group of its own. When it has ended, by itself or
-    not, whatever is left of the group is killed; so is all of it if this call is interrupted.
+    not, whatever is left of the group or has its mark is killed; so is all of it if this call is
+    interrupted.
 
     Raises:
-        OSError: The program could not be started.
-        ValueError: An argument or variable holds NUL or cannot be encoded.
+        ToolError: `invalid_arguments`, if an argument or variable holds NUL or cannot be encoded; `tool_error`, if the
+            system does not start the program.
     """
-    process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
-        list(launch.argv),
-        executable=launch.executable,
-        cwd=launch.cwd,
-        env=dict(launch.env),
-        stdin=subprocess.PIPE if launch.stdin else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,  # with neither preexec_fn nor uid, CPython starts it by vfork
-        pass_fds=launch.pass_fds,
-    )
+    with starting(launch):
+        process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
+            list(launch.argv),
+            cwd=launch.cwd,
+            env=dict(launch.env),
+            stdin=subprocess.PIPE if launch.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # with neither preexec_fn nor uid, CPython starts it by vfork
+            pass_fds=launch.pass_fds,
+        )
     try:
         return _Supervision(process, launch).run()
     finally:
-        _end_group(process)
+        end_all(process, launch)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+@contextmanager
+def starting(launch: Launch) -> Generator[None]:
+    """Say in a tool's words why a program does not start, and let go of what was for it alone."""
+    try:
+        yield
+    except ValueError as error:
+        raise ToolError(f"{launch.name}: {error}", reason=Reason.INVALID_ARGUMENTS) from error
+    except OSError as error:
+        raise ToolError(f"{launch.name} did not start: {error.strerror}", reason=Reason.TOOL_ERROR) from error
+    finally:
+        for descriptor in launch.pass_fds:
+            os.close(descriptor)
 
 
 class _Supervision:
@@ -106,19 +100,21 @@ class _Supervision:
             stack.callback(self._selector.close)
             self._watch_pipes()
             self._watch_end(stack)
-            timed_out = not self._attend(self._launch.expires)
+            timed_out = not self._attend(self._launch.expires, self._launch.is_wanted)
             if timed_out:
                 self._terminate()
-            _end_group(self._process)
+            end_all(self._process, self._launch)
             self._read_rest()
         out, err = self._kept.values()
-        return Ended(
-            exit_code=self._process.returncode,
+        ended = Ended(
+            exit_code=self._launch.exit_code(self._process.returncode),
             stdout=bytes(out.data),
             stderr=bytes(err.data),
             truncated=out.truncated or err.truncated,
             timed_out=timed_out,
         )
+        self._launch.check(ended)
+        return ended
 
     def _watch_pipes(self) -> None:
         for pipe in self._kept:
@@ -135,21 +131,21 @@ class _Supervision:
             stack.callback(os.close, descriptor)
             self._selector.register(descriptor, selectors.EVENT_READ, _ENDED)
 
-    def _attend(self, until: float) -> bool:
-        """Serve the pipes until the program has ended; false if it had not by *until*."""
+    def _attend(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
+        """Serve the pipes until the program has ended; false if it had not by *until*, or when nobody wanted it."""
         polls = _ENDED not in {key.data for key in self._selector.get_map().values()}
+        beat_s = POLL_S if polls else BEAT_S if is_wanted is not None else 3600.0
         while not self._has_ended:
             left = until - time.monotonic()
-            if left <= 0:
+            if left <= 0 or (is_wanted is not None and not is_wanted()):
                 return False
-            wait = min(left, POLL_S if polls else 3600.0)
-            for key, _ in self._selector.select(wait):
+            for key, _ in self._selector.select(min(left, beat_s)):
                 if key.data is _ENDED:
                     self._has_ended = True
                 else:
                     key.data(key.fileobj)
             if polls:
-                self._has_ended = _is_waiting(self._process.pid)
+                self._has_ended = status_of(self._process.pid) is not None
         return True
 
     def _read(self, pipe: IO[bytes]) -> None:
@@ -168,11 +164,11 @@ class _Supervision:
             pipe.close()
 
     def _terminate(self) -> None:
-        _signal_group(self._process.pid, signal.SIGTERM)
+        signal_all(self._process.pid, self._launch, signal.SIGTERM)
         self._attend(time.monotonic() + GRACE_S)
 
     def _read_rest(self) -> None:
-        # Only what is there: a descendant that left the group may hold the pipe open for ever.
+        # Only what is there: where nothing is marked, a descendant that left the group may hold the pipe for ever.
         for pipe in self._kept:
             with suppress(BlockingIOError):
                 while pipe in self._selector.get_map():
@@ -185,19 +181,33 @@ def _outputs(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdout, process.stderr
 
 
-def _is_waiting(pid: int) -> bool:
-    """Whether the child has ended and waits to be reaped; it is left so, to keep its number taken."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def status_of(pid: int) -> int | None:
+    """How the child ended, negative by a signal; None if it has not. It is left unreaped, to keep its number taken."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill whatever is left of the group, then reap the leader: until then its number is not reused."""
+def signal_all(pid: int, launch: Launch, number: int) -> None:
+    """Signal the group that the unreaped child leads, and all that has left it.
+
+    Of a sandbox only the programs inside hear of it: the death of what holds them would be theirs, without a grace.
+    """
+    if not launch.is_contained:
+        _signal_group(pid, number)
+    signal_marked(launch.mark, number, after=pid, but_group=None if launch.is_contained else pid)
+
+
+def end_all(process: subprocess.Popen[bytes], launch: Launch) -> None:
+    """Kill whatever is left of it, then reap the leader: until then its number is not reused."""
     if process.returncode is None:
         _signal_group(process.pid, signal.SIGKILL)
+        end_marked(launch.mark, after=process.pid)
         process.wait()
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
+def _signal_group(group: int, number: int) -> None:
     # EPERM: macOS answers so for a group of zombies, Linux for one of programs with other rights.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

@@ -98,3 +98,48 @@ def test_a_virtual_environment_of_somebody_else_is_part_of_the_workspace(tmp_pat
 
     with pytest.raises(Denied, match="protected_path"):
         Programs(tmp_path).resolve(path)
+
+
+@pytest.mark.parametrize("name", ["env", "no-such-program", "cd", "", "a\0b"])
+def test_a_name_that_leads_nowhere_near_the_workspace_does_no_harm(tmp_path: Path, name: str) -> None:
+    """What a shell would find elsewhere, and what it would not find."""
+    install(tmp_path / "ws" / "no-such-program")
+
+    Programs(tmp_path / "ws").require_outside(name)
+
+
+@pytest.mark.parametrize("way", ["lies", "leads", "folder"])
+def test_a_name_that_a_shell_would_find_in_the_workspace_is_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The shell takes the first that it finds: a second one outside is no excuse."""
+    workspace, first = tmp_path / "ws", tmp_path / "first"
+    install(workspace / "tool")
+    install(tmp_path / "second" / "tool")
+    if way == "leads":
+        first.mkdir()
+        (first / "tool").symlink_to(workspace / "tool")
+    elif way == "folder":
+        first.symlink_to(workspace)
+    folders = (str(workspace if way == "lies" else first), str(tmp_path / "second"))
+    monkeypatch.setattr(programs, "SEARCH_FOLDERS", folders)
+
+    with pytest.raises(Denied) as caught:
+        Programs(workspace).require_outside("tool")
+
+    assert (caught.value.reason, caught.value.message) == (
+        "protected_path",
+        "The program 'tool' lies in the workspace.",
+    )
+
+
+def test_what_no_shell_would_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder or a file that may not be run is no program."""
+    (tmp_path / "ws/tool").mkdir(parents=True)
+    install(tmp_path / "ws/other")
+    (tmp_path / "ws/other").chmod(0o644)
+    monkeypatch.setattr(programs, "SEARCH_FOLDERS", (str(tmp_path / "ws"),))
+    known = Programs(tmp_path / "ws")
+
+    known.require_outside("tool")
+    known.require_outside("other")

@@ -5,15 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards import process
-from toolcharter.guards.process import HostRunner
+from toolcharter.guards.process import HostRunner, governed, marks
 from toolcharter.guards.process import supervise as supervision
 
 PYTHON = sys.executable
@@ -27,8 +26,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(workspace: Path) -> HostRunner:
-    return HostRunner(workspace, deadline=lambda: math.inf, check=lambda: None)
+def run(workspace: Path) -> Iterator[HostRunner]:
+    run = HostRunner(workspace, deadline=lambda: math.inf, check=lambda: None)
+    yield run
+    run.close()
 
 
 def python(code: str, *args: str) -> list[str]:
@@ -106,7 +107,7 @@ def test_without_proc_a_folder_is_entered_by_name(
     run: HostRunner, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no path leads to a descriptor, the folder's name is used, while it means that folder."""
-    monkeypatch.setattr(process, "DESCRIPTORS", "/nonexistent")
+    monkeypatch.setattr(governed, "DESCRIPTORS", "/nonexistent")
     (workspace / "sub").mkdir()
     descriptor = os.open(workspace / "sub", os.O_RDONLY)
 
@@ -120,7 +121,7 @@ def test_without_proc_a_swapped_folder_is_refused(
     run: HostRunner, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that no longer means the folder that was opened starts nothing."""
-    monkeypatch.setattr(process, "DESCRIPTORS", "/nonexistent")
+    monkeypatch.setattr(governed, "DESCRIPTORS", "/nonexistent")
     descriptor = os.open(workspace, os.O_RDONLY)
     (workspace / "sub").symlink_to(tmp_path)
 
@@ -250,8 +251,11 @@ def test_descendants_die_with_the_program(run: HostRunner, workspace: Path, time
     assert wait_until(lambda: not is_alive(child))
 
 
-def test_a_descendant_that_left_the_group_does_not_hold_the_call(run: HostRunner, workspace: Path) -> None:
-    """The end of the program ends the call, even while somebody else holds its pipes."""
+def test_a_descendant_that_left_the_group_does_not_hold_the_call(
+    run: HostRunner, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be marked, the end of the program ends the call, even while somebody else holds its pipes."""
+    monkeypatch.setattr(marks, "new_runner_mark", lambda: 0)
     code = (
         "import os, time, pathlib\n"
         "if os.fork() == 0:\n"
@@ -275,6 +279,7 @@ def test_a_program_may_close_its_pipes_and_go_on(run: HostRunner) -> None:
 
 def test_an_interrupt_kills_the_group(run: HostRunner, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends the wait ends the program, without a zombie or an open pipe."""
+    run(["true"])
     before = open_descriptors()
 
     def interrupt(*_: object) -> bool:
@@ -330,6 +335,7 @@ with ThreadPoolExecutor(16) as pool:
     outputs = list(pool.map(lambda number: run(["echo", str(number)]).stdout, range(200)))
 print(outputs == [f"{number}\\n".encode() for number in range(200)])
 print(descriptors() == before, threading.active_count())
+run.close()
 try:
     os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:

@@ -1,0 +1,92 @@
+"""Where the programs of one toolbox run: opened when the first of them starts, closed with the toolbox."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from toolcharter.errors import Denied
+from toolcharter.guards.process import HostProgramRunner, NoRunner
+from toolcharter.profile.model import HOST
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import ProgramRunner, RunnerScope
+
+ALWAYS_PROTECTED = (".toolcharter",)
+"""Where a workspace keeps its ceiling: no program of any tool may write there."""
+PROTECTED_FROM_PROGRAMS = (".git",)
+"""What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
+
+_PARTS = ("name", "is_sandbox", "run", "start", "close")
+
+Opener = Callable[[RunnerScope], Any]
+
+
+class Runners:
+    """The runner that a profile names, and the host for the tools whose own policy bounds them where it names none."""
+
+    def __init__(self, name: str | None, opener: Opener | None, scope: RunnerScope) -> None:
+        self._name = name
+        self._opener = opener
+        self._scope = scope
+        self._lock = threading.Lock()
+        self._opened: ProgramRunner | None = None
+        self._closed = False
+
+    def name_for(self, *, bounded: bool) -> str:
+        """The runner's name for a tool; empty if its programs run nowhere."""
+        return self._name or (HOST if bounded else "")
+
+    def is_sandbox_for(self, *, bounded: bool) -> bool:
+        """Whether a tool's programs are contained; no, if what would contain them is missing."""
+        try:
+            return self.runner_for(bounded=bounded).is_sandbox
+        except Denied:
+            return False
+
+    def runner_for(self, *, bounded: bool) -> ProgramRunner:
+        """Where a tool's programs run.
+
+        Raises:
+            Denied: `sandbox_unavailable`.
+        """
+        if self._name is None and not bounded:
+            return NoRunner()
+        with self._lock:
+            if self._closed:  # a body that its call has abandoned may still go on
+                raise Denied(Reason.SANDBOX_UNAVAILABLE, "The toolbox is closed.")
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def close(self) -> None:
+        """End what is left."""
+        with self._lock:
+            opened, self._opened, self._closed = self._opened, None, True
+        if opened is not None:
+            opened.close()
+
+    def _open(self) -> ProgramRunner:
+        if self._name is None or self._name == HOST:
+            return HostProgramRunner(self._scope.workspace)
+        if self._opener is None:  # its plugin has been checked when the profile was planned
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, f"Nothing opens the runner {self._name!r}.")
+        try:
+            opened = self._opener(self._scope)
+        except Denied:
+            raise
+        except Exception as error:
+            what = f"The runner {self._name!r} could not be opened: {type(error).__name__}."
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, what) from error
+        if not all(hasattr(opened, name) for name in _PARTS):
+            what = f"The runner {self._name!r} could not be opened: its plugin gave {type(opened).__name__}."
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, what)
+        runner: ProgramRunner = opened
+        return runner
+
+
+def protected_below(workspace: Path, *paths: Path) -> tuple[str, ...]:
+    """Those of *paths* that lie in *workspace* or lead there, relative to it, and what is always protected there."""
+    # A link is protected with what it leads to: whoever replaces it need not touch the file behind it.
+    real = [place for path in paths for place in (path.parent.resolve() / path.name, path.resolve())]
+    below = [str(path.relative_to(workspace)) for path in real if path.is_relative_to(workspace) and path != workspace]
+    return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *below)))

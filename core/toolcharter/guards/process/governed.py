@@ -1,0 +1,232 @@
+"""`GovernedRunner`: `rt.run`, `rt.inspect` and `rt.spawn`, in front of whatever runner the profile names."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
+from toolcharter.spec.runtime import Completed, OpenFolder
+
+CLEAN_ENVIRONMENT: Mapping[str, str] = {
+    "PATH": ":".join(SEARCH_FOLDERS),
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+}
+TERMINAL: Mapping[str, str] = {"TERM": "xterm-256color"}
+DESCRIPTORS = "/proc/self/fd"
+_DEFAULT_LIMITS = ProcessLimits()
+
+
+class GovernedRunner:
+    """Makes jobs of argument vectors and has them run. Satisfies `Runner`; safe from many threads.
+
+    *runner* is asked for at each start, so that a sandbox opens when it is needed. *deadline* is asked then, too, for
+    the end of the current call, on `time.monotonic`'s clock; *check* runs before anything else and raises to refuse.
+    *read_only* and *protected* are as in `Job`; *environment* adds to what every program starts with.
+    *wanted* gives, at each start, what tells whether the present call still goes on.
+    """
+
+    def __init__(
+        self,
+        runner: Callable[[], ProgramRunner],
+        workspace: Path,
+        *,
+        deadline: Callable[[], float],
+        check: Callable[[], None],
+        read_only: bool = False,
+        protected: tuple[str, ...] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+        wanted: Callable[[], Callable[[], bool]] | None = None,
+    ) -> None:
+        self._runner = runner
+        self._workspace = workspace
+        self._deadline = deadline
+        self._check = check
+        self._read_only = read_only
+        self._protected = protected
+        self._wanted = wanted
+        self._environment = {**CLEAN_ENVIRONMENT, **environment}
+
+    def __call__(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_s: float | None = None,
+        max_output_bytes: int = 1_000_000,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Completed:
+        """Run *argv* as `Runner` says.
+
+        Raises:
+            Denied: `protected_path`, for a program below the workspace; `sandbox_unavailable`; whatever *check* raises.
+            ToolError: `program_not_found`; `invalid_arguments`, for what cannot be passed to a
+                program; `timed_out`, if the call had no time left.
+        """
+        self._check()
+        started = time.monotonic()
+        job = Job(
+            argv=_vector(argv),
+            cwd="." if cwd is None else self._folder(cwd),
+            env={**self._environment, **(env or {})},
+            stdin=stdin,
+            expires=_expiry(started, timeout_s, self._deadline()),
+            max_output_bytes=max_output_bytes,
+            limits=limits or _DEFAULT_LIMITS,
+            read_only=self._read_only,
+            protected=self._protected,
+            network=network,
+            is_wanted=None if self._wanted is None else self._wanted(),
+        )
+        return _completed(job, self._runner().run(job), time.monotonic() - started)
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Running:
+        """Start *argv* as `ToolRuntime.spawn` says; errors as of a call."""
+        job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
+        return self._runner().start(job, terminal)
+
+    def detach(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Detached:
+        """Have *argv* started by another process, as `ToolRuntime.detach` says; errors as of a call."""
+        job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
+        opener = _opener(self._runner())
+        if opener is None:
+            what = f"The runner {self._runner().name!r} starts no programs that outlive the toolbox."
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, what)
+        return Detached(opener, job, terminal)
+
+    def outlives(self) -> bool:
+        """Whether the runner lets another process start programs."""
+        return _opener(self._runner()) is not None
+
+    def _lasting(
+        self,
+        argv: Sequence[str],
+        cwd: OpenFolder | None,
+        env: Mapping[str, str],
+        limits: ProcessLimits | None,
+        *,
+        network: bool,
+    ) -> Job:
+        """The job of a program that goes on when the call has ended."""
+        self._check()
+        _expiry(time.monotonic(), None, self._deadline())
+        return Job(
+            argv=_vector(argv),
+            cwd="." if cwd is None else self._folder(cwd),
+            env=env,
+            limits=limits or _DEFAULT_LIMITS,
+            read_only=self._read_only,
+            protected=self._protected,
+            network=network,
+        )
+
+    def _with_terminal(self, env: Mapping[str, str] | None, terminal: TerminalSize | None) -> Mapping[str, str]:
+        return {**self._environment, **({} if terminal is None else TERMINAL), **(env or {})}
+
+    def _folder(self, folder: OpenFolder) -> str:
+        """The present name of the folder that is held, whatever its name was, relative to the workspace."""
+        name = self._named(folder)
+        try:
+            if os.path.samestat(os.stat(self._workspace / name), os.fstat(folder.fileno())):  # noqa: PTH116 - as text
+                return name
+        except OSError:
+            pass
+        raise ToolError(f"The folder {folder.path!r} has changed.", retryable=True)
+
+    def _named(self, folder: OpenFolder) -> str:
+        held = f"{DESCRIPTORS}/{folder.fileno()}"
+        if not os.path.lexists(held):
+            return folder.path
+        name = os.path.relpath(os.readlink(held), self._workspace)  # noqa: PTH115 - plain text in, plain text out
+        if name == ".." or name.startswith("../"):
+            raise ToolError(f"The folder {folder.path!r} has left the workspace.", retryable=True)
+        return name
+
+
+class NoRunner:
+    """The runner of a profile that names none: it refuses. Satisfies `ProgramRunner`."""
+
+    name = ""
+    is_sandbox = False
+
+    def run(self, _job: Job, /) -> Ended:
+        """Refuse.
+
+        Raises:
+            Denied: `sandbox_unavailable`.
+        """
+        raise _no_runner()
+
+    def start(self, _job: Job, _terminal: TerminalSize | None = None, /) -> Running:
+        """Refuse, as `run` does."""
+        raise _no_runner()
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+def _no_runner() -> Denied:
+    return Denied(
+        Reason.SANDBOX_UNAVAILABLE,
+        "The profile names no runner, and nothing runs on the host unless the profile says so.",
+        hint="Write `runner: bwrap` or `runner: docker` into the profile, or `runner: host`, which contains nothing.",
+    )
+
+
+def _opener(runner: ProgramRunner) -> Callable[[], ProgramRunner] | None:
+    elsewhere: Callable[[], Callable[[], ProgramRunner] | None] = getattr(runner, "elsewhere", lambda: None)
+    return elsewhere()
+
+
+def _vector(argv: Sequence[str]) -> tuple[str, ...]:
+    if not argv:
+        raise ToolError("There is no program in an empty argument vector.", reason=PROGRAM_NOT_FOUND)
+    return tuple(argv)
+
+
+def _expiry(now: float, timeout_s: float | None, deadline: float) -> float:
+    if deadline <= now:
+        raise ToolError("The call has no time left to start a program.", reason=Reason.TIMED_OUT, retryable=True)
+    return deadline if timeout_s is None else min(deadline, now + timeout_s)
+
+
+def _completed(job: Job, ended: Ended, elapsed_s: float) -> Completed:
+    return Completed(
+        argv=job.argv,
+        exit_code=ended.exit_code,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        truncated=ended.truncated,
+        timed_out=ended.timed_out,
+        elapsed_s=elapsed_s,
+    )

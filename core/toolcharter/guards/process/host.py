@@ -1,0 +1,52 @@
+"""The runner `host`: programs run on this host, with this user's rights, within limits.
+
+It contains nothing: what a program does with the user's rights is for a sandbox to limit. All limits but that of
+processes are kept for each process alone; the system counts the processes of a user, and none of root's, so that
+`ProcessLimits.processes` stops a fork bomb but is no exact number here. Nothing keeps `Job.read_only`, `Job.protected`
+and `Job.network`.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolcharter.guards.process.local import LocalRunner
+from toolcharter.spec.runner import Job, ProgramRunner
+
+if TYPE_CHECKING:
+    from toolcharter.guards.process.launch import Launch
+    from toolcharter.guards.process.marks import Mark
+
+
+class HostProgramRunner(LocalRunner):
+    """Satisfies `ProgramRunner`."""
+
+    name = "host"
+    is_sandbox = False
+
+    @contextmanager
+    def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
+        """The program itself, within its limits."""
+        from toolcharter.guards.process.launch import Launch  # noqa: PLC0415 - what only programs need
+        from toolcharter.guards.process.limits import controlling, limited, threads_of_the_system  # noqa: PLC0415
+
+        program = self.programs.resolve(job.argv[0])
+        argv = limited((program, *job.argv[1:]), job.limits, mark, other_processes=threads_of_the_system())
+        if on_terminal:
+            argv = controlling(argv)
+        yield Launch(
+            argv=argv,
+            cwd=self.folder_of(job),
+            env=job.env,
+            stdin=job.stdin,
+            expires=job.expires,
+            is_wanted=job.is_wanted,
+            max_output_bytes=job.max_output_bytes,
+            name=job.argv[0],
+            mark=mark,
+        )
+
+    def elsewhere(self) -> Callable[[], ProgramRunner]:
+        """One for the same workspace."""
+        return partial(HostProgramRunner, self.workspace)

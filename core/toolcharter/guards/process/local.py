@@ -1,0 +1,122 @@
+"""`LocalRunner`: what every runner that starts programs on this machine does, whatever it puts around them."""
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.process.programs import Programs
+from toolcharter.guards.process.turns import Turns
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import Ended, Job, ProgramRunner, Running, TerminalSize
+
+if TYPE_CHECKING:
+    from toolcharter.guards.process.keeper import Keeper
+    from toolcharter.guards.process.launch import Launch
+    from toolcharter.guards.process.marks import Mark
+    from toolcharter.guards.process.running import RunningProgram
+
+
+class LocalRunner(ABC):
+    """Satisfies `ProgramRunner` but for `prepared`, by which a subclass says what is started for a job.
+
+    All that a program starts is marked. It is killed with the program; with the runner; and if we die, by the keeper.
+    """
+
+    name: str
+    is_sandbox: bool
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.programs = Programs(workspace)
+        self._lock = threading.Lock()
+        self._running: set[RunningProgram] = set()
+        self._turns = Turns()
+        self._keeper: Keeper | None = None
+        self._mark = 0
+
+    @abstractmethod
+    def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> AbstractContextManager["Launch"]:
+        """What to start for *job*. The context is left when all of it has ended, or it did not start.
+
+        Args:
+            job: As it was given.
+            mark: For `Launch.mark`, and for `limited`, which sets it.
+            on_terminal: The command has to make the terminal on its input the controlling one, as `controlling` does.
+        """
+
+    def run(self, job: Job, /) -> Ended:
+        """Run *job* when its turn has come, to its end, or to the end of its time.
+
+        Raises:
+            ToolError: `timed_out`, if its time was up before its turn came; `tool_error`, if the system has no room left
+                for what it needs: descriptors, folders on the disk.
+        """
+        from toolcharter.guards.process.supervise import supervise  # noqa: PLC0415 - subprocess is slow to import
+
+        try:
+            with self._turns.taken(job), self.prepared(job, self._new_mark(), on_terminal=False) as launch:
+                return supervise(launch)
+        except OSError as error:
+            raise ToolError(f"{job.argv[0]} could not be run: {error.strerror}.", retryable=True) from error
+
+    def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
+        """Start *job* and return."""
+        from toolcharter.guards.process.running import start_on_pipes, start_on_terminal  # noqa: PLC0415 - as above
+
+        with ExitStack() as stack:
+            launch = stack.enter_context(self.prepared(job, self._new_mark(), on_terminal=terminal is not None))
+            program = start_on_pipes(launch) if terminal is None else start_on_terminal(launch, terminal)
+            with self._lock:
+                self._running.add(program)
+            program.on_end = ExitStack()
+            program.on_end.callback(self._running.discard, program)
+            program.on_end.push(stack.pop_all())
+            return program
+
+    def elsewhere(self) -> Callable[[], ProgramRunner] | None:
+        """What opens a runner like this one in another process of ours, and can be pickled; None if nothing does."""
+        return None
+
+    def close(self) -> None:
+        """End what is left."""
+        with self._lock:
+            left = list(self._running)
+        for program in left:
+            program.close()
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def keeper(self) -> "Keeper":
+        """The keeper of this runner's programs, which is there from now on."""
+        with self._lock:
+            if self._keeper is None:
+                from toolcharter.guards.process.keeper import Keeper  # noqa: PLC0415 - subprocess is slow to import
+                from toolcharter.guards.process.marks import new_runner_mark  # noqa: PLC0415 - with its neighbours
+
+                self._mark = new_runner_mark()
+                self._keeper = Keeper(self._mark)
+            self._keeper.watch()
+            return self._keeper
+
+    def folder_of(self, job: Job) -> str:
+        """Where *job* begins to work: an absolute path.
+
+        Raises:
+            ToolError: `invalid_arguments`, for a folder that cannot lie below the workspace.
+        """
+        folder = PurePosixPath(job.cwd)
+        if folder.is_absolute() or ".." in folder.parts:
+            message = f"The folder {job.cwd!r} is not relative to the workspace."
+            raise ToolError(message, reason=Reason.INVALID_ARGUMENTS)
+        return os.path.normpath(self.workspace / folder)
+
+    def _new_mark(self) -> "Mark":
+        from toolcharter.guards.process.marks import new_mark  # noqa: PLC0415 - with its neighbours
+
+        self.keeper()
+        return new_mark(self._mark)

@@ -1,0 +1,166 @@
+"""Programs that go on while their tool returns: on pipes, or on a terminal of their own."""
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+from toolcharter.guards.process.launch import Launch
+from toolcharter.guards.process.supervise import GRACE_S, POLL_S, end_all, signal_all, starting, status_of
+from toolcharter.spec.runner import TerminalSize
+
+_MOST_INPUT_BYTES = 65_536
+
+
+class RunningProgram:
+    """Satisfies `Running`. *output* and *input_* are ours to close; with a terminal they are one."""
+
+    on_end: ExitStack
+    """Left when the program has been closed."""
+
+    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, output: int, input_: int) -> None:
+        self._process = process
+        self._launch = launch
+        self._output = output
+        self._input = input_
+        self.on_end = ExitStack()
+        self._exit_code: int | None = None
+        self._is_open = True
+        self._lock = threading.Lock()
+        for descriptor in {output, input_}:
+            os.set_blocking(descriptor, False)
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: ended by that signal."""
+        with self._lock:
+            return self._status()
+
+    def fileno(self) -> int:
+        """What becomes readable when there is output."""
+        return self._output
+
+    def read(self, max_bytes: int) -> bytes:
+        """Output that is there, without waiting; empty if there is none or no more."""
+        # EIO: no program has the terminal any more.
+        with suppress(OSError):
+            return os.read(self._output, max_bytes) if self._is_open else b""
+        return b""
+
+    def write(self, data: bytes) -> int:
+        """Write to its input what fits, without waiting; 0 also where nobody reads it any more."""
+        with suppress(OSError):
+            return os.write(self._input, data[:_MOST_INPUT_BYTES]) if self._is_open and data else 0
+        return 0
+
+    def resize(self, size: TerminalSize) -> None:
+        """Tell a program on a terminal its new size; nothing without a terminal."""
+        if self._is_open and self._output == self._input:
+            set_size(self._output, size)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of it that lives."""
+        with self._lock:
+            if self._is_open:
+                signal_all(self._process.pid, self._launch, number)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for its end; None if the time is up first."""
+        until = time.monotonic() + timeout_s
+        while (code := self.exit_code) is None and (left := until - time.monotonic()) > 0:
+            self._pause(left)
+        return code
+
+    def close(self) -> None:
+        """End it and all that it started (TERM, a grace, KILL) and release what it holds."""
+        self.signal(signal.SIGTERM)
+        self.wait(GRACE_S if self._is_open else 0)
+        with self._lock:
+            if not self._is_open:
+                return
+            end_all(self._process, self._launch)
+            self._exit_code = self._launch.exit_code(self._process.returncode)
+            self._is_open = False
+            for descriptor in {self._output, self._input}:
+                os.close(descriptor)
+        self.on_end.close()
+
+    def _status(self) -> int | None:
+        if self._exit_code is None:
+            status = status_of(self._process.pid)
+            self._exit_code = None if status is None else self._launch.exit_code(status)
+        return self._exit_code
+
+    def _pause(self, most_s: float) -> None:
+        try:
+            descriptor = os.pidfd_open(self._process.pid)
+        except (OSError, AttributeError):
+            time.sleep(min(most_s, POLL_S))
+            return
+        try:
+            ends = select.poll()
+            ends.register(descriptor, select.POLLIN)
+            ends.poll(most_s * 1000)
+        finally:
+            os.close(descriptor)
+
+
+def start_on_pipes(launch: Launch) -> RunningProgram:
+    """Start *launch* with its input open and both outputs on one pipe; errors as of `supervise`."""
+    with starting(launch):
+        process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
+            list(launch.argv),
+            cwd=launch.cwd,
+            env=dict(launch.env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=launch.pass_fds,
+        )
+    assert process.stdin is not None  # noqa: S101 - asked for above; this tells the type checkers
+    assert process.stdout is not None  # noqa: S101 - as above
+    # Copies: Popen's own files would be closed when it is collected.
+    output, input_ = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+    process.stdout.close()
+    process.stdin.close()
+    return RunningProgram(process, launch, output, input_)
+
+
+def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
+    """Start *launch* with a new terminal for its three streams; errors as of `supervise`.
+
+    Making it the controlling terminal is for the command of *launch*: see `controlling`.
+    """
+    ours, theirs = os.openpty()
+    try:
+        set_size(theirs, size)
+        with starting(launch):
+            process = subprocess.Popen(  # noqa: S603 - as above
+                list(launch.argv),
+                cwd=launch.cwd,
+                env=dict(launch.env),
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+                pass_fds=launch.pass_fds,
+            )
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return RunningProgram(process, launch, ours, ours)
+
+
+def set_size(terminal: int, size: TerminalSize) -> None:
+    """Set a terminal's size; programs on it get WINCH. Source: TIOCSWINSZ(2const)."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))

@@ -1,0 +1,45 @@
+"""`Turns`: how many programs one runner has at a time. The others wait, so that none fails for want of descriptors."""
+
+import resource
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from toolcharter.errors import ToolError
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import Job
+
+MOST_AT_ONCE = 128
+# Of descriptors: what one program takes at its start, in a sandbox; and what the rest of our process has.
+_EACH, _OURS = 16, 128
+_BEAT_S = 0.5
+
+
+class Turns:
+    """Lets a bounded number of jobs run. Safe from many threads."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._free = threading.BoundedSemaphore(most_at_once() if most is None else most)
+
+    @contextmanager
+    def taken(self, job: Job) -> Generator[None]:
+        """Wait for *job*'s turn, and end it with the context.
+
+        Raises:
+            ToolError: `timed_out`: its time was up first, or nobody wanted it any more.
+        """
+        while not self._free.acquire(timeout=max(0.0, min(_BEAT_S, job.expires - time.monotonic()))):
+            if time.monotonic() >= job.expires or not (job.is_wanted is None or job.is_wanted()):
+                message = "So many programs run that there was no time left to start another."
+                raise ToolError(message, reason=Reason.TIMED_OUT, retryable=True)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+def most_at_once() -> int:
+    """As many as the descriptors of our process are enough for, and no more than are of use."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST_AT_ONCE if soft == resource.RLIM_INFINITY else max(1, min(MOST_AT_ONCE, (soft - _OURS) // _EACH))

@@ -1,0 +1,120 @@
+"""Masks: the mounts that keep programs from writing, renaming or creating the protected paths of a workspace.
+
+A mount point can be neither renamed nor removed, but a folder with one below it can. So every folder on the way to a
+protected path becomes a mount point, too: of itself, and as writable as it was.
+"""
+
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from pathlib import Path, PurePosixPath
+
+from toolcharter import Denied, Reason
+from toolcharter_bwrap.links import places_behind_links
+from toolcharter_bwrap.placeholders import Keeper, is_placeholder, placeholder
+
+_MOST_POINTER_BYTES = 8192
+# What lies there is run or believed, also through a link in it.
+_LOOKED_INTO = frozenset({".git", ".toolcharter"})
+
+
+class Mask(Enum):
+    """What lies over one path."""
+
+    WAY = "way"
+    """Itself: it cannot be renamed."""
+    READ_ONLY = "read-only"
+    """Itself, and it cannot be written to."""
+    EMPTY = "empty"
+    """An empty folder that cannot be written to."""
+
+
+@contextmanager
+def masked(workspace: Path, protected: Iterable[str], keeper: Keeper) -> Generator[tuple[str, ...]]:
+    """The arguments for bubblewrap that protect paths, behind those that bind the workspace.
+
+    What is missing is there, empty, until the context is left.
+
+    Args:
+        workspace: A real path.
+        protected: Relative to it.
+        keeper: Removes what is left if we are killed.
+
+    Raises:
+        Denied: `protected_path`, if a link leads to a protected path, since links cannot be held.
+    """
+    masks: dict[str, Mask] = {}
+    with ExitStack() as stack:
+        for name in sorted(set(protected), key=lambda name: PurePosixPath(name).parts):
+            _mask(workspace, name, masks, stack, keeper)
+        yield tuple(word for path, mask in masks.items() for word in _mount(path, mask))
+
+
+def _mask(
+    workspace: Path, name: str, masks: dict[str, Mask], stack: ExitStack, keeper: Keeper, *, is_behind: bool = False
+) -> None:
+    """Mask *name*, and what it leads to. *is_behind*: it is there because something else leads to it."""
+    parts = _parts(name)
+    path = str(workspace)
+    for index, part in enumerate(parts):
+        path = f"{path}/{part}"
+        if masks.get(path, Mask.WAY) is not Mask.WAY:
+            return  # what is below it is protected with it
+        masks[path] = _mask_of(path, stack, keeper, is_last=index == len(parts) - 1)
+    if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _LOOKED_INTO or is_behind):
+        for place in (*_git_folders(workspace, Path(path)), *places_behind_links(workspace, path)):
+            _mask(workspace, place, masks, stack, keeper, is_behind=True)
+
+
+def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> Mask:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        status = None
+    if status is None or is_placeholder(status):
+        stack.enter_context(placeholder(path, keeper))
+        return Mask.EMPTY if is_last else Mask.WAY
+    if stat.S_ISLNK(status.st_mode):
+        raise Denied(
+            Reason.PROTECTED_PATH,
+            f"The path {path!r} is protected, but a link leads there, which a program in the sandbox could replace.",
+            hint="Put the file or folder itself there.",
+        )
+    return Mask.READ_ONLY if is_last or not stat.S_ISDIR(status.st_mode) else Mask.WAY
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\n" in name or "\0" in name:
+        raise Denied(Reason.SANDBOX_UNAVAILABLE, f"The path {name!r} cannot be protected in a sandbox.")
+    return path.parts
+
+
+def _mount(path: str, mask: Mask) -> tuple[str, ...]:
+    if mask is Mask.EMPTY:
+        return ("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
+    return ("--bind" if mask is Mask.WAY else "--ro-bind", path, path)
+
+
+def _git_folders(workspace: Path, pointer: Path) -> Iterator[str]:
+    """Where a `.git` that is a file leads, as far as that lies in the workspace. Source: gitrepository-layout(5)."""
+    if not pointer.is_file():
+        return
+    text = _start_of(pointer)
+    if not text.startswith("gitdir:"):
+        return
+    folder = Path(os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip()))
+    common = Path(os.path.realpath(folder / (_start_of(folder / "commondir").strip() or ".")))
+    for place in (folder, common):
+        if place.is_relative_to(workspace) and place != workspace:
+            yield str(place.relative_to(workspace))
+
+
+def _start_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return os.fsdecode(file.read(_MOST_POINTER_BYTES))
+    except OSError:
+        return ""

@@ -1,0 +1,90 @@
+"""Placeholders: empty folders that stand for protected paths that do not exist, while a program runs.
+
+A mount needs something to lie on, also in the sandbox's own view. So what is missing is made for the time of the run
+and removed after it. Several runs, also of several processes, may need the same: each holds a shared lock on the folder,
+and who gets it for himself at the end removes it. The sticky bit tells placeholders from folders of others.
+"""
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from toolcharter import ToolError
+
+_MODE = 0o1755
+_PATIENCE_S = 2.0
+_PAUSE_S = 0.002
+
+
+class Keeper(Protocol):
+    """What sees to the removal if we are killed."""
+
+    def add(self, folder: str) -> None:
+        """Remove *folder* if we die."""
+        ...
+
+    def drop(self, folder: str) -> None:
+        """Forget *folder*."""
+        ...
+
+
+def is_placeholder(status: os.stat_result) -> bool:
+    """Whether something that exists is one of ours, or of another run like ours."""
+    return stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX) and status.st_uid == os.geteuid()
+
+
+@contextmanager
+def placeholder(path: str, keeper: Keeper) -> Generator[None]:
+    """Have a placeholder at *path*, an absolute path in a folder that exists, or use that of another run.
+
+    Raises:
+        ToolError: Something else came to be there, or somebody does not let go of it.
+        OSError: It cannot be made, as on a full disk.
+    """
+    descriptor = _held(path)
+    try:
+        keeper.add(path)
+        yield
+    finally:
+        with suppress(OSError):
+            # Fails while another run holds it, and where something has been put in.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, descriptor):
+                Path(path).rmdir()
+        keeper.drop(path)
+        os.close(descriptor)
+
+
+def _held(path: str) -> int:
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until:
+        with suppress(FileExistsError):
+            Path(path).mkdir(_MODE)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            if _is_locked(path, descriptor):
+                return descriptor
+            os.close(descriptor)
+        time.sleep(_PAUSE_S)
+    message = f"The protected path {path!r} could not be reserved for the program: something else is there."
+    raise ToolError(message, retryable=True)
+
+
+def _is_locked(path: str, descriptor: int) -> bool:
+    try:
+        # Never waited for: a program within could hold the lock for ever.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return _is_at(path, descriptor)
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    return False

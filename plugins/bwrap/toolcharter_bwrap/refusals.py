@@ -1,0 +1,36 @@
+"""Why there is no sandbox, and what to do about it."""
+
+from toolcharter import Denied, Reason
+
+_NAMESPACES = (
+    "The kernel does not let this user make namespaces. Allow it: sysctl kernel.unprivileged_userns_clone=1 on older "
+    "Debian; on Ubuntu an AppArmor profile for bwrap that allows userns; in Docker a seccomp profile that does."
+)
+_PROC = (
+    "In a container whose /proc is masked no new /proc can be mounted. Start the container with "
+    "--security-opt systempaths=unconfined."
+)
+_HINTS = (
+    (("new namespace", "uid map", "user namespace", "setgroups", "loopback"), _NAMESPACES),
+    (("proc on",), _PROC),
+    (("find source path",), "Mend read_roots of the extension bwrap."),
+)
+_INSTALL = "Install bubblewrap, as by `apt-get install bubblewrap`, or let the profile name another runner."
+
+
+def no_bubblewrap() -> Denied:
+    """There is no program for it."""
+    return Denied(Reason.SANDBOX_UNAVAILABLE, "Bubblewrap is not installed.", hint=_INSTALL)
+
+
+def no_filter(machine: str) -> Denied:
+    """The numbers of this processor's system calls are not known here."""
+    return Denied(Reason.SANDBOX_UNAVAILABLE, f"There is no seccomp filter for the processor {machine!r}.")
+
+
+def refused(said: bytes) -> Denied:
+    """Bubblewrap did not get as far as the program; *said* is what it wrote."""
+    lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("bwrap: ")]
+    cause = lines[-1].removeprefix("bwrap: ") if lines else "it did not say why"
+    hint = next((hint for words, hint in _HINTS if any(word in cause for word in words)), None)
+    return Denied(Reason.SANDBOX_UNAVAILABLE, f"Bubblewrap could not make a sandbox: {cause}", hint=hint)

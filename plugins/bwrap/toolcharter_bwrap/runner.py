@@ -1,0 +1,179 @@
+"""`BwrapRunner`: turns each job into a sandbox with one program in it."""
+
+import platform
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from functools import partial
+from threading import Lock
+
+from toolcharter import (
+    Job,
+    Launch,
+    LocalRunner,
+    Mark,
+    ProcessLimits,
+    ProgramRunner,
+    RunnerScope,
+    Running,
+    TerminalSize,
+    ToolError,
+    hookimpl,
+    limited,
+)
+from toolcharter_bwrap.cgroups import counted
+from toolcharter_bwrap.masks import masked
+from toolcharter_bwrap.pipes import open_pipes
+from toolcharter_bwrap.policy import BwrapPolicy
+from toolcharter_bwrap.refusals import no_bubblewrap, no_filter
+from toolcharter_bwrap.seccomp import MACHINES, seccomp_filter
+from toolcharter_bwrap.sockets import covered_sockets
+from toolcharter_bwrap.system import is_visible, network_arguments, require_place, system_arguments
+
+# The first program of the sandbox leads no group yet, so that this starts none, but a session. Source: setsid(1).
+_ON_TERMINAL = ("/usr/bin/setsid", "--ctty", "--")
+_UNLIMITED = ProcessLimits(memory_bytes=None, processes=None, open_files=None, file_bytes=None)
+_SIGNALLED, _HIGHEST_SIGNAL = 128, 64
+
+
+class Bwrap:
+    """The extension: opens one runner for each toolbox."""
+
+    def __init__(self, policy: BwrapPolicy) -> None:
+        self._policy = policy
+
+    @hookimpl
+    def open_runner(self, scope: RunnerScope) -> ProgramRunner:
+        """Open a runner; whether sandboxes can be made shows when the first program runs."""
+        return BwrapRunner(scope, self._policy)
+
+
+class BwrapRunner(LocalRunner):
+    """Satisfies `ProgramRunner`. Each program has a sandbox of its own: they take milliseconds, and share nothing."""
+
+    name = "bwrap"
+    is_sandbox = True
+
+    def __init__(self, scope: RunnerScope, policy: BwrapPolicy) -> None:
+        super().__init__(scope.workspace)
+        self._scope = scope
+        self._policy = policy
+        self._system = system_arguments(policy)
+        # The kernel ends a sandbox with the thread that started it. This one lasts.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="bwrap")
+        self._has_started = False
+        self._starting = Lock()
+
+    def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
+        """Start *job* and return."""
+        with self._starting:
+            if not self._has_started:
+                # Only a program that is waited for tells whether its sandbox came to be.
+                self.run(Job(("true",), read_only=True))
+                self._has_started = True
+        return self._starter.submit(super().start, job, terminal).result()
+
+    def elsewhere(self) -> Callable[[], ProgramRunner]:
+        """One for the same scope; what it starts dies with the process that it is opened in."""
+        return partial(BwrapRunner, self._scope, self._policy)
+
+    def close(self) -> None:
+        """End what is left."""
+        super().close()
+        self._starter.shutdown()
+
+    @contextmanager
+    def prepared(self, job: Job, mark: Mark, *, on_terminal: bool) -> Generator[Launch]:
+        """Bubblewrap, around the program within its limits."""
+        bwrap = self._bubblewrap()
+        limits = _lower(job.limits, self._policy.limits)
+        command = limited((self._program(job), *job.argv[1:]), limits, mark)
+        with ExitStack() as stack:
+            arguments = self._arguments(job, stack, on_terminal=on_terminal)
+            prefix = stack.enter_context(counted(limits.processes, self.keeper()))
+            pipes = open_pipes(arguments, self._filter(job), stack)
+            inner = (*_ON_TERMINAL, *command) if on_terminal else command
+            outer = limited((bwrap, *pipes.arguments, "--", *inner), _UNLIMITED, _holders(mark))
+            yield Launch(
+                argv=(*prefix, *outer),
+                name=job.argv[0],
+                cwd="/",
+                env={},
+                stdin=job.stdin,
+                expires=job.expires,
+                is_wanted=job.is_wanted,
+                max_output_bytes=job.max_output_bytes,
+                pass_fds=pipes.given,
+                mark=mark,
+                is_contained=True,
+                exit_code=_exit_code,
+                check=pipes.check,
+            )
+
+    def _bubblewrap(self) -> str:
+        require_place(self.workspace)
+        try:
+            return self.programs.resolve("bwrap")
+        except ToolError as error:
+            raise no_bubblewrap() from error
+
+    def _program(self, job: Job) -> str:
+        program = self.programs.resolve(job.argv[0])
+        if is_visible(program, self._policy, self.workspace):
+            return program
+        raise ToolError(
+            f"The program {job.argv[0]!r} is not in the sandbox.",
+            reason="program_not_found",
+            hint="The profile can name its folder in read_roots of the extension bwrap.",
+        )
+
+    def _filter(self, job: Job) -> bytes:
+        machine = MACHINES.get(platform.machine())
+        if machine is None:
+            raise no_filter(platform.machine())
+        return seccomp_filter(machine, network=self._has_network(job))
+
+    def _has_network(self, job: Job) -> bool:
+        return job.network and self._policy.network
+
+    def _arguments(self, job: Job, stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
+        workspace = str(self.workspace)
+        protected = () if job.read_only else (*self._scope.protected, *job.protected)
+        return (
+            *self._system,
+            *(network_arguments() if self._has_network(job) else ()),
+            *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
+            *stack.enter_context(masked(self.workspace, protected, self.keeper())),
+            *covered_sockets((self.workspace, *self._policy.read_roots)),
+            *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
+            # On a terminal of its own a program leads a session of its own: see `_ON_TERMINAL`.
+            *(() if on_terminal else ("--new-session",)),
+            *(word for name, value in job.env.items() for word in ("--setenv", name, value)),
+        )
+
+
+def _holders(mark: Mark) -> Mark:
+    """The mark of bubblewrap's own processes: the runner's, but not the program's, whose requests are not for them.
+
+    If we die while a sandbox is being made, one of them may wait for the other for ever.
+    """
+    return Mark(mark.run + 1, mark.runner) if mark.run else mark
+
+
+def _exit_code(code: int) -> int:
+    """The program's from bubblewrap's, which says of a signal what a shell does: 128 and its number.
+
+    So a program that exits with such a number itself cannot be told from one that a signal ended.
+    """
+    return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _HIGHEST_SIGNAL else code
+
+
+def _lower(asked: ProcessLimits, most: ProcessLimits) -> ProcessLimits:
+    return ProcessLimits(
+        **{field.name: _least(getattr(asked, field.name), getattr(most, field.name)) for field in fields(most)}
+    )
+
+
+def _least(first: int | None, second: int | None) -> int | None:
+    return min((value for value in (first, second) if value is not None), default=None)

@@ -1,0 +1,34 @@
+"""The runner `docker`: each program in a locked-down container of its own, of an image that the profile names.
+
+Nothing is pulled, nothing falls back to the host: without daemon or image every program is refused. The tool `docker_list`
+shows what the daemon has.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from toolcharter import ExtensionSpec, ToolSpec, hookimpl
+from toolcharter_docker import docker_list
+from toolcharter_docker.policy import DockerPolicy
+
+
+def build(workspace: Path, policy: DockerPolicy) -> Any:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
+    """The object whose hook opens the runner; it neither connects nor imports the docker library."""
+    from toolcharter_docker.runner import Docker  # noqa: PLC0415 - a list of plugins needs none of it
+
+    return Docker(policy)
+
+
+SPEC = ExtensionSpec("docker", DockerPolicy, build)
+
+
+@hookimpl
+def register_extensions() -> list[ExtensionSpec[DockerPolicy]]:
+    """The one extension of this distribution."""
+    return [SPEC]
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[docker_list.DockerListPolicy]]:
+    """The one tool of this distribution."""
+    return [docker_list.SPEC]

@@ -1,0 +1,206 @@
+"""One container from its making to its removal."""
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from toolcharter import Ended, Job, ToolError
+from toolcharter_docker.daemon import Daemon, told
+from toolcharter_docker.plan import Plan, exit_code, signal_name
+from toolcharter_docker.stream import STDERR, STDOUT, Frames, Kept
+
+GRACE_S = 0.5
+"""Between TERM and KILL."""
+CHUNK_BYTES = 65_536
+BEAT_S = 0.1
+"""How often it is asked whether anybody still waits for a program, in seconds."""
+
+_KILL_S = 30.0
+"""How long the daemon may take to end what was killed."""
+# What the init process says where the program cannot be executed. A program that says the same fools only its own caller.
+_TINI_FAILED = b"[FATAL tini"
+_INIT_FAILED = b"exec /sbin/docker-init: argument list too long"
+
+
+class Container:
+    """A container that was made, connected and started; `remove` ends it, whatever state it is in.
+
+    Raises:
+        Denied: `sandbox_unavailable`.
+        ToolError: `program_not_found`, `invalid_arguments`.
+    """
+
+    def __init__(self, daemon: Daemon, plan: Plan) -> None:
+        self._daemon = daemon
+        self._client: Any = daemon.client
+        self.memory_bytes = plan.memory_bytes
+        with told("No container could be made"):
+            host_config = self._client.create_host_config(**plan.host)
+            self.identifier = str(self._client.create_container(host_config=host_config, **plan.create)["Id"])
+        try:
+            with told("The container could not be started"):
+                self.connection = _connected(self._client, self.identifier, plan.attach)
+        except BaseException:
+            self.remove()
+            raise
+
+    def start(self) -> None:
+        """Start the program."""
+        with told("The container could not be started"):
+            self._client.start(self.identifier)
+
+    def kill(self, number: int) -> None:
+        """Send a signal to the program, which ends all of the container's processes if it is KILL."""
+        with told("The container could not be signalled"):
+            self._client.kill(self.identifier, signal_name(number))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Tell the terminal its size."""
+        with told("The terminal could not be resized"):
+            self._client.resize(self.identifier, height=rows, width=columns)
+
+    def wait(self, timeout_s: float | None) -> int | None:
+        """Its exit code when it has ended; None if it has not in time.
+
+        Raises:
+            ToolError: The daemon or the container went away.
+        """
+        import requests  # noqa: PLC0415 - loaded long since
+        from docker import errors as docker_errors  # noqa: PLC0415 - as above
+
+        try:
+            status = self._client.wait(self.identifier, timeout=timeout_s)["StatusCode"]
+        except (requests.ReadTimeout, requests.ConnectTimeout):
+            return None
+        except (docker_errors.DockerException, requests.RequestException, OSError, ValueError) as error:
+            # urllib3 tells of a late body as of a lost connection.
+            if "Read timed out" in str(error):
+                return None
+            message = "The container or the Docker daemon went away while the program ran; it may have done its work."
+            raise ToolError(message) from error
+        return exit_code(int(status))
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended one of its processes for that."""
+        with suppress(Exception):
+            return bool(self._client.inspect_container(self.identifier)["State"]["OOMKilled"])
+        return False
+
+    def remove(self) -> bool:
+        """End all of it and remove it; whether that is certain."""
+        from docker import errors as docker_errors  # noqa: PLC0415 - loaded long since
+
+        if hasattr(self, "connection"):
+            self.connection.close()
+        try:
+            self._client.remove_container(self.identifier, force=True, v=True)
+        except docker_errors.NotFound:
+            return True
+        except Exception:  # noqa: BLE001 - whatever it is, the container may be there; who closes the runner tries again
+            return False
+        return True
+
+
+def attend(container: Container, job: Job) -> Ended:
+    """Serve a started container until its program has ended, or its time has."""
+    streams = {STDOUT: Kept(job.max_output_bytes), STDERR: Kept(job.max_output_bytes)}
+    conversation = _Conversation(container.connection, job.stdin, streams)
+    timed_out = not conversation.serve(job.expires, job.is_wanted)
+    code = None if timed_out else container.wait(_left(job.expires))
+    if code is None:
+        timed_out = True
+        code = _end(container, conversation)
+    out, err = streams[STDOUT], streams[STDERR]
+    _check_found(job, code, bytes(err.data))
+    if container.ran_out_of_memory():
+        err.data += f"\ntoolcharter: out of memory, of which it had {container.memory_bytes} bytes\n".encode()
+    return Ended(code, bytes(out.data), bytes(err.data), out.truncated or err.truncated, timed_out)
+
+
+class _Conversation:
+    """Input and output of a container on one connection."""
+
+    def __init__(self, connection: socket.socket, stdin: bytes, streams: dict[int, Kept]) -> None:
+        self._connection = connection
+        self._pending = memoryview(stdin)
+        self._frames = Frames()
+        self._streams = streams
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN | (select.POLLOUT if stdin else 0))
+
+    def serve(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
+        """Until the container's streams are closed; false if they were not by *until*, or when nobody wanted them."""
+        beat_s = 3600.0 if is_wanted is None else BEAT_S
+        while (left := until - time.monotonic()) > 0 and (is_wanted is None or is_wanted()):
+            for _, events in self._poll.poll(min(left, beat_s) * 1000):
+                if events & select.POLLOUT:
+                    self._write()
+                if events & ~select.POLLOUT and not self._read():
+                    return True
+        return False
+
+    def _read(self) -> bool:
+        try:
+            chunk = self._connection.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        for number, part in self._frames.feed(chunk):
+            if number in self._streams:
+                self._streams[number].add(part)
+        return bool(chunk)
+
+    def _write(self) -> None:
+        try:
+            self._pending = self._pending[self._connection.send(self._pending) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            # The program has closed its input or ended.
+            self._pending = self._pending[:0]
+        if not self._pending:
+            self._poll.modify(self._connection, select.POLLIN)
+            with suppress(OSError):
+                self._connection.shutdown(socket.SHUT_WR)
+
+
+def _end(container: Container, conversation: _Conversation) -> int:
+    """TERM, a grace in which output still counts, KILL."""
+    code = None
+    for number, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, _KILL_S)):
+        with suppress(Exception):
+            container.kill(number)
+        conversation.serve(time.monotonic() + patience)
+        code = container.wait(patience)
+        if code is not None:
+            return code
+    raise ToolError("The Docker daemon does not end the program.")
+
+
+def _left(until: float) -> float | None:
+    # requests takes no time that is infinite, zero or more than poll(2) can count.
+    return min(max(until - time.monotonic(), 0.001), 1e6)
+
+
+def _check_found(job: Job, code: int, err: bytes) -> None:
+    if code == 1 and err.startswith(_INIT_FAILED):
+        raise ToolError("The arguments are too long.", reason="invalid_arguments")
+    if code in {126, 127} and err.startswith(_TINI_FAILED):
+        raise ToolError(f"The image has no program {job.argv[0]!r} that it can run.", reason="program_not_found")
+
+
+def _connected(client: Any, identifier: str, params: dict[str, Any]) -> socket.socket:
+    """The connection to the container's streams, as a socket of our own."""
+    attached = client.attach_socket(identifier, params=params)
+    try:
+        connection = socket.socket(fileno=os.dup(attached.fileno()))
+    finally:
+        attached._response.close()  # noqa: SLF001 - the library keeps it there, and closes it nowhere
+    connection.setblocking(False)  # noqa: FBT003 - its only way
+    return connection

@@ -1,0 +1,112 @@
+"""The Docker daemon of this machine: whether it is there, what image it has, and what its errors mean."""
+
+import re
+import socket
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolcharter import Denied, ToolError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+TIMEOUT_S = 60.0
+"""How long the daemon may take for one request; under load it needs seconds to start a container."""
+
+_UNAVAILABLE = "sandbox_unavailable"
+_TOO_LONG = re.compile("argument list too long", re.IGNORECASE)
+_NOT_FOUND = re.compile(
+    "executable file not found|no such file or directory|permission denied|exec format", re.IGNORECASE
+)
+
+
+class Image(NamedTuple):
+    """What has to be known of an image."""
+
+    identifier: str
+    """What containers are made from: a name may come to mean another image meanwhile."""
+    variables: frozenset[str]
+    """Names of environment variables that it brings."""
+    volumes: frozenset[str]
+    """Folders for which it wants storage of its own."""
+
+
+class Daemon(NamedTuple):
+    """A connection, and the image."""
+
+    client: "APIClient"
+    socket_path: str
+    image: Image
+
+
+def connect(host: str, image: str) -> Daemon:
+    """Connect to the daemon at *host* and look the image up.
+
+    Raises:
+        Denied: `sandbox_unavailable`, with what to do about it.
+    """
+    socket_path = host.removeprefix("unix://")
+    if socket_path == host:
+        raise Denied(
+            _UNAVAILABLE, f"The Docker daemon at {host!r} is of another machine, and could not mount the workspace."
+        )
+    _knock(socket_path)
+    import docker  # noqa: PLC0415 - takes 0.4 s, and only who runs a program needs it
+    from docker import errors as docker_errors  # noqa: PLC0415 - as above
+
+    with told("The Docker daemon does not answer"):
+        client = docker.APIClient(base_url=host, version="auto", timeout=int(TIMEOUT_S), max_pool_size=32)
+        client.trust_env = False  # no proxy lies between us and a socket
+        try:
+            found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
+        except docker_errors.ImageNotFound as error:
+            client.close()
+            message = f"The Docker daemon has no image {image!r}, and none is ever pulled."
+            raise Denied(
+                _UNAVAILABLE, message, hint=f"docker pull {image}, or docker import FILE.tar {image}"
+            ) from error
+    return Daemon(client, socket_path, _image(found))
+
+
+def _knock(socket_path: str) -> None:
+    """Say clearly what docker's library would wrap three times."""
+    with closing(socket.socket(socket.AF_UNIX)) as knocking:
+        knocking.settimeout(TIMEOUT_S)
+        try:
+            knocking.connect(socket_path)
+        except PermissionError as error:
+            raise Denied(_UNAVAILABLE, f"This user may not use the Docker daemon at {socket_path!r}.") from error
+        except OSError as error:
+            raise Denied(_UNAVAILABLE, f"No Docker daemon listens at {socket_path!r}: {error}.") from error
+
+
+def _image(found: dict[str, Any]) -> Image:
+    config: dict[str, Any] = found.get("Config") or {}
+    variables = frozenset(entry.partition("=")[0] for entry in config.get("Env") or ())
+    return Image(found["Id"], variables, frozenset(config.get("Volumes") or ()))
+
+
+@contextmanager
+def told(what: str) -> Generator[None]:
+    """Turn what the docker library raises into what the gate understands.
+
+    Raises:
+        ToolError: `program_not_found` or `invalid_arguments`, where the daemon's answer is about the program.
+        Denied: `sandbox_unavailable`, with *what*, for everything else.
+    """
+    import requests  # noqa: PLC0415 - as above
+    from docker import errors as docker_errors  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except docker_errors.APIError as error:
+        text = str(error.explanation or error)
+        if error.status_code in {400, 500} and "exec" in text and _TOO_LONG.search(text):
+            raise ToolError("The arguments are too long.", reason="invalid_arguments") from error
+        if error.status_code in {400, 500} and "exec:" in text and _NOT_FOUND.search(text):
+            raise ToolError("The image has no such program.", reason="program_not_found") from error
+        raise Denied(_UNAVAILABLE, f"{what}: {text}") from error
+    except (docker_errors.DockerException, requests.RequestException, OSError, ValueError) as error:
+        raise Denied(_UNAVAILABLE, f"{what}: {error}") from error

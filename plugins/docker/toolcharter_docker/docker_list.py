@@ -1,0 +1,220 @@
+"""`docker_list`: which containers or images the Docker daemon of this machine has. It asks and changes nothing."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from toolcharter import Denied, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_docker.daemon import DEFAULT_HOST
+from toolcharter_docker.leftovers import request
+
+ListType = Literal["containers", "images"]
+Count = Annotated[int, Field(ge=1)]
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_ID_CHARS = 12
+
+
+class DockerListPolicy(ToolPolicy):
+    """What one profile lets `docker_list` show."""
+
+    host: str | None = Field(default=None, pattern=r"^unix:///[^\x00]+$")
+    """The daemon's socket. By default what DOCKER_HOST says, or `unix:///var/run/docker.sock`."""
+    types: tuple[ListType, ...] = ("containers", "images")
+    """What may be listed."""
+    stopped: bool = False
+    """Whether containers that do not run may be listed, too."""
+    max_items: Count = 100
+    """The most that one call returns; a call may ask for fewer."""
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    """How long the daemon may take to answer, in seconds; the call's own deadline if that is sooner."""
+
+
+class DockerListReason(StrEnum):
+    """Why `docker_list` refuses or fails."""
+
+    TYPE_NOT_ALLOWED = "type_not_allowed"
+    STOPPED_NOT_ALLOWED = "stopped_not_allowed"
+    DOCKER_UNAVAILABLE = "docker_unavailable"
+
+
+class DockerItem(BaseModel):
+    """A container or an image."""
+
+    id: str
+    """The first twelve digits."""
+    names: list[str]
+    """Of a container, or the tags of an image."""
+    created: str
+    """When, as RFC 3339 in UTC."""
+    image: str | None = None
+    """What a container was made of."""
+    state: str | None = None
+    """Of a container: `running`, `exited`, and so on."""
+    status: str | None = None
+    """Of a container, in the daemon's words: `Up 3 hours`."""
+    ports: list[str] | None = None
+    """Of a container, published ones as `127.0.0.1:8080->80/tcp`."""
+    size: int | None = None
+    """Of an image, in bytes."""
+
+
+class DockerListData(BaseModel):
+    """The structured result."""
+
+    type: ListType
+    items: list[DockerItem]
+    """The newest first."""
+    truncated: bool
+
+
+def build(
+    workspace: Path,  # noqa: ARG001 - every constructor takes it
+    policy: DockerListPolicy,
+    rt: ToolRuntime,
+) -> Callable[..., str]:
+    """Bind `docker_list` to one profile's policy."""
+
+    def docker_list(
+        type: ListType = "containers",  # noqa: A002 - the source's name
+        all: bool = False,  # noqa: A002, FBT001, FBT002 - docker's own name for it
+        max_items: Count | None = None,
+    ) -> str:
+        """List the containers or the images of the Docker daemon.
+
+        Args:
+            type: What to list.
+            all: Containers that do not run, too. Of images all are listed in any case.
+            max_items: Return at most so many, the newest; the profile may allow fewer.
+        """
+        ctx = rt.start("docker_list", type=type, all=all)
+        if type not in policy.types:
+            raise Denied(DockerListReason.TYPE_NOT_ALLOWED, f"The profile does not let {type} be listed.")
+        if all and type == "containers" and not policy.stopped:
+            raise Denied(DockerListReason.STOPPED_NOT_ALLOWED, "The profile lets only running containers be listed.")
+        ctx.policy_passed()
+        found = _ask(policy, rt, f"/{type}/json?all=1" if all and type == "containers" else f"/{type}/json")
+        shape = _container if type == "containers" else _image
+        found.sort(key=lambda entry: int(entry.get("Created") or 0), reverse=True)
+        limit = min(policy.max_items, max_items or policy.max_items)
+        items = [shape(entry) for entry in found[:limit]]
+        data = {"type": type, "items": items, "truncated": len(found) > limit}
+        return ctx.ok(_text(items, type, len(found)), data=data)
+
+    return docker_list
+
+
+def advertise(policy: DockerListPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only what its profile lets it list."""
+    properties = dict(schema["properties"])
+    properties["type"] = {**properties["type"], "enum": list(policy.types)}
+    return {**schema, "properties": properties}
+
+
+SPEC = ToolSpec(
+    "docker_list",
+    DockerListPolicy,
+    build,
+    reasons=DockerListReason,
+    capabilities={"docker"},
+    safety="medium",
+    staged=True,
+    isolate=True,  # the daemon may take its time, and the callers of asynchronous code must not wait for it
+    group="runtime",
+    aliases=("tool_docker_list",),
+    argument_aliases={"limit": "max_items"},
+    output=DockerListData,
+    advertise=advertise,
+)
+
+
+def _ask(policy: DockerListPolicy, rt: ToolRuntime, target: str) -> list[dict[str, Any]]:
+    """What the daemon answers. Source: Docker Engine API 1.41, ContainerList and ImageList."""
+    host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+    path = host.removeprefix("unix://")
+    if path == host:
+        raise _unavailable(f"The Docker daemon at {host!r} is of another machine")
+    try:
+        status, body = request(path, "GET", target, max(min(policy.timeout_s, rt.deadline - time.monotonic()), 0.001))
+    except PermissionError as error:
+        raise _unavailable(f"This user may not use the Docker daemon at {path!r}") from error
+    except OSError as error:
+        raise _unavailable(f"No Docker daemon answers at {path!r}: {error}") from error
+    if status != 200:  # noqa: PLR2004 - OK
+        raise _unavailable(f"The Docker daemon at {path!r} answered {status}")
+    return list(json.loads(body))
+
+
+def _unavailable(what: str) -> ToolError:
+    return ToolError(f"{what}.", reason=DockerListReason.DOCKER_UNAVAILABLE)
+
+
+def _container(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a container: neither its command nor its labels, which may hold secrets; it lists no variables."""
+    ports = sorted({_port(port) for port in entry.get("Ports") or ()})
+    return {
+        "id": _short(entry["Id"]),
+        "names": [name.removeprefix("/") for name in entry.get("Names") or ()],
+        "created": _moment(entry["Created"]),
+        "image": entry["Image"],
+        "state": entry["State"],
+        "status": entry["Status"],
+        "ports": ports,
+    }
+
+
+def _image(entry: Mapping[str, Any]) -> dict[str, Any]:
+    names = [tag for tag in entry.get("RepoTags") or () if tag != "<none>:<none>"]
+    return {
+        "id": _short(entry["Id"]),
+        "names": names,
+        "created": _moment(entry["Created"]),
+        "size": entry["Size"],
+    }
+
+
+def _short(identifier: str) -> str:
+    return identifier.removeprefix("sha256:")[:_ID_CHARS]
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _port(port: Mapping[str, Any]) -> str:
+    inside = f"{port['PrivatePort']}/{port['Type']}"
+    if "PublicPort" not in port:
+        return inside
+    address = port.get("IP") or "0.0.0.0"  # noqa: S104 - shown, not listened on
+    return f"{f'[{address}]' if ':' in address else address}:{port['PublicPort']}->{inside}"
+
+
+def _text(items: Iterable[Mapping[str, Any]], kind: str, total: int) -> str:
+    rows = [_row(item) for item in items]
+    if len(rows) < total:
+        rows.append(f"[truncated: {len(rows)} of {total} {kind}]")
+    return "\n".join(rows) or f"There are no {kind}."
+
+
+def _row(item: Mapping[str, Any]) -> str:
+    names = ", ".join(item["names"]) or "-"
+    if "size" in item:
+        return f"{item['id']}  {names}  {_size(item['size'])}"
+    ports = f"  {', '.join(item['ports'])}" if item["ports"] else ""
+    return f"{item['id']}  {names}  {item['image']}  {item['status'] or item['state']}{ports}"
+
+
+def _size(amount: float) -> str:
+    """As docker shows it: three digits, units of a thousand."""
+    for unit in _UNITS[:-1]:
+        if amount < 1000:  # noqa: PLR2004 - a thousand
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} {_UNITS[-1]}"

@@ -1,0 +1,145 @@
+"""Removes the containers and placeholders of a process that is gone. Standard library only.
+
+Run as a script it is the watchdog of one runner: `leftovers.py SOCKET LABEL`, its input a pipe of the runner's process. Each
+line is the path of a placeholder, `.` an orderly end. If the pipe breaks off, that process has died: its containers and
+then its placeholders are removed. It starts without site directories and imports the rest only then, to cost little.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LABEL = "dev.toolcharter.owner"
+"""The label of every container: who it belongs to, as `Owner` writes it."""
+
+_ATTEMPTS = 30
+_PAUSE_S = 1.0
+_TIMEOUT_S = 30.0
+
+Container = Mapping[str, Any]
+
+
+def remove_containers(socket_path: str, label: str, is_doomed: Callable[[Container], bool]) -> int:
+    """Remove the containers with *label* (`NAME` or `NAME=VALUE`) that *is_doomed* picks, running or not.
+
+    Args:
+        socket_path: The daemon's socket.
+        label: What the daemon filters by.
+        is_doomed: Sees a container as the daemon lists it: `Id`, `Labels`, `State`, `Created`.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        OSError: The daemon cannot be asked, or could not remove one.
+
+    Source: Docker Engine API 1.41, ContainerList and ContainerDelete.
+    """
+    from urllib.parse import quote  # noqa: PLC0415 - not before there is something to do
+
+    asked = quote(json.dumps({"label": [label]}))
+    status, body = request(socket_path, "GET", f"/containers/json?all=1&filters={asked}")
+    if status != 200:  # noqa: PLR2004 - OK
+        raise OSError(f"the Docker daemon answered {status}")
+    doomed = [entry["Id"] for entry in json.loads(body) if is_doomed(entry)]
+    for identifier in doomed:
+        status, _ = request(socket_path, "DELETE", f"/containers/{identifier}?force=1&v=1")
+        # 404: it is gone. 409: somebody is removing it.
+        if status not in {204, 404, 409}:
+            raise OSError(f"the Docker daemon answered {status} for the removal of {identifier}")
+    return len(doomed)
+
+
+def owner() -> str:
+    """This process: boot, PID namespace, process and its start, as `/proc` tells them."""
+    return f"{_boot()}:{_namespace()}:{os.getpid()}:{_start_of(os.getpid())}"
+
+
+def is_orphan(container: Container) -> bool:
+    """Whether the owner of a listed container is certainly gone.
+
+    What another PID namespace or another boot has started may be alive for all we know, unless the container has ended:
+    a machine that boots ends them all.
+    """
+    boot, namespace, process, start = (*container["Labels"].get(LABEL, "").split(":"), "", "", "", "")[:4]
+    if (boot, namespace) != (_boot(), _namespace()):
+        return container["State"] in {"exited", "dead"}
+    return not process.isdecimal() or _start_of(int(process)) != start
+
+
+def _boot() -> str:
+    with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123 - pathlib takes half the time of the start
+        return file.read().strip()
+
+
+def _namespace() -> str:
+    return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115 - as above
+
+
+def _start_of(process: int) -> str:
+    """In clock ticks since the boot; empty if there is no such process. Source: proc(5), field 22 of `stat`."""
+    try:
+        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123 - as above
+            return file.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def request(socket_path: str, method: str, target: str, timeout_s: float = _TIMEOUT_S) -> tuple[int, bytes]:
+    """Ask the daemon; status and body.
+
+    Raises:
+        OSError: It cannot be asked, or does not answer as it should.
+    """
+    import http.client  # noqa: PLC0415 - not before there is something to do
+    import socket  # noqa: PLC0415 - as above
+
+    connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
+    try:
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(timeout_s)
+        connection.sock.connect(socket_path)
+        connection.request(method, target)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except http.client.HTTPException as error:
+        raise OSError(f"the Docker daemon does not answer as it should: {error!r}") from error
+    finally:
+        connection.close()
+
+
+def watch(lines: Any, socket_path: str, label: str) -> None:
+    """Read *lines* to their end; unless the last is `.`, clean up behind who wrote them."""
+    seen: list[str] = []
+    for line in lines:
+        path = line.rstrip(b"\n")
+        if path == b".":
+            return
+        seen.append(os.fsdecode(path))
+    _persist(lambda: remove_containers(socket_path, f"{LABEL}={label}", lambda _: True))
+    if seen:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - as above
+        from placeholders import remove_if_unused  # type: ignore[import-not-found]  # noqa: PLC0415 - by its file: a script has no package
+
+        for path in seen:
+            remove_if_unused(path)
+
+
+def _persist(remove: Callable[[], int]) -> None:
+    """Until the daemon says twice that nothing is left: one may have been on its way when its owner died."""
+    clean = 0
+    for _ in range(_ATTEMPTS):
+        try:
+            clean = 0 if remove() else clean + 1
+        except OSError:
+            clean = 0
+        if clean == 2:  # noqa: PLR2004 - twice
+            return
+        time.sleep(_PAUSE_S)
+
+
+if __name__ == "__main__":
+    watch(sys.stdin.buffer, *sys.argv[1:])

@@ -1,0 +1,185 @@
+"""What a container is made with: everything that contains it is decided here. Pure."""
+
+import os
+import signal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter import Denied, Job, ProcessLimits, RunnerScope, ToolError
+from toolcharter_docker.daemon import Image
+from toolcharter_docker.leftovers import LABEL
+from toolcharter_docker.placeholders import Hold
+from toolcharter_docker.policy import DockerPolicy
+from toolcharter_docker.seccomp import profile
+
+_KERNELS = tuple(map(Path, ("/proc", "/sys", "/dev")))
+_SHARED_MEMORY_BYTES = 16 * 1024**2
+_SIGNALLED = 128
+_SIGNALS = 31
+"""Numbers of the signals that end a program. Source: signal(7)."""
+# Docker takes its own keys out of what is written to a terminal; nobody ever types these.
+_DETACH_KEYS = ",".join(["ctrl-^", "ctrl-_"] * 16)
+
+
+class Plan(NamedTuple):
+    """One container."""
+
+    create: dict[str, Any]
+    """What `APIClient.create_container` takes, but for `host_config`."""
+    host: dict[str, Any]
+    """What `APIClient.create_host_config` takes."""
+    attach: dict[str, Any]
+    """What `APIClient.attach_socket` takes as `params`."""
+    memory_bytes: int
+
+
+class Ground(NamedTuple):
+    """What all containers of a runner have in common."""
+
+    policy: DockerPolicy
+    scope: RunnerScope
+    image: Image
+    owner: str
+
+
+def plan(ground: Ground, job: Job, held: Iterable[Hold], *, is_open: bool, is_terminal: bool) -> Plan:
+    """Plan the container of one program.
+
+    Args:
+        ground: What is the same for all.
+        job: The program.
+        held: What is mounted over itself.
+        is_open: The program has an input.
+        is_terminal: It runs on a terminal.
+
+    Raises:
+        ToolError: `invalid_arguments`, for what no program can be passed.
+    """
+    policy = ground.policy
+    program, *arguments = _passable((*policy.command, *job.argv))
+    memory = _least(policy.memory_bytes, job.limits.memory_bytes)
+    create = {
+        "image": ground.image.identifier,
+        "entrypoint": [program],
+        "command": arguments,
+        "environment": _environment(ground.image, policy.path, job.env),
+        "working_dir": os.path.normpath(ground.scope.workspace / job.cwd),
+        "user": policy.user or f"{os.geteuid()}:{os.getegid()}",
+        "hostname": "sandbox",
+        "labels": {LABEL: ground.owner},
+        "healthcheck": {"test": ["NONE"]},
+        "stdin_open": is_open,
+        "tty": is_terminal,
+    }
+    host = {
+        "network_mode": "bridge" if policy.network and job.network else "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges", f"seccomp={profile()}"],
+        "privileged": False,
+        "ipc_mode": "private",
+        "cgroupns": "private",
+        "init": True,
+        "mem_limit": memory,
+        "memswap_limit": memory,
+        "shm_size": _SHARED_MEMORY_BYTES,
+        "nano_cpus": int(policy.cpus * 1e9),
+        # The init process is one, too.
+        "pids_limit": _least(policy.pids, job.limits.processes) + 1,
+        "ulimits": _ulimits(job.limits),
+        "log_config": {"Type": "none"},
+        "tmpfs": _tmpfs(ground),
+        "mounts": _mounts(ground, job, held),
+    }
+    streams = {"stdin": int(is_open), "stdout": 1, "stderr": 1, "stream": 1, "detachKeys": _DETACH_KEYS}
+    return Plan(create, host, streams, memory)
+
+
+def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> None:
+    """Refuse what no container can be built on.
+
+    Raises:
+        Denied: `sandbox_unavailable`: the workspace would hide the image's programs or lies in a kernel's file system,
+            or it or a root to read from holds the daemon's socket, with which a program could start any container.
+    """
+    workspace = scope.workspace
+    on_path = [Path(folder) for folder in policy.path.split(":")]
+    if any(folder.is_relative_to(workspace) for folder in on_path):
+        raise Denied("sandbox_unavailable", f"The workspace {str(workspace)!r} would hide the image's programs.")
+    for folder in (workspace, *policy.read_roots):
+        if any(folder.is_relative_to(kernel) for kernel in _KERNELS):
+            raise Denied("sandbox_unavailable", f"{str(folder)!r} is no folder for a container to see.")
+        # Read-only does not keep anybody from connecting.
+        if Path(socket_path).resolve().is_relative_to(folder.resolve()):
+            raise Denied("sandbox_unavailable", f"{str(folder)!r} holds the Docker daemon's socket.")
+
+
+def exit_code(status: int) -> int:
+    """A container's status as a program's: both init and shells add 128 to the signal that ended a program."""
+    return _SIGNALLED - status if _SIGNALLED < status <= _SIGNALLED + _SIGNALS else status
+
+
+def signal_name(number: int) -> str:
+    """As the daemon wants it."""
+    return signal.Signals(number).name
+
+
+def _passable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    for word in argv:
+        _check_text(word, "an argument")
+    return argv
+
+
+def _check_text(text: str, what: str) -> None:
+    # JSON could carry both; what the daemon would make of them is not what was judged.
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ToolError(f"There is a NUL or a lone surrogate in {what}.", reason="invalid_arguments")
+
+
+def _environment(image: Image, path: str, given: Mapping[str, str]) -> dict[str, str | None]:
+    """None takes away what the image or the daemon would set."""
+    for name, value in given.items():
+        _check_text(name + value, "the environment")
+        if not name or "=" in name:
+            raise ToolError(f"{name!r} is no name of a variable.", reason="invalid_arguments")
+    removed = dict.fromkeys((*image.variables, "HOSTNAME", "TERM"))
+    return removed | dict(given) | {"PATH": path}
+
+
+def _least(own: int, asked: int | None) -> int:
+    return own if asked is None else min(own, asked)
+
+
+def _ulimits(limits: ProcessLimits) -> list[dict[str, Any]]:
+    wanted = {"nofile": limits.open_files, "fsize": limits.file_bytes, "cpu": limits.cpu_s, "core": 0}
+    return [{"Name": name, "Soft": value, "Hard": value} for name, value in wanted.items() if value is not None]
+
+
+def _tmpfs(ground: Ground) -> dict[str, str]:
+    """`/tmp`, and whatever the image would have a volume for, which would be a folder on this machine."""
+    options = f"rw,nosuid,nodev,noexec,mode=1777,size={ground.policy.tmp_bytes}"
+    taken = {str(folder) for folder in (ground.scope.workspace, *ground.policy.read_roots)}
+    return dict.fromkeys(sorted({"/tmp", *ground.image.volumes} - taken), options)  # noqa: S108 - of the container
+
+
+def _mounts(ground: Ground, job: Job, held: Iterable[Hold]) -> list[dict[str, Any]]:
+    """Each folder at its own path, so that what is judged here means the same in there."""
+    workspace = ground.scope.workspace
+    return [
+        *(_bind(root, writable=False) for root in ground.policy.read_roots),
+        _bind(workspace, writable=not job.read_only),
+        *(_bind(workspace / part.path, writable=part.writable) for part in held),
+    ]
+
+
+def _bind(folder: Path, *, writable: bool) -> dict[str, Any]:
+    # Not recursive: dockerd before 25 leaves what is mounted below a read-only folder writable.
+    options = {"Propagation": "rprivate", "NonRecursive": True}
+    return {
+        "Type": "bind",
+        "Source": str(folder),
+        "Target": str(folder),
+        "ReadOnly": not writable,
+        "BindOptions": options,
+    }

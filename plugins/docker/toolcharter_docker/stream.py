@@ -1,0 +1,55 @@
+"""What comes out of a container: frames of two streams on one connection, read with bounded memory."""
+
+from collections.abc import Iterator
+from typing import Final
+
+STDOUT: Final = 1
+STDERR: Final = 2
+_HEADER: Final = 8
+
+
+class Kept:
+    """The first bytes of a stream; the rest is dropped."""
+
+    def __init__(self, limit: int) -> None:
+        self.data = bytearray()
+        self.truncated = False
+        self._limit = limit
+
+    def add(self, chunk: bytes | memoryview) -> None:
+        """Take what still fits."""
+        room = self._limit - len(self.data)
+        self.data += chunk[:room]
+        self.truncated = self.truncated or len(chunk) > room
+
+
+class Frames:
+    """Takes the connection's bytes as they come, gives the streams' as they are.
+
+    Source: Docker Engine API 1.41, ContainerAttach, "Stream format": one byte for the stream (0 stdin, 1 stdout, 2
+    stderr), three of zero, four for the size, big-endian, then that many bytes.
+    """
+
+    def __init__(self) -> None:
+        self._header = bytearray()
+        self._stream = 0
+        self._left = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
+        """The parts of *data* that belong to a stream, with its number; they are views of *data*."""
+        rest = memoryview(data)
+        while rest:
+            if self._left == 0:
+                rest = self._begin(rest)
+            if part := rest[: self._left]:
+                self._left -= len(part)
+                rest = rest[len(part) :]
+                yield self._stream, part
+
+    def _begin(self, rest: memoryview) -> memoryview:
+        wanted = _HEADER - len(self._header)
+        self._header += rest[:wanted]
+        if len(self._header) == _HEADER:
+            self._stream, self._left = self._header[0], int.from_bytes(self._header[4:], "big")
+            self._header.clear()
+        return rest[wanted:]

@@ -1,0 +1,172 @@
+"""Run many programs on every runner that is present, and prove that nothing of them is left.
+
+    python scripts/soak_runs.py --runs 10000 [--runner host] [--runner bwrap] [--runner docker --image IMAGE]
+
+Programs of all kinds take turns: those that end, that leave daemons behind, that are over their time, that try what is
+protected. Afterwards no process, mount, control group, container, file or descriptor may be there that was not there
+before. Says how the last runs compare with the first; ends with status 1 if anything is left.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from toolcharter import Job, ProcessLimits, ProgramRunner, RunnerScope
+from toolcharter.guards.process import HostProgramRunner
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+PROTECTED = (".toolcharter", "sub/profile.yaml")
+THREADS = 4
+SETTLE_S = 20.0
+# Processes that are not ours come and go; what ours sleep for is in no other command line.
+NAP = f"6{os.getpid()}"
+DAEMONS = f"setsid sleep {NAP} & env -i setsid sleep {NAP} </dev/null >/dev/null 2>&1 & exit 3"
+# On the host it would succeed.
+INTRUSION = "mkdir .toolcharter sub/profile.yaml; "
+# Every so many runs, a program of that kind, with the time it gets, in seconds.
+KINDS: tuple[tuple[int, str, float], ...] = (
+    (500, f"trap '' TERM; sleep {NAP}", 0.2),
+    (50, DAEMONS, 30),
+    (20, f"{INTRUSION}head -c 3000000 /dev/zero", 30),
+    (1, "exit 0", 30),
+)
+Snapshot = Mapping[str, frozenset[str]]
+
+
+def main() -> int:
+    """Soak each runner; the number of those that left something."""
+    parser = argparse.ArgumentParser(description="Run many programs and prove that nothing of them is left.")
+    parser.add_argument("--runs", type=int, default=10_000, help="programs on each runner")
+    parser.add_argument("--runner", action="append", choices=sorted(OPENERS), help="by default all that are present")
+    parser.add_argument("--image", help="the image for docker, which is left out without one")
+    asked = parser.parse_args()
+    names = asked.runner or [name for name in OPENERS if is_present(name, asked.image)]
+    return sum(not soak(name, asked.runs, asked.image) for name in names)
+
+
+def is_present(name: str, image: str | None) -> bool:
+    """Whether what a runner needs is installed."""
+    return {"host": True, "bwrap": shutil.which("bwrap") is not None, "docker": image is not None}[name]
+
+
+def soak(name: str, runs: int, image: str | None) -> bool:
+    """Run *runs* programs on one runner; whether all is as before."""
+    with tempfile.TemporaryDirectory() as place:
+        workspace = Path(place).resolve() / "workspace"
+        workspace.mkdir()
+        before = snapshot(workspace)
+        runner = OPENERS[name](RunnerScope(workspace, PROTECTED), image)
+        with ThreadPoolExecutor(THREADS) as pool:
+            times = list(pool.map(partial(timed, runner), range(runs)))
+        runner.close()
+        left = settled(workspace, before)
+    tenth = max(1, runs // 10)
+    pace = statistics.median(times[-tenth:]) / statistics.median(times[:tenth])
+    print(f"{name}: {runs} runs; the last tenth takes {pace:.2f} x the first; left: {describe(left)}")
+    return not left
+
+
+def timed(runner: ProgramRunner, number: int) -> float:
+    """Run program *number*; how long it took, in seconds."""
+    _, script, seconds = next(kind for kind in KINDS if number % kind[0] == 0)
+    if not runner.is_sandbox:
+        script = script.removeprefix(INTRUSION)
+    started = time.monotonic()
+    runner.run(Job(("sh", "-c", script), env=ENVIRONMENT, expires=started + seconds, limits=LIMITS))
+    return time.monotonic() - started
+
+
+def settled(workspace: Path, before: Snapshot) -> list[str]:
+    """What is there that was not there before, once the system has had time to do away with what has ended."""
+    until = time.monotonic() + SETTLE_S
+    while (left := added(before, snapshot(workspace))) and time.monotonic() < until:
+        time.sleep(0.2)
+    return left
+
+
+def snapshot(workspace: Path) -> Snapshot:
+    """All of which something could be left."""
+    return {
+        "process": frozenset(processes()),
+        "mount": frozenset(
+            line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(workspace) in line
+        ),
+        "group": frozenset(map(str, Path("/sys/fs/cgroup").glob("*/toolcharter-*"))),
+        "container": frozenset(containers()),
+        "file": frozenset(str(path) for path in workspace.rglob("*")),
+        "descriptor": frozenset(entry.name for entry in Path("/proc/self/fd").iterdir() if entry.exists()),
+    }
+
+
+def processes() -> Iterator[str]:
+    """Our children and what our programs sleep in, zombies that are not ours aside."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == os.getpid() or NAP in command:
+            yield f"{entry.name} {command}"
+
+
+def containers() -> list[str]:
+    """Those of docker, if it is there."""
+    if shutil.which("docker") is None:
+        return []
+    return subprocess.run(["docker", "ps", "-aq"], capture_output=True, text=True, check=False).stdout.split()
+
+
+def added(before: Snapshot, after: Snapshot) -> list[str]:
+    """What is new, with its kind."""
+    return [f"{kind} {name}" for kind in after for name in sorted(after[kind] - before[kind])]
+
+
+def describe(left: list[str]) -> str:
+    """How many of each kind, and some of them."""
+    counts = Counter(each.partition(" ")[0] for each in left)
+    return ", ".join([*(f"{count} x {kind}" for kind, count in counts.items()), *left[:5]]) or "nothing"
+
+
+def open_host(scope: RunnerScope, _image: str | None) -> ProgramRunner:
+    """The runner that is built in."""
+    return HostProgramRunner(scope.workspace)
+
+
+def open_bwrap(scope: RunnerScope, _image: str | None) -> ProgramRunner:
+    """With the default policy."""
+    from toolcharter_bwrap.policy import BwrapPolicy  # noqa: PLC0415 - a plugin, which may not be installed
+    from toolcharter_bwrap.runner import BwrapRunner  # noqa: PLC0415 - as above
+
+    return BwrapRunner(scope, BwrapPolicy())
+
+
+def open_docker(scope: RunnerScope, image: str | None) -> ProgramRunner:
+    """With the default policy for one image."""
+    from toolcharter_docker.policy import DockerPolicy  # noqa: PLC0415 - as above
+    from toolcharter_docker.runner import Docker  # noqa: PLC0415 - as above
+
+    return Docker(DockerPolicy.model_validate({"image": image})).open_runner(scope)
+
+
+LIMITS = ProcessLimits()
+OPENERS: dict[str, Callable[[RunnerScope, str | None], ProgramRunner]] = {
+    "host": open_host,
+    "bwrap": open_bwrap,
+    "docker": open_docker,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Where programs run: opened once, when the first one starts, and never somewhere else instead."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.errors import Denied
+from toolcharter.gate.running import Opener, Runners, protected_below
+from toolcharter.guards.process import HostProgramRunner, NoRunner
+from toolcharter.spec.runner import Ended, Job, RunnerScope
+
+
+class Sandbox:
+    """Stands for a runner of a plugin."""
+
+    name = "sandbox"
+    is_sandbox = True
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def run(self, job: Job) -> Ended:
+        raise NotImplementedError
+
+    start = run
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def scope(tmp_path: Path) -> RunnerScope:
+    return RunnerScope(tmp_path.resolve(), (".toolcharter",))
+
+
+def refusal(act: Callable[[], object]) -> tuple[str, str | None]:
+    with pytest.raises(Denied) as caught:
+        act()
+    return caught.value.reason, caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "bounded", "expected"),
+    [(None, True, "host"), (None, False, ""), ("host", False, "host"), ("box", True, "box"), ("box", False, "box")],
+)
+def test_a_profile_names_the_runner_of_all_its_tools(
+    scope: RunnerScope,
+    name: str | None,
+    expected: str,
+    *,
+    bounded: bool,
+) -> None:
+    """Without one, tools that their own policy bounds run on the host, and others run nothing."""
+    assert Runners(name, lambda _: Sandbox(), scope).name_for(bounded=bounded) == expected
+
+
+def test_without_a_runner_nothing_unbounded_runs(scope: RunnerScope) -> None:
+    """And what is bounded runs on the host."""
+    runners = Runners(None, None, scope)
+
+    assert isinstance(runners.runner_for(bounded=False), NoRunner)
+    assert isinstance(runners.runner_for(bounded=True), HostProgramRunner)
+    assert (runners.is_sandbox_for(bounded=False), runners.is_sandbox_for(bounded=True)) == (False, False)
+    reason, _ = refusal(lambda: runners.runner_for(bounded=False).run(Job(("true",))))
+    assert reason == "sandbox_unavailable"
+    runners.close()
+
+
+def test_the_host_is_one_if_the_profile_says_so(scope: RunnerScope) -> None:
+    """For every tool, and it contains nothing."""
+    runners = Runners("host", None, scope)
+    runner = runners.runner_for(bounded=False)
+
+    assert runner.run(Job(("echo", "hi"), env={"PATH": "/usr/bin:/bin"})) == Ended(
+        0, b"hi\n", b"", truncated=False, timed_out=False
+    )
+    assert runners.is_sandbox_for(bounded=False) is False
+    runners.close()
+
+
+def test_a_sandbox_is_opened_once_and_closed_once(scope: RunnerScope) -> None:
+    """For the scope that the harness has chosen; many threads may be the first."""
+    given, made = list[RunnerScope](), list[Sandbox]()
+
+    def opener(one: RunnerScope) -> Sandbox:
+        given.append(one)
+        made.append(Sandbox())
+        return made[-1]
+
+    runners = Runners("box", opener, scope)
+    assert given == []
+    threads = [threading.Thread(target=lambda: runners.runner_for(bounded=False)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (given, runners.is_sandbox_for(bounded=False)) == ([scope], True)
+    runners.close()
+    runners.close()
+    assert [one.closed for one in made] == [1]
+
+
+def test_nothing_is_opened_after_the_end(scope: RunnerScope) -> None:
+    """A body that its call has abandoned would leave a sandbox that nobody closes."""
+    made = list[Sandbox]()
+    runners = Runners("box", lambda _: made.append(Sandbox()), scope)
+    runners.close()
+
+    assert refusal(lambda: runners.runner_for(bounded=False)) == ("sandbox_unavailable", "The toolbox is closed.")
+    assert refusal(lambda: runners.runner_for(bounded=True)) == ("sandbox_unavailable", "The toolbox is closed.")
+    assert made == []
+
+
+def _failing(error: Exception) -> Opener:
+    def opener(_: RunnerScope) -> Any:
+        raise error
+
+    return opener
+
+
+@pytest.mark.parametrize(
+    ("opener", "message"),
+    [
+        (None, "Nothing opens the runner 'box'."),
+        (_failing(OSError("secret")), "The runner 'box' could not be opened: OSError."),
+        (_failing(Denied("sandbox_unavailable", "No bwrap.")), "No bwrap."),
+        (lambda _: None, "The runner 'box' could not be opened: its plugin gave NoneType."),
+    ],
+)
+def test_what_cannot_be_opened_refuses(scope: RunnerScope, opener: Opener | None, message: str) -> None:
+    """Nothing falls back to the host."""
+    runners = Runners("box", opener, scope)
+
+    assert refusal(lambda: runners.runner_for(bounded=True)) == ("sandbox_unavailable", message)
+    assert runners.is_sandbox_for(bounded=False) is False
+    runners.close()
+
+
+def test_the_next_call_tries_again(scope: RunnerScope) -> None:
+    """What was missing may have come."""
+    answers: list[Opener] = [_failing(OSError()), lambda _: Sandbox()]
+
+    def opener(one: RunnerScope) -> Any:
+        return answers.pop(0)(one)
+
+    runners = Runners("box", opener, scope)
+
+    assert [runners.is_sandbox_for(bounded=False) for _ in range(2)] == [False, True]
+
+
+def test_what_lies_in_the_workspace_and_decides_is_protected(tmp_path: Path) -> None:
+    """A profile, an event file, a folder of plugins; by the places where they are and where they lead."""
+    workspace = tmp_path.resolve() / "ws"
+    (workspace / "sub").mkdir(parents=True)
+    (workspace / "sub/real.yaml").write_text("")
+    (tmp_path / "beside.yaml").write_text("")
+    (workspace / "link.yaml").symlink_to("sub/real.yaml")
+    (workspace / "out.yaml").symlink_to("../beside.yaml")
+    (tmp_path / "in.yaml").symlink_to("ws/sub/real.yaml")
+
+    assert protected_below(workspace) == (".toolcharter",)
+    assert protected_below(
+        workspace,
+        workspace / "link.yaml",
+        workspace / "out.yaml",
+        tmp_path / "in.yaml",
+        tmp_path / "beside.yaml",
+        workspace / "new/events.jsonl",
+        workspace,
+        workspace / ".toolcharter",
+    ) == (".toolcharter", "link.yaml", "sub/real.yaml", "out.yaml", "new/events.jsonl")
+
+
+def test_a_relative_path_is_seen_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the sink that writes there sees it."""
+    monkeypatch.chdir(tmp_path)
+
+    assert protected_below(tmp_path.resolve(), Path("run/events.jsonl")) == (".toolcharter", "run/events.jsonl")

@@ -1,0 +1,59 @@
+"""A workspace, the runner `host` in it, and ways to look at processes."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.guards.process import HostProgramRunner
+from toolcharter.spec.runner import Job
+
+ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin"}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def host(workspace: Path) -> Iterator[HostProgramRunner]:
+    runner = HostProgramRunner(workspace)
+    yield runner
+    runner.close()
+
+
+def job(*argv: str, seconds: float = 30, **more: Any) -> Job:
+    return Job(argv, **{"env": ENVIRONMENT, "expires": time.monotonic() + seconds, **more})
+
+
+def shell(script: str, **more: Any) -> Job:
+    return job("sh", "-c", script, **more)
+
+
+def open_descriptors() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def living(*argv: str) -> list[int]:
+    """The processes with this command line that are no zombies."""
+    wanted = b"".join(word.encode() + b"\0" for word in argv)
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _runs(entry, wanted)]
+
+
+def _runs(entry: Path, wanted: bytes) -> bool:
+    try:
+        return (entry / "cmdline").read_bytes().endswith(wanted)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
