@@ -9,8 +9,15 @@ from pluggy import HookImpl, PluginManager
 from toolcharter import hookspecs
 from toolcharter.errors import Fault, PluginError, did_you_mean
 
-MODULE_HOOKS = ("register_tools", "register_extensions", "check_call", "open_sink")
-OBJECT_HOOKS = ("check_call", "open_sink", "answer_approval")
+MODULE_HOOKS = (
+    "register_tools",
+    "register_extensions",
+    "register_programs",
+    "discover_tools",
+    "check_call",
+    "open_sink",
+)
+OBJECT_HOOKS = ("check_call", "open_sink", "answer_approval", "open_runner")
 
 
 class Failures:
@@ -61,8 +68,16 @@ def implementation(manager: PluginManager, hook: str, plugin: object) -> Callabl
     """What *plugin* itself implements of *hook*, taking the hook's arguments by position; or nothing."""
     for impl in getattr(manager.hook, hook).get_hookimpls():
         if impl.plugin is plugin:
-            return direct(impl)
+            return _with_its_own(impl, tuple(signature(getattr(hookspecs, hook)).parameters))
     return None
+
+
+def _with_its_own(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., Any]:
+    """The function of *impl*, to be called with all the hook's arguments; it gets those that it names."""
+    if len(declared) < 2:  # noqa: PLR2004 - one or none: the same as for those called most often
+        return direct(impl)
+    function, places = impl.function, tuple(declared.index(name) for name in impl.argnames)
+    return lambda *given: function(*(given[place] for place in places))
 
 
 def direct(impl: HookImpl) -> Callable[..., Any]:

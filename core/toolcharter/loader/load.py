@@ -7,7 +7,7 @@ the first plugin imported. Each of the two steps reports all its faults at once.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
@@ -19,7 +19,11 @@ from toolcharter.loader.select import Need, needs_of, pin_faults, select
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Call
 from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
+from toolcharter.spec.runner import RunnerScope
 from toolcharter.spec.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.tables import Tables
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,6 +43,8 @@ class LoadedExtension(NamedTuple):
     distribution: str
     version: str
     module: str
+    discover: Callable[..., Any] | None = None
+    """What its module implements of `discover_tools`."""
 
 
 class Check(NamedTuple):
@@ -78,10 +84,20 @@ class Loaded(NamedTuple):
     """Sorted by `plugin`; complete after `build_extensions`."""
     openers: Mapping[str, Opener]
     """By scheme; complete after `build_extensions`."""
+    program_files: tuple[Path, ...] = ()
+    """Tables of programs beside the core's."""
     approver: Callable[[ApprovalRequest], Any] | None = None
     """What answers approvals, if one of the extensions does; known after `build_extensions`."""
+    runners: Mapping[str, Callable[[RunnerScope], Any]] = _NOTHING
+    """What opens runners, by the name of the extension; known after `build_extensions`."""
     closers: tuple[Callable[[], object], ...] = ()
     """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
+
+    def program_tables(self) -> "Tables":
+        """What is known of programs: the core's tables, and those of these plugins."""
+        from toolcharter.guards.shell.tables import CORE  # noqa: PLC0415 - few profiles run programs
+
+        return CORE.with_added(self.program_files) if self.program_files else CORE
 
     def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
         """Build the object of each extension and add the hooks it implements.
@@ -94,7 +110,7 @@ class Loaded(NamedTuple):
             PluginError: A constructor raised, or its object implements a hook wrongly.
         """
         openers, settings, failures = dict(self.openers), dict[str, ExtensionPolicy](), Failures()
-        closers = list[Callable[[], object]]()
+        closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
             settings[plugin] = policies[name]
@@ -102,13 +118,15 @@ class Loaded(NamedTuple):
                 built = _build(loaded.spec, owner, workspace, policies[name])
                 register(self.manager, built, plugin, owner, OBJECT_HOOKS)
                 openers |= _openers(self.manager, built, name, owner)
+                runner = implementation(self.manager, "open_runner", built)
+                runners |= {} if runner is None else {name: runner}
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
         approver = None
         with failures:
             approver = _approver(self.manager)
         failures.stop()
         checks = _checks(self.manager, settings)
-        return self._replace(checks=checks, openers=openers, approver=approver, closers=tuple(closers))
+        return self._replace(checks=checks, openers=openers, approver=approver, runners=runners, closers=tuple(closers))
 
     def open_sink(self, url: str) -> Sink:
         """Open the event sink behind *url* through the plugin whose entry point is its scheme.
@@ -176,6 +194,11 @@ def load_plugins(
 
     loaded = _loaded(chosen, modules, manager)
     failures.faults.extend(_alias_faults(loaded.specs.values()))
+    for plugin in modules.values():
+        with failures:
+            loaded = loaded._replace(
+                program_files=(*loaded.program_files, *_program_files(plugin, manager, loaded.program_files))
+            )
     failures.stop()
     return loaded
 
@@ -192,7 +215,13 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         openers |= _openers(manager, plugin.module, need.name, entry.owner)
         if need.noun == "extension":
             spec = plugin.extensions[need.name]
-            extension_specs[need.name] = LoadedExtension(spec, entry.distribution, entry.version, entry.module)
+            extension_specs[need.name] = LoadedExtension(
+                spec,
+                entry.distribution,
+                entry.version,
+                entry.module,
+                implementation(manager, "discover_tools", plugin.module),
+            )
     return Loaded(
         specs=specs,
         extension_specs=extension_specs,
@@ -202,6 +231,28 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         checks=_checks(manager),
         openers=openers,
     )
+
+
+def _program_files(plugin: PluginModule, manager: PluginManager, others: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The tables of programs that a plugin brings.
+
+    Raises:
+        PluginError: They cannot be used beside the core's and those in *others*.
+    """
+    function = implementation(manager, "register_programs", plugin.module)
+    if function is None:
+        return ()
+    from toolcharter.guards.shell.tables import CORE  # noqa: PLC0415 - few plugins bring any
+
+    try:
+        files = tuple(map(Path, function()))
+        CORE.with_added((*others, *files))
+    except Exception as error:
+        what = f"the hook register_programs: {cause(error)}"
+        raise PluginError(
+            [Fault(plugin.entry.owner, "", what, "The plugin's author has to mend its tables.")]
+        ) from error
+    return files
 
 
 def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:

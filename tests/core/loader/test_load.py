@@ -1,11 +1,14 @@
 """Refusals after the import, and what a profile gets when there is nothing to refuse."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from toolcharter import Call, Caller, Deny, ExtensionPolicy
 from toolcharter.errors import PluginError
+
+HOOKS = "Hooks here: register_tools, register_extensions, register_programs, discover_tools, check_call, open_sink."
 
 
 def _message(load, *tools: str, **needs: object) -> str:
@@ -69,13 +72,12 @@ def test_all_broken_plugins_are_told_at_once_with_the_first_cause(site, load) ->
         pytest.param(
             "@hookimpl\ndef chek_call(call): ...",
             "'chek_call' is marked as an implementation of the unknown hook 'chek_call'.\n"
-            "Did you mean 'check_call'? Hooks here: register_tools, register_extensions, check_call, open_sink.",
+            f"Did you mean 'check_call'? {HOOKS}",
             id="misspelt",
         ),
         pytest.param(
             "@hookimpl(specname='xyz', optionalhook=True)\ndef check(call): ...",
-            "'check' is marked as an implementation of the unknown hook 'xyz'.\n"
-            "Hooks here: register_tools, register_extensions, check_call, open_sink.",
+            f"'check' is marked as an implementation of the unknown hook 'xyz'.\n{HOOKS}",
             id="misspelt-specname",
         ),
         pytest.param(
@@ -292,7 +294,7 @@ def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
         pytest.param(
             "type('Late', (), {'register_tools': hookimpl(lambda self: [])})()",
             "'register_tools' is marked as an implementation of the unknown hook 'register_tools'.\n"
-            "Hooks here: check_call, open_sink, answer_approval.",
+            "Hooks here: check_call, open_sink, answer_approval, open_runner.",
             id="too-late",
         ),
     ],
@@ -389,3 +391,59 @@ def test_a_sink_that_was_not_asked_for_is_not_opened(load) -> None:
         "event sink 'wire:': no loaded plugin opens it.\n"
         "Load the plugin that has an entry point 'wire' and implements open_sink."
     )
+
+
+def _tables(folder: Path, *names: str) -> str:
+    """The source of a hook that brings a table for each of *names*."""
+    files = [folder / f"{name}.toml" for name in names]
+    for file in files:
+        file.write_text(f'programs = ["{file.stem}"]\nsource = "test"\nstyle = "gnu"\noperands = ["read*"]\n')
+    return f"@hookimpl\ndef register_programs():\n    return {[str(file) for file in files]}\n"
+
+
+def test_tables_of_programs_come_from_plugins(site, load, tmp_path) -> None:
+    """One file counts once, however many tools its module has; without any, the core's are all there is."""
+    site.tool("acme-git", "git")
+    site.tool("acme-frob", "frob", "grob", source=site.source("frob", "grob", extra=_tables(tmp_path, "frob")))
+    site.tool("acme-hub", "hub", source=site.source("hub", extra=_tables(tmp_path, "hub")))
+
+    plain, loaded = load("git"), load("frob", "grob", "hub", "git")
+
+    assert (plain.program_files, loaded.program_files) == ((), (tmp_path / "frob.toml", tmp_path / "hub.toml"))
+    programs = ("frob", "hub", "ls", "no-such")
+    assert [plain.program_tables().find(one) is None for one in programs] == [True, True, False, True]
+    assert [loaded.program_tables().find(one) is None for one in programs] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("extra", "cause"),
+    [
+        ("@hookimpl\ndef register_programs():\n    raise OSError('gone')\n", "OSError: gone"),
+        ("@hookimpl\ndef register_programs():\n    return ['/no/such.toml']\n", "/no/such.toml"),
+        ("@hookimpl\ndef register_programs():\n    return [7]\n", "TypeError"),
+    ],
+    ids=["raises", "missing", "no-path"],
+)
+def test_tables_that_cannot_be_used_stop_the_start(site, load, extra, cause) -> None:
+    """With the distribution, and what is wrong."""
+    site.tool("acme-git", "git", source=site.source("git", extra=extra))
+
+    message = _message(load, "git")
+
+    assert message.startswith("acme-git 1.0: the hook register_programs: ")
+    assert cause in message
+    assert message.endswith("The plugin's author has to mend its tables.")
+
+
+@pytest.mark.parametrize("name", ["ls", "frob"])
+def test_a_program_has_one_table(site, load, tmp_path, name) -> None:
+    """Neither the core's nor another plugin's can be replaced."""
+    for number in ("one", "two"):
+        (tmp_path / number).mkdir()
+        extra = _tables(tmp_path / number, name)
+        site.tool(f"acme-{number}", number, source=site.source(number, extra=extra))
+
+    message = _message(load, "one", "two")
+
+    assert f"{name!r} has a table already, in " in message
+    assert "acme-two 1.0: the hook register_programs: " in message

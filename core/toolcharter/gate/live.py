@@ -1,0 +1,229 @@
+"""`LiveToolbox`: a session's toolbox, made anew when its discoverers find other tools than before.
+
+A toolbox never changes. What a reload makes stands on the same ground: sinks, rate limits, what the guards remember,
+the runner, and the tools of plugins with all that they hold. The toolbox before it stays usable until the next reload, so that a
+turn that has begun can end on it; then its calls under way end, and it is closed.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from toolcharter.errors import Denied, ToolboxClosed
+from toolcharter.events.lines import LineFormat
+from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.build import furnish, open_ground, plan_for
+from toolcharter.gate.discovered import asking_about, with_discovered
+from toolcharter.gate.plan import Plan
+from toolcharter.gate.shared import Shared
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.discover import extenders
+from toolcharter.loader.scan import installed
+from toolcharter.policy.compile import compile_availability
+from toolcharter.spec.approval import Approver
+from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runtime import Reload
+
+Subscriber = Callable[[Toolbox], object]
+
+
+def open_live(
+    profile: str | Path,
+    *,
+    workspace: str | Path,
+    caller: Caller | None = None,
+    events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
+    last_approver: Approver | None = None,
+    strict: bool = False,
+) -> "LiveToolbox":
+    """Build the tools of *profile* for a session in which more tools may appear.
+
+    Args:
+        profile: As for `build_tools`, and so are the others that are not named here.
+        workspace: As above.
+        caller: As above.
+        events: As above.
+        approver: As above.
+        last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
+        strict: As tests want it: a tool that breaks its own spec raises.
+
+    Raises:
+        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+    """
+    plan, sinks = plan_for(profile, workspace, events)
+    plan, ground = open_ground(plan, workspace, sinks, approver, last_approver, strict=strict)
+    try:
+        return LiveToolbox(plan, ground, caller or Caller())
+    except BaseException:
+        ground.close()
+        raise
+
+
+class LiveToolbox:
+    """The present toolbox of one session, and who has to know when there is another. Safe from many threads."""
+
+    def __init__(self, plan: Plan, ground: Shared, caller: Caller) -> None:
+        self._plan = plan
+        self._ground = ground
+        self._caller = caller
+        self._first = plan.discovered.fingerprints
+        """The code of each tool as the session first had it."""
+        self._lock = threading.RLock()
+        self._subscribers: dict[object, Subscriber] = {}
+        self._retired: list[Toolbox] = []
+        self._closed = False
+        ground.reload = self._reload_for_a_tool
+        self._current = furnish(ground.lend(), plan, caller, ground=ground)
+
+    @property
+    def current(self) -> Toolbox:
+        """The toolbox that calls of the next turn go through. It never changes; look again after a reload."""
+        return self._current
+
+    def call(
+        self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
+    ) -> ToolResult:
+        """One governed call through the present toolbox."""
+        while True:
+            toolbox = self._present()
+            try:
+                return toolbox.call(name, args, call_id=call_id, parent_id=parent_id)
+            except ToolboxClosed:
+                if self._closed or toolbox is self._current:
+                    raise
+
+    def _present(self) -> Toolbox:
+        return self._current
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have *subscriber* called with each toolbox that a reload makes, in the thread of the reload.
+
+        It is for hosts: they hand its tools over from the next turn on. One that raises is noted in the answer of the
+        reload, and the others are told all the same.
+
+        Returns:
+            What ends the subscription.
+        """
+        key = object()
+        self._subscribers[key] = subscriber
+        return lambda: self._subscribers.pop(key, None) and None
+
+    def reload(self) -> Reload:
+        """Have discoverers look again, and make another toolbox if they find anything else than before.
+
+        The profile is not read again.
+
+        Raises:
+            ConfigurationError: What they found cannot be used; the present toolbox stays.
+            ToolboxClosed: The session has ended.
+        """
+        with self._lock:
+            self._ground.require_open()
+            before = self._plan.discovered.fingerprints
+            plan = with_discovered(self._plan, self._plan.workspace, installed().tools)
+            after = plan.discovered.fingerprints
+            if after != before:
+                self._replace(plan)
+            toolbox = self._current
+        notes = list(plan.discovered.notes)
+        if after != before:
+            notes += [note for tell in list(self._subscribers.values()) if (note := _told(tell, toolbox))]
+        return Reload(
+            tools=tuple(sorted(after)),
+            new=tuple(sorted(after.keys() - before.keys())),
+            changed=tuple(sorted(self._changed(after))),
+            gone=tuple(sorted(before.keys() - after.keys())),
+            folders=plan.discovered.folders,
+            notes=tuple(notes),
+        )
+
+    def _reload_for_a_tool(self) -> Reload:
+        if not extenders(self._plan.extensions):
+            message = "The profile lets no tools appear while a session lasts: no discoverer says `extend: true`."
+            raise Denied(Reason.NOT_AVAILABLE, message)
+        return self.reload()
+
+    def _changed(self, present: Mapping[str, str]) -> frozenset[str]:
+        return frozenset(name for name, code in present.items() if self._first.get(name, code) != code)
+
+    def _replace(self, plan: Plan) -> None:
+        ground, old = self._ground, self._current
+        changed = self._changed(plan.discovered.fingerprints)
+        checks = tuple(check for check in ground.checks if check.plugin != _OURS)
+        lent = ground.lend(
+            digest=plan.digest,
+            lines=LineFormat(ground.profile, plan.digest),
+            availability=compile_availability(plan.profile, plan.universe),
+            checks=(*checks, asking_about(changed)) if changed else checks,
+        )
+        kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
+        try:
+            self._current = furnish(lent, plan, self._caller, ground=ground, kept=kept)
+        except BaseException:
+            lent.close()
+            raise
+        # For what the tools of plugins do beside calls.
+        ground.digest, ground.lines = lent.digest, lent.lines
+        self._plan = plan
+        self._first = {**plan.discovered.fingerprints, **self._first}
+        self._retire(old)
+
+    def _retire(self, old: Toolbox) -> None:
+        """Close those before *old* whose calls have ended."""
+        idle = [toolbox for toolbox in self._retired if not toolbox.is_busy]
+        self._retired = [*(toolbox for toolbox in self._retired if toolbox.is_busy), old]
+        for toolbox in idle:
+            toolbox.close()
+
+    def close(self) -> None:
+        """Let calls under way end, close what tools hold, and flush the sinks.
+
+        Raises:
+            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+        """
+        with self._lock:
+            self._closed = True
+            errors: list[Exception] = []
+            for toolbox in (*self._retired, self._current):
+                errors += toolbox.close_shared()
+            errors += self._ground.close()
+        if errors:
+            raise ExceptionGroup("tools raised while the toolbox closed", errors)
+
+    async def aclose(self) -> None:
+        """`close` from asynchronous code, whose calls under way go on meanwhile."""
+        import asyncio  # noqa: PLC0415 - its users have it already
+
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+_OURS = "toolcharter"
+
+
+def _told(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
+    """What went wrong when *subscriber* was told."""
+    try:
+        subscriber(toolbox)
+    except Exception as error:  # noqa: BLE001 - a host's code; the others have to be told, too
+        return f"A host did not take the new tools: {type(error).__name__}."
+    return None

@@ -1,0 +1,167 @@
+"""Asks the discoverers of a profile for tools, and holds what they answer to the rules for tools of plugins."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from toolcharter.errors import ConfigurationError, Fault, PluginError
+from toolcharter.loader.hooks import cause
+from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+from toolcharter.spec.discovery import DiscovererPolicy, Discovery, ProfileView
+from toolcharter.spec.tool import ToolSpec
+
+KINDS = frozenset({"cli", "custom"})
+"""What a discovered tool may be: it needs an `allow` rule, and no rule judges what it starts."""
+
+
+class Discovered(NamedTuple):
+    """The tools of all discoverers of a profile."""
+
+    tools: Mapping[str, LoadedTool] = MappingProxyType({})
+    """By name, declared ones first."""
+    folders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What tells each tool's code from another's."""
+        return {name: tool.spec.fingerprint or "" for name, tool in self.tools.items()}
+
+
+NOTHING = Discovered()
+
+
+class Ground(NamedTuple):
+    """What a discovery is made on."""
+
+    profile: str
+    folder: Path | None
+    """Where the profile's own file lies."""
+    workspace: Path | None
+    installed: Collection[str]
+    """The names of all installed tools: none of them can be taken."""
+
+
+def has_discoverers(loaded: Loaded) -> bool:
+    """Whether any extension of the profile looks for tools."""
+    return any(extension.discover for extension in loaded.extension_specs.values())
+
+
+def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground) -> Discovered:
+    """Ask each discoverer, in the profile's order.
+
+    Args:
+        loaded: The tools and extensions of plugins.
+        policies: The validated policies of the extensions; one without is not asked.
+        ground: Where to look, and what is taken.
+
+    Raises:
+        PluginError: A discoverer raised, answered something else, or offers what it may not.
+        ConfigurationError: A declared tool is wrong, or its name is taken. A fault may have a path and no place.
+    """
+    plugins = {name.lower(): f"the tool {name!r} of a plugin" for name in (*ground.installed, *loaded.specs)}
+    plugins |= {alias.lower(): f"an alias of the tool {name!r}" for alias, name in loaded.aliases.items()}
+    taking = _Taking(plugins)
+    answers = [
+        (
+            name,
+            extension,
+            _ask(extension, ProfileView(ground.profile, ground.folder, policies[name], _names(loaded)), ground),
+        )
+        for name, extension in loaded.extension_specs.items()
+        if extension.discover is not None and name in policies
+    ]
+    for name, extension, answer in answers:
+        taking.declared(name, extension, answer.declared)
+    if taking.faults:
+        raise ConfigurationError(taking.faults)
+    for name, extension, answer in answers:
+        if _may_extend(policies[name]):
+            taking.found(extension, answer.found)
+    folders = tuple(folder for *_, answer in answers for folder in answer.folders)
+    notes = (*(note for *_, answer in answers for note in answer.notes), *taking.notes)
+    return Discovered(taking.tools, folders, notes)
+
+
+def extenders(policies: Mapping[str, Any]) -> tuple[str, ...]:
+    """The extensions whose policy lets tools appear while a session lasts."""
+    return tuple(name for name, policy in policies.items() if _may_extend(policy))
+
+
+class _Taking:
+    """Takes tools as long as their names are free."""
+
+    def __init__(self, taken: Mapping[str, str]) -> None:
+        self._taken = dict(taken)
+        self.tools: dict[str, LoadedTool] = {}
+        self.faults: list[Fault] = []
+        self.notes: list[str] = []
+
+    def declared(self, name: str, extension: LoadedExtension, specs: Iterable[ToolSpec[Any]]) -> None:
+        for spec in specs:
+            if role := self._taken.get(spec.name.lower()):
+                what = f"the name {spec.name!r} is {role}; upper and lower case do not count."
+                self.faults.append(Fault("", f"extensions.{name}", what, "Give the declared tool another name."))
+            else:
+                self._take(extension, spec)
+
+    def found(self, extension: LoadedExtension, specs: Iterable[ToolSpec[Any]]) -> None:
+        for spec in specs:
+            if role := self._taken.get(spec.name.lower()):
+                self.notes.append(f"The tool {spec.name!r} that was found is left out: the name is {role}.")
+            else:
+                self._take(extension, spec)
+
+    def _take(self, extension: LoadedExtension, spec: ToolSpec[Any]) -> None:
+        self._taken[spec.name.lower()] = f"the discovered tool {spec.name!r}"
+        self.tools[spec.name] = LoadedTool(spec, extension.distribution, extension.version)
+
+
+def _names(loaded: Loaded) -> tuple[str, ...]:
+    return tuple(loaded.specs)
+
+
+def _may_extend(policy: Any) -> bool:
+    return isinstance(policy, DiscovererPolicy) and policy.extend
+
+
+def _ask(extension: LoadedExtension, view: ProfileView, ground: Ground) -> Discovery:
+    owner = f"{extension.distribution} {extension.version}"
+    try:
+        answer = extension.discover(view, ground.workspace) if extension.discover else Discovery()
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        what = f"the hook discover_tools raised {cause(error)}"
+        fix = f"Report it to the authors of {extension.distribution}, or take it out of the profile."
+        raise PluginError([Fault(owner, "", what, fix)]) from error
+    if not isinstance(answer, Discovery):
+        what = f"the hook discover_tools returned {type(answer).__name__}, not a Discovery."
+        raise PluginError([Fault(owner, "", what, "Write: return Discovery(...)")])
+    faults = [
+        Fault(owner, "", f"the discovered tool {_shown(spec)} {what}.", "The plugin's author has to mend it.")
+        for spec in (*answer.declared, *answer.found)
+        for what in _offences(spec)
+    ]
+    if faults:
+        raise PluginError(faults)
+    return answer
+
+
+def _shown(spec: object) -> str:
+    return repr(spec.name if isinstance(spec, ToolSpec) else spec)
+
+
+def _offences(spec: object) -> Iterator[str]:
+    if not isinstance(spec, ToolSpec):
+        yield "is no ToolSpec"
+        return
+    if spec.kind not in KINDS:
+        yield f"is of kind {spec.kind!r}, not one of {', '.join(sorted(KINDS))}"
+    if spec.aliases:
+        yield "has aliases"
+    if not spec.fingerprint:
+        yield "has no fingerprint"
+    if any(field.is_required() for field in spec.policy.model_fields.values()):
+        yield "has a policy that a profile would have to write"

@@ -1,0 +1,181 @@
+"""Bundles: the files of one tool, read whole and without following links, and what tells them from others."""
+
+import os
+import stat
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_DEEPEST = 16
+_EXECUTABLE = 0o111
+_BACKUPS = ("~", ".bak", ".orig", ".rej", ".swp", ".swo", ".swx", ".tmp", ".temp", ".old", ".save", ".pyc")
+_CACHES = frozenset({"__pycache__", ".git", ".hg", ".svn"})
+
+
+class Unusable(Exception):
+    """A tool cannot be used: a short word, and a sentence."""
+
+    def __init__(self, word: str, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+        self.message = message
+
+
+class Piece(NamedTuple):
+    """One file."""
+
+    data: bytes
+    is_executable: bool
+
+
+class Limits(NamedTuple):
+    """How much one tool may be."""
+
+    files: int
+    size: int
+    """In bytes, of all together."""
+
+
+class Bundle(NamedTuple):
+    """The files of one tool by their paths, which are relative to its folder and have no links in them."""
+
+    files: Mapping[str, Piece]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256, in hexadecimal, of all names, contents and executable bits."""
+        digest = sha256()
+        for path, piece in sorted(self.files.items()):
+            name = os.fsencode(path)
+            head = f"{len(name)} {len(piece.data)} {piece.is_executable:d}\n"
+            digest.update(head.encode() + name + piece.data)
+        return digest.hexdigest()
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder is what editors, versioning and interpreters leave behind."""
+    lower = name.lower()
+    return lower.endswith(_BACKUPS) or name.startswith(("#", ".#", ".~")) or name in _CACHES
+
+
+@contextmanager
+def opened_folder(path: Path, *, below: Path | None = None) -> Generator[int]:
+    """A descriptor of a folder.
+
+    Args:
+        path: Without links below *below*.
+        below: An absolute path that is trusted as it is; by default *path* itself, links followed.
+
+    Raises:
+        OSError: It is none, or is not there, or a link lies on the way.
+    """
+    trusted = path if below is None else below
+    parts = () if below is None else path.relative_to(below).parts
+    descriptor = os.open(trusted, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts:
+            inner = os.open(part, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_folder(parent: int, name: str, limits: Limits) -> Bundle:
+    """Read the folder *name* of the folder behind *parent*.
+
+    Raises:
+        Unusable: It is too much, or holds links that lead out of it, or what is neither file nor folder.
+        OSError: It cannot be read.
+    """
+    descriptor = os.open(name, _FOLDER, dir_fd=parent)
+    try:
+        reader = _Reader(descriptor, limits)
+        reader.read(descriptor, ())
+        return Bundle(reader.files)
+    finally:
+        os.close(descriptor)
+
+
+def read_file(path: Path, limits: Limits) -> Bundle:
+    """Read one file as the only one of its tool; links on the way to it are followed.
+
+    Raises:
+        Unusable: As of `read_folder`.
+        OSError: It cannot be read.
+    """
+    real = Path(os.path.realpath(path, strict=True))
+    with opened_folder(real.parent) as folder:
+        reader = _Reader(folder, limits)
+        reader.take(folder, real.name, path.name)
+        return Bundle(reader.files)
+
+
+class _Reader:
+    """Reads what lies below one folder, within limits."""
+
+    def __init__(self, root: int, limits: Limits) -> None:
+        self._root = root
+        self._limits = limits
+        self._left = limits.size
+        self.files: dict[str, Piece] = {}
+
+    def read(self, folder: int, parts: tuple[str, ...]) -> None:
+        """Take all that lies in *folder*."""
+        if len(parts) > _DEEPEST:
+            raise Unusable("too_large", f"folders are nested more than {_DEEPEST} deep")
+        for name in sorted(os.listdir(folder)):
+            if is_ignored(name):
+                continue
+            here = "/".join((*parts, name))
+            kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind):
+                self._descend(folder, name, (*parts, name))
+            elif stat.S_ISLNK(kind):
+                self._follow(os.readlink(name, dir_fd=folder), parts, here)
+            else:
+                self.take(folder, name, here)
+
+    def _descend(self, folder: int, name: str, parts: tuple[str, ...]) -> None:
+        inner = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            self.read(inner, parts)
+        finally:
+            os.close(inner)
+
+    def _follow(self, target: str, parts: tuple[str, ...], here: str) -> None:
+        """Take the file that a link leads to, as long as that lies in the same tool."""
+        path = os.path.normpath("/".join((*parts, target)))
+        if target.startswith("/") or path == ".." or path.startswith("../"):
+            raise Unusable("link_leads_outside", f"the link {here!r} leads out of the tool's folder")
+        *folders, name = path.split("/")
+        descriptor = os.dup(self._root)
+        try:
+            for folder in folders:
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            self.take(descriptor, name, here)
+        except OSError as error:
+            raise Unusable("link_leads_nowhere", f"the link {here!r} leads to no file of the tool") from error
+        finally:
+            os.close(descriptor)
+
+    def take(self, folder: int, name: str, here: str) -> None:
+        """Take one file."""
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as file:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise Unusable("not_regular", f"{here!r} is neither a file nor a folder")
+            data = file.read(self._left + 1)
+        self._left -= len(data)
+        if self._left < 0 or len(self.files) >= self._limits.files:
+            most = f"{self._limits.files} files and {self._limits.size} bytes"
+            raise Unusable("too_large", f"the tool is larger than {most}")
+        self.files[here] = Piece(data, bool(mode & _EXECUTABLE))

@@ -1,0 +1,84 @@
+"""Tools that a profile declares: a program or a script, and the words behind it. Source: sources 000 and 001."""
+
+from functools import partial
+from pathlib import Path
+
+from toolcharter import ConfigurationError, Fault
+from toolcharter_cli_tools.bundles import Bundle, Limits, Unusable, read_file
+from toolcharter_cli_tools.definitions import STDIN, Definition
+from toolcharter_cli_tools.policy import CliToolsPolicy, DeclaredTool, Parameter
+from toolcharter_cli_tools.readme import cleaned, summary
+from toolcharter_cli_tools.templates import SKILL_DIR, Part, Word, places, words_of
+
+
+def declared_tool(name: str, written: DeclaredTool, policy: CliToolsPolicy, folder: Path | None) -> Definition:
+    """The tool that a profile in *folder* declares.
+
+    Raises:
+        ConfigurationError: A file of it cannot be read, or a word names what is no parameter.
+    """
+    words = words_of(written.args or ())
+    parameters = _parameters(name, written, words)
+    read, program = None, _one(Part(written.command))
+    bundle = Bundle({})
+    if "/" in written.command:
+        path = _path(Path(written.command), folder, name, "command")
+        read = partial(read_file, path, Limits(1, policy.max_bytes))
+        bundle = _read(name, "command", path, policy.max_bytes)
+        if not bundle.files[path.name].is_executable:
+            raise _fault(name, "command", f"{str(path)!r} cannot be executed.", "Set the bit with chmod +x.")
+        program = _one(Part(SKILL_DIR, is_place=True), Part(f"/{path.name}"))
+    readme = ""
+    if written.readme is not None:
+        path = _path(written.readme, folder, name, "readme")
+        readme = cleaned(_read(name, "readme", path, policy.max_bytes).files[path.name].data, policy.max_readme_chars)
+    return Definition(
+        name,
+        written.description or summary(readme) or f"CLI tool: {name}",
+        (program, *words),
+        parameters,
+        stdin=written.stdin or (STDIN if written.args is None else None),
+        takes_args=written.args is None,
+        allow_dash=written.allow_dash,
+        readme=readme,
+        read=read,
+        hash=bundle.hash,
+        capabilities=written.capabilities,
+        safety=written.safety,
+        timeout_s=written.timeout_s or policy.timeout_s,
+        max_output_bytes=policy.max_output_bytes,
+    )
+
+
+def _one(*parts: Part) -> Word:
+    return parts
+
+
+def _parameters(name: str, written: DeclaredTool, words: tuple[Word, ...]) -> dict[str, Parameter]:
+    """The arguments: those that are written, or a text for each that the words and the input name."""
+    named = [*places(words), *([written.stdin] if written.stdin and written.args is not None else [])]
+    if written.parameters is None:
+        return {place: Parameter(description=f"The value of {place}.") for place in named}
+    for place in named:
+        if place not in written.parameters:
+            what = f"{place!r} stands for an argument that parameters does not name."
+            raise _fault(name, "args", what, "Add it to parameters, or mend the word.")
+    return written.parameters
+
+
+def _path(written: Path, folder: Path | None, name: str, key: str) -> Path:
+    if not written.is_absolute() and folder is None:
+        raise _fault(name, key, f"{str(written)!r} is relative, and the profile is no file.", "Write an absolute path.")
+    return (folder or Path("/")) / written
+
+
+def _read(name: str, key: str, path: Path, most_bytes: int) -> Bundle:
+    try:
+        return read_file(path, Limits(1, most_bytes))
+    except (OSError, Unusable) as error:
+        why = error.message if isinstance(error, Unusable) else error.strerror
+        raise _fault(name, key, f"{str(path)!r} cannot be read: {why}.", "Mend the path, or the file.") from error
+
+
+def _fault(name: str, key: str, what: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Fault("", f"extensions.cli_tools.tools.{name}.{key}", what, fix)])

@@ -1,0 +1,222 @@
+"""`Definition`: a tool of a folder, a profile or a manifest, as one value; and the spec that runs it."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from toolcharter import Completed, Denied, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter_cli_tools.bundles import Bundle, Unusable
+from toolcharter_cli_tools.copies import copied
+from toolcharter_cli_tools.policy import LOWEST, Parameter
+from toolcharter_cli_tools.readme import HELP
+from toolcharter_cli_tools.templates import (
+    SKILL_DIR,
+    CliReason,
+    Word,
+    filled,
+    is_filler,
+    places,
+    refuse_dash,
+    require,
+)
+
+ARGS, STDIN, HELP_ARGUMENT = "args", "stdin", "help"
+# A file of the workspace is never started as it is: this starts our own copy of what has been judged.
+_START = ("/bin/sh", "-c", 'exec "$0" "$@"')
+_OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        ARGS: {"type": "array", "items": {"type": "string"}, "default": [], "description": "The tool's arguments."},
+        STDIN: {"type": "string", "description": "What the tool reads from its standard input."},
+        HELP_ARGUMENT: {"type": "boolean", "default": False, "description": "Answer the tool's README; nothing runs."},
+    }
+)
+
+
+class Definition(NamedTuple):
+    """All that makes a tool."""
+
+    name: str
+    description: str
+    """Short: models read it in every turn."""
+    words: tuple[Word, ...]
+    """The program, and what stands behind it."""
+    parameters: Mapping[str, Parameter]
+    stdin: str | None = None
+    """The argument that its input comes from."""
+    takes_args: bool = False
+    """A call gives further words, in `args`."""
+    allow_dash: bool = False
+    """They may begin with `-`."""
+    readme: str = ""
+    read: Callable[[], Bundle] | None = None
+    """Reads its files as they are now; None for a tool without files."""
+    hash: str = ""
+    """Of its files as they were."""
+    capabilities: tuple[str, ...] = LOWEST
+    safety: Any = "high"
+    timeout_s: float = 30.0
+    max_output_bytes: int = 1_000_000
+
+    @property
+    def has_help(self) -> bool:
+        """Whether a call may ask for the README."""
+        return bool(self.readme) and HELP_ARGUMENT not in self.parameters
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of its files and of everything else that it is."""
+        plain = {
+            **self._replace(read=None)._asdict(),
+            "parameters": {name: parameter.canonical() for name, parameter in self.parameters.items()},
+        }
+        return sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
+    """The spec of *definition*.
+
+    Raises:
+        SpecError: Its name, or a word in it, cannot be one.
+    """
+    description = f"{definition.description}\n\n{HELP}" if definition.has_help else definition.description
+
+    def build(workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[..., Any]:
+        return _Body(definition, workspace, rt)
+
+    return ToolSpec(
+        definition.name,
+        ToolPolicy,
+        build,
+        reasons=CliReason,
+        capabilities=frozenset(definition.capabilities),
+        safety=definition.safety,
+        kind="cli",
+        staged=True,
+        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        parameters=schema_of(definition),
+        description=description,
+        fingerprint=definition.fingerprint,
+    )
+
+
+def schema_of(definition: Definition) -> dict[str, Any]:
+    """The JSON Schema of the tool's arguments; a call for help needs none of them."""
+    properties = {name: _property(parameter) for name, parameter in definition.parameters.items()}
+    own = (
+        (ARGS, definition.takes_args),
+        (STDIN, definition.stdin == STDIN and STDIN not in properties),
+        (HELP_ARGUMENT, definition.has_help),
+    )
+    properties |= {name: dict(_OWN[name]) for name, wanted in own if wanted}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = _required(definition)
+    if required and not definition.has_help:
+        schema["required"] = required
+    return schema
+
+
+def _property(parameter: Parameter) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": parameter.type}
+    if parameter.description:
+        found["description"] = parameter.description
+    if parameter.enum:
+        found["enum"] = list(parameter.enum)
+    if parameter.default is not None:
+        found["default"] = parameter.default
+    return found
+
+
+def _required(definition: Definition) -> list[str]:
+    return [name for name, one in definition.parameters.items() if one.required and one.default is None]
+
+
+class _Body:
+    """The function of a tool."""
+
+    def __init__(self, definition: Definition, workspace: Path, rt: ToolRuntime) -> None:
+        self._definition = definition
+        self._workspace = workspace
+        self._rt = rt
+        self._dashing = {SKILL_DIR, *(name for name, one in definition.parameters.items() if one.allow_dash)}
+        granted = set(definition.capabilities)
+        self._run = rt.run if "fs:write" in granted else rt.inspect
+        self._network = any(word.partition(":")[0] == "net" for word in granted)
+
+    def __call__(self, **given: Any) -> str | ToolResult:
+        """Run the tool, or answer its README."""
+        definition = self._definition
+        ctx = self._rt.start(definition.name, **given)
+        if definition.has_help and given.pop(HELP_ARGUMENT, False):
+            ctx.policy_passed()
+            return ctx.ok(definition.readme)
+        values = self._values(given)
+        self._vector(values)  # refuses before anything happens
+        bundle = self._unchanged()
+        ctx.policy_passed()
+        with ExitStack() as stack:
+            if bundle is not None and SKILL_DIR in places(definition.words):
+                values[SKILL_DIR] = stack.enter_context(copied(bundle, self._workspace))
+            argv = self._vector(values)
+            done = self._run(
+                (*_START, *argv) if "/" in argv[0] and not argv[0].startswith("/") else argv,
+                stdin=str(values.get(definition.stdin or "") or "").encode(errors="replace"),
+                timeout_s=definition.timeout_s,
+                max_output_bytes=definition.max_output_bytes,
+                network=self._network,
+            )
+        return _answer(done, definition.timeout_s)
+
+    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        required = _required(self._definition)
+        require(required, given)
+        return {name: value for name, value in given.items() if name in (*required, ARGS) or not is_filler(value)}
+
+    def _vector(self, values: Mapping[str, Any]) -> list[str]:
+        definition = self._definition
+        argv = filled(definition.words, {SKILL_DIR: ".", **values}, self._dashing)
+        if definition.takes_args:
+            for word in values.get(ARGS, ()):
+                if not definition.allow_dash:
+                    refuse_dash(word, ARGS)
+                argv.append(word)
+        return argv
+
+    def _unchanged(self) -> Bundle | None:
+        """The tool's files, as long as they are what they were when the tool was found."""
+        definition = self._definition
+        if definition.read is None:
+            return None
+        with suppress(OSError, Unusable):
+            bundle = definition.read()
+            if bundle.hash == definition.hash:
+                return bundle
+        raise Denied(
+            Reason.PRECONDITION_FAILED,
+            f"The files of the tool {definition.name!r} have changed since it was loaded.",
+            hint="Have the tools loaded again, with reload_tools or by a new start.",
+        )
+
+
+def _answer(done: Completed, timeout_s: float) -> ToolResult:
+    """What a call answers whose program has ended. Source: source 000 for the text, source 001 for the data."""
+    stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
+    text += "\n[output truncated]" if done.truncated else ""
+    if done.timed_out:
+        return _failed(done, Reason.TIMED_OUT, f"The tool took longer than {timeout_s:.3g} s and was ended.", text)
+    if done.exit_code:
+        return _failed(done, Reason.NONZERO_EXIT, f"The tool ended with status {done.exit_code}.", text)
+    data = None
+    if stderr:
+        with suppress(ValueError):
+            data = json.loads(stdout)  # of a text without standard error, the gate makes the data
+    return ToolResult("ok", text or f"Command completed with exit code {done.exit_code}", data=data, exit_code=0)
+
+
+def _failed(done: Completed, reason: Reason, message: str, text: str) -> ToolResult:
+    said = f"ERROR: {reason}\n{text or message}"
+    return ToolResult("error", said, reason=str(reason), message=message, exit_code=done.exit_code)

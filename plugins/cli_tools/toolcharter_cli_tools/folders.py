@@ -1,0 +1,111 @@
+"""Folders of tools: `tools/NAME/run` or `run.*`, with a README. Source: source 000."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter_cli_tools.bundles import Bundle, Limits, Unusable, is_ignored, opened_folder, read_folder
+from toolcharter_cli_tools.definitions import STDIN, Definition
+from toolcharter_cli_tools.policy import CliToolsPolicy
+from toolcharter_cli_tools.readme import readme_in, summary
+from toolcharter_cli_tools.templates import SKILL_DIR, Part
+
+_MOST_ENTRIES = 1000
+
+
+class Root(NamedTuple):
+    """A folder of tools or skills."""
+
+    path: Path
+    below: Path | None = None
+    """Where no link may lie on the way to it; None if links do not matter."""
+
+
+class Skipped(NamedTuple):
+    """What is no tool, and why."""
+
+    place: Path
+    word: str
+    """Short and stable: `not_executable`."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place} is left out ({self.word}): {self.message}."
+
+
+def read_from(root: Root, name: str, limits: Limits) -> Bundle:
+    """Read the folder *name* of a root, as it is now; errors as of `read_folder`."""
+    with opened_folder(root.path, below=root.below) as descriptor:
+        return read_folder(descriptor, name, limits)
+
+
+def bundles_in(root: Root, limits: Limits) -> Iterator[tuple[str, Bundle, Callable[[], Bundle]] | Skipped]:
+    """The folders in *root* by name, each with its files and what reads them again.
+
+    Raises:
+        OSError: There is no such folder, or a link lies on the way.
+    """
+    with opened_folder(root.path, below=root.below) as descriptor:
+        names = sorted(os.listdir(descriptor))  # noqa: PTH208 - of a descriptor
+        for name in names[:_MOST_ENTRIES]:
+            mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+            if is_ignored(name) or name.startswith(".") or not (stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+                continue
+            try:
+                _require_folder(mode)
+                yield name, read_folder(descriptor, name, limits), partial(read_from, root, name, limits)
+            except Unusable as error:
+                yield Skipped(root.path / name, error.word, error.message)
+            except OSError as error:
+                yield Skipped(root.path / name, "unreadable", f"it cannot be read: {error.strerror}")
+    if len(names) > _MOST_ENTRIES:
+        yield Skipped(root.path, "too_many", f"it holds more than {_MOST_ENTRIES} entries; the rest was not looked at")
+
+
+def _require_folder(mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise Unusable("link_leads_outside", "it is a link, and a tool is a folder")
+
+
+def program_of(bundle: Bundle) -> str:
+    """The name of the program of a tool: `run`, or the one `run.*`.
+
+    Raises:
+        Unusable: `no_program`, `not_executable`, or `several_programs`.
+    """
+    named = [name for name in bundle.files if name == "run" or (name.startswith("run.") and "/" not in name)]
+    if not named:
+        raise Unusable("no_program", "there is no file named run or run.*")
+    programs = [name for name in named if bundle.files[name].is_executable]
+    if not programs:
+        raise Unusable("not_executable", f"{', '.join(sorted(named))} cannot be executed; set the bit with chmod +x")
+    if "run" in programs or len(programs) == 1:
+        return "run" if "run" in programs else programs[0]
+    raise Unusable("several_programs", f"there are {', '.join(sorted(programs))}; keep one, or name one of them run")
+
+
+def tool_in(name: str, bundle: Bundle, read: Callable[[], Bundle], policy: CliToolsPolicy) -> Definition:
+    """The tool in the folder *name*.
+
+    Raises:
+        Unusable: As of `program_of`.
+    """
+    program = program_of(bundle)
+    readme = readme_in(bundle, policy.max_readme_chars)
+    return Definition(
+        name,
+        summary(readme) or f"CLI tool: {name}",
+        ((Part(SKILL_DIR, is_place=True), Part(f"/{program}")),),
+        {},
+        stdin=STDIN,
+        takes_args=True,
+        allow_dash=policy.allow_dash,
+        readme=readme,
+        read=read,
+        hash=bundle.hash,
+        timeout_s=policy.timeout_s,
+        max_output_bytes=policy.max_output_bytes,
+    )

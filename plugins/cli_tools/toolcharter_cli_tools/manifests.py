@@ -1,0 +1,133 @@
+"""Skills: folders with a manifest, each of which offers one tool or several. Source: source 002."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from yaml import AliasEvent, YAMLError
+from yaml import SafeLoader as YamlLoader
+
+from toolcharter_cli_tools.bundles import Bundle, Unusable
+from toolcharter_cli_tools.definitions import Definition
+from toolcharter_cli_tools.policy import CliToolsPolicy, Parameter
+from toolcharter_cli_tools.readme import cleaned, readme_in, summary
+from toolcharter_cli_tools.templates import SKILL_DIR, Word, places, words_of_line
+
+NAMES = ("skill.yaml", "skill.yml", "skill.json", "SKILL.md", "skill.md")
+_LONGEST = 65_536
+_PARAMETER_KEYS = frozenset({"type", "required", "default", "description", "enum"})
+
+
+class _Loader(YamlLoader):
+    """Reads no aliases, by which a short text can become a large one."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(AliasEvent):
+            raise Unusable("bad_manifest", "the manifest holds an alias")
+        return super().compose_node(parent, index)
+
+
+def definitions_in(name: str, bundle: Bundle, policy: CliToolsPolicy) -> Iterator[Definition | Unusable]:
+    """The tools of the skill in the folder *name*; those that cannot be used with the reason.
+
+    Raises:
+        Unusable: It has no manifest that can be read.
+    """
+    manifest, text = _manifest(bundle)
+    listed = manifest.get("tools", [manifest] if "cmd" in manifest else [])
+    if not isinstance(listed, list):
+        raise Unusable("bad_manifest", "`tools` is no list")
+    readme = text or readme_in(bundle, policy.max_readme_chars)
+    for each in listed:
+        try:
+            yield _definition(each, name, readme, policy)
+        except Unusable as error:
+            yield error
+
+
+def _manifest(bundle: Bundle) -> tuple[Mapping[str, Any], str]:
+    """What stands in the manifest, and the text behind it."""
+    found = next((name for name in NAMES if name in bundle.files), None)
+    if found is None:
+        raise Unusable("no_manifest", f"the folder has none of {', '.join(NAMES)}")
+    source = bundle.files[found].data.decode(errors="replace")
+    text = ""
+    if found.lower().endswith(".md"):
+        source, text = _front_matter(source)
+    if len(source) > _LONGEST:
+        raise Unusable("bad_manifest", f"the manifest is longer than {_LONGEST} characters")
+    try:
+        manifest = _loaded(source)
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise Unusable("bad_manifest", f"the manifest cannot be read: {type(error).__name__}") from error
+    if not isinstance(manifest, dict):
+        raise Unusable("bad_manifest", "the manifest is no mapping")
+    return manifest, text
+
+
+def _loaded(source: str) -> Any:
+    loader = _Loader(source)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+def _front_matter(source: str) -> tuple[str, str]:
+    head, *rest = source.removeprefix("\ufeff").replace("\r\n", "\n").split("\n---\n", 1)
+    if not head.startswith("---\n") or not rest:
+        raise Unusable("bad_manifest", "the file does not begin with a block between lines of `---`")
+    return head.removeprefix("---\n"), cleaned(rest[0].encode(), _LONGEST)
+
+
+def _definition(written: Any, folder: str, readme: str, policy: CliToolsPolicy) -> Definition:
+    if not isinstance(written, dict):
+        raise Unusable("bad_manifest", "a tool is no mapping")
+    name, line = written.get("name", folder), written.get("cmd")
+    described, timeout = written.get("description", ""), written.get("timeout_ms", policy.timeout_s * 1000)
+    if not (isinstance(name, str) and isinstance(line, str) and isinstance(described, str)):
+        raise Unusable("bad_manifest", "name, cmd and description are texts")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
+        raise Unusable("bad_manifest", "timeout_ms is no number above 0")
+    words = words_of_line(line)
+    parameters = {str(key): _parameter(key, value) for key, value in _mapping(written.get("args", {})).items()}
+    _check(words, parameters)
+    return Definition(
+        name,
+        described.strip() or summary(readme) or f"CLI tool: {name}",
+        words,
+        parameters,
+        readme=readme[: policy.max_readme_chars],
+        timeout_s=min(timeout / 1000, policy.timeout_s),
+        max_output_bytes=policy.max_output_bytes,
+    )
+
+
+def _mapping(written: Any) -> Mapping[Any, Any]:
+    if not isinstance(written, dict):
+        raise Unusable("bad_manifest", "args is no mapping")
+    return written
+
+
+def _parameter(name: Any, written: Any) -> Parameter:
+    """One argument; as in the source, it is optional where nothing is said."""
+    given = {"type": written} if isinstance(written, str) else _mapping(written or {})
+    if not (isinstance(name, str) and name.isidentifier()) or given.keys() - _PARAMETER_KEYS:
+        raise Unusable("bad_manifest", f"the argument {name!r} is not described as it has to be")
+    try:
+        return Parameter.from_profile({"required": False, **given})
+    except ValidationError as error:
+        raise Unusable("bad_manifest", f"the argument {name!r}: {error.errors()[0]['msg']}") from error
+
+
+def _check(words: tuple[Word, ...], parameters: Mapping[str, Parameter]) -> None:
+    if not words or not words[0]:
+        raise Unusable("bad_manifest", "cmd is empty")
+    unknown = [name for name in places(words) if name not in parameters and name != SKILL_DIR]
+    if unknown:
+        raise Unusable("unknown_placeholder", f"cmd names {unknown[0]!r}, which is none of its args")
+    first = words[0]
+    if any(part.is_place and part.text != SKILL_DIR for part in first):
+        raise Unusable("program_is_placeholder", "the program is not to be chosen by a call")
+    if not first[0].is_place and "/" in first[0].text and not first[0].text.startswith("/"):
+        raise Unusable("program_is_relative", "write $SKILL_DIR before the path of a program of the skill")

@@ -1,0 +1,34 @@
+"""READMEs: what is told of a tool in the list of tools, and what a call with `help: true` answers."""
+
+from toolcharter_cli_tools.bundles import Bundle
+
+_LONGEST = 300
+HELP = "Call it with `help: true` to read more."
+
+
+def readme_in(bundle: Bundle, most_chars: int) -> str:
+    """The text of a tool's README; empty without one."""
+    names = sorted((name for name in bundle.files if name.lower() == "readme.md"), key=lambda name: name != "README.md")
+    return "" if not names else cleaned(bundle.files[names[0]].data, most_chars)
+
+
+def cleaned(data: bytes, most_chars: int) -> str:
+    """Text without what does not show, or shows as something else; cut with a notice."""
+    text = data.decode(errors="replace").replace("\r\n", "\n").removeprefix("\ufeff")
+    text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t").strip()
+    return text if len(text) <= most_chars else f"{text[:most_chars].rstrip()}\n[README truncated]"
+
+
+def summary(readme: str) -> str:
+    """The heading of a README and its first paragraph, in one line; the whole is for who asks."""
+    title, paragraph = "", list[str]()
+    for line in readme.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#") and not paragraph:
+            title = title or stripped.lstrip("#").strip()
+        elif stripped and not stripped.startswith("#"):
+            paragraph.append(stripped)
+        elif paragraph:
+            break
+    text = ": ".join(filter(None, (title.rstrip(":."), " ".join(paragraph))))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3].rstrip()}..."

@@ -1,0 +1,155 @@
+"""Templates: argument vectors with places for values. Each place is filled once, and a value stays in its word."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from toolcharter import Denied, Reason, ToolError
+from toolcharter_cli_tools.bundles import Unusable
+
+SKILL_DIR = "SKILL_DIR"
+"""The name in a manifest for the folder that it lies in."""
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_QUOTED_PLACE = re.compile(r"\{\{ *\.?[A-Za-z_][A-Za-z0-9_]* *\}\}")
+_SHELL = re.compile(
+    r"""(?P<space>[ \t]+)
+      | (?P<place>\{\{\ *\.?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\ *\}\})
+      | (?P<folder>\$SKILL_DIR\b|\$\{SKILL_DIR\})
+      | '(?P<single>[^']*)'
+      | "(?P<double>[^"\\$`!]*)"
+      | \\(?P<escaped>[^\n])
+      | (?P<plain>[A-Za-z0-9_./:=,@%+^-]+)""",
+    re.VERBOSE,
+)
+
+
+class CliReason(StrEnum):
+    """Why a tool of a folder or a profile refuses."""
+
+    LEADING_DASH_NOT_ALLOWED = "leading_dash_not_allowed"
+
+
+class Part(NamedTuple):
+    """A part of a word: text as it stands, or the place of a value."""
+
+    text: str
+    is_place: bool = False
+
+
+Word = tuple[Part, ...]
+
+
+def words_of(args: Sequence[str]) -> tuple[Word, ...]:
+    """The words of an argument vector in which `{name}` stands for a value. Source: source 001, `exec.args`."""
+    return tuple(_word(text) for text in args)
+
+
+def _word(text: str) -> Word:
+    parts = [Part(found, bool(index % 2)) for index, found in enumerate(_PLACE.split(text))]
+    return tuple(part for part in parts if part.text)
+
+
+def words_of_line(line: str) -> tuple[Word, ...]:
+    """The words of a shell line in which `{{name}}` or `{{.name}}` stands for a value. No shell will see it.
+
+    Raises:
+        Unusable: `placeholder_in_quotes`; `shell_syntax`, for what only a shell could do.
+
+    Source: sources 002 and 004; POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.3 Token Recognition.
+    """
+    words: list[list[Part]] = [[]]
+    is_open, at = False, 0
+    while found := _SHELL.match(line, at):
+        at = found.end()
+        if found["space"]:
+            words += [[]] if is_open else []
+            is_open = False
+        else:
+            words[-1].append(_part(found))
+            is_open = True
+    if at < len(line):
+        raise Unusable("shell_syntax", f"the command holds {line[at]!r}, which only a shell understands")
+    return tuple(tuple(part for part in word if part.text) for word in (words if is_open else words[:-1]))
+
+
+def _part(found: re.Match[str]) -> Part:
+    quoted = found["single"] or found["double"] or ""
+    if _QUOTED_PLACE.search(quoted):
+        raise Unusable(
+            "placeholder_in_quotes", "a placeholder stands in quotes, which would not be quotes for its value"
+        )
+    if found["place"]:
+        return Part(found["name"], is_place=True)
+    if found["folder"]:
+        return Part(SKILL_DIR, is_place=True)
+    return Part(quoted or found["escaped"] or found["plain"] or "")
+
+
+def places(words: Sequence[Word]) -> Iterator[str]:
+    """The names of all places, each once."""
+    yield from dict.fromkeys(part.text for word in words for part in word if part.is_place)
+
+
+def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection[str]) -> list[str]:
+    """The words with their values; a word that is but the place of an absent value is left out.
+
+    Args:
+        words: The template.
+        values: By name; None is absent.
+        dashing: The names of those whose values may begin a word with `-`.
+
+    Raises:
+        Denied: `leading_dash_not_allowed`.
+    """
+    made = list[str]()
+    for word in words:
+        if len(word) == 1 and word[0].is_place and values.get(word[0].text) is None:
+            continue
+        text = "".join(as_text(values.get(part.text)) if part.is_place else part.text for part in word)
+        if word and word[0].is_place and word[0].text not in dashing:
+            refuse_dash(text, word[0].text)
+        made.append(text)
+    return made
+
+
+def require(names: Sequence[str], values: Mapping[str, Any]) -> None:
+    """Refuse a call that lacks one of *names*.
+
+    Raises:
+        ToolError: `invalid_arguments`.
+    """
+    for name in names:
+        if values.get(name) is None:
+            raise ToolError(f"missing required argument: {name}", reason=Reason.INVALID_ARGUMENTS)
+
+
+def refuse_dash(text: str, name: str) -> None:
+    """Refuse a word that a program would take for an option.
+
+    Raises:
+        Denied: `leading_dash_not_allowed`.
+    """
+    if text.startswith("-"):
+        raise Denied(
+            CliReason.LEADING_DASH_NOT_ALLOWED,
+            f"The argument {name!r} begins with '-', so that a program would take it for an option.",
+            hint="The profile can let it, with `allow_dash: true`.",
+        )
+
+
+def as_text(value: Any) -> str:
+    """Text as it is, an absent value as nothing, anything else as JSON. Source: source 001."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def is_filler(value: Any) -> bool:
+    """Whether a value is what models write into optional arguments that they mean to leave out. Source: source 002."""
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, list | tuple):
+        return all(map(is_filler, value))
+    return value is None or value == {}

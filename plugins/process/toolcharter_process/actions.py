@@ -1,0 +1,238 @@
+"""The actions: each checks what it is given, then returns what it will do."""
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from toolcharter import Denied, TerminalSize, ToolError
+from toolcharter_process.attended import GRACE_S, how_ended
+from toolcharter_process.desk import Desk, Seen
+from toolcharter_process.keys import key_bytes
+from toolcharter_process.policy import ProcessReason
+from toolcharter_process.screen import REPLAYED_BYTES, draw, plain
+from toolcharter_process.watches import compiled
+
+Action = Literal["spawn", "list", "status", "log", "capture", "send_keys", "write", "kill", "watch", "unwatch"]
+Signal = Literal["TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "STOP", "CONT", "WINCH"]
+
+INPUT_ACTIONS = frozenset({"send_keys", "write"})
+STARTUP_S = 0.15
+"""How long `spawn` waits for a process that fails at once, in seconds."""
+INPUT_S = 5.0
+"""How long a process may take to take its input, in seconds."""
+MAX_INPUT_BYTES = 65_536
+
+
+class Request(NamedTuple):
+    """The arguments of one call."""
+
+    session: str
+    deadline: float
+    command: str
+    handle: str
+    text: str
+    keys: str | list[str]
+    signal: Signal | None
+    lines: int
+    pattern: str
+    watch: str
+    size: TerminalSize
+
+
+class Answer(NamedTuple):
+    """What a call answers."""
+
+    text: str
+    data: dict[str, Any]
+
+
+Work = Callable[[], Answer]
+
+
+def spawn(desk: Desk, request: Request) -> Work:
+    """Start a command on a terminal of its own."""
+    command = _given("command", request.command)
+    desk.require_room(request.session)
+    compiled(request.pattern)
+
+    def work() -> Answer:
+        process = desk.spawn(request.session, command, request.size, request.pattern)
+        process.wait_for_end(STARTUP_S)
+        seen = desk.find(request.session, process.record.handle)
+        text = f"{_line(seen)}\n{_output(desk, seen, request.lines)}".rstrip("\n")
+        return Answer(text, {**seen.shown(), "watches": process.watched()})
+
+    return work
+
+
+def list_processes(desk: Desk, request: Request) -> Work:
+    """Name the session's processes, the latest first."""
+
+    def work() -> Answer:
+        found = desk.of(request.session)
+        text = "\n".join(map(_line, found)) or "There are no processes."
+        return Answer(text, {"processes": [seen.shown() for seen in found]})
+
+    return work
+
+
+def status(desk: Desk, request: Request) -> Work:
+    """Say how one process is."""
+    handle = _given("handle", request.handle)
+
+    def work() -> Answer:
+        seen = desk.find(request.session, handle)
+        watches = seen.live.watched() if seen.live else []
+        return Answer(_line(seen), {**seen.shown(), "watches": watches})
+
+    return work
+
+
+def log(desk: Desk, request: Request) -> Work:
+    """Show the end of what a process has printed, as plain text."""
+    handle = _given("handle", request.handle)
+
+    def work() -> Answer:
+        seen = desk.find(request.session, handle)
+        output = _output(desk, seen, request.lines)
+        return Answer(f"{_line(seen)}\n{output}", {**seen.shown(), "output": output})
+
+    return work
+
+
+def capture(desk: Desk, request: Request) -> Work:
+    """Show a process's terminal as a person would see it."""
+    handle = _given("handle", request.handle)
+
+    def work() -> Answer:
+        seen = desk.find(request.session, handle)
+        size = TerminalSize(seen.record.rows, seen.record.columns)
+        picture = draw(desk.state.log(handle, REPLAYED_BYTES), size)
+        screen = "\n".join(picture.lines)
+        cursor = {"row": picture.row, "column": picture.column}
+        return Answer(
+            f"{_line(seen)}\n{screen}", {**seen.shown(), "screen": screen, "cursor": cursor, **size._asdict()}
+        )
+
+    return work
+
+
+def send_keys(desk: Desk, request: Request) -> Work:
+    """Press keys on a process's terminal."""
+    _require_input(desk)
+    return _sending(desk, request, key_bytes(request.keys))
+
+
+def write(desk: Desk, request: Request) -> Work:
+    """Type text on a process's terminal."""
+    _require_input(desk)
+    return _sending(desk, request, _given("text", request.text).encode(errors="replace"))
+
+
+def kill(desk: Desk, request: Request) -> Work:
+    """End a process and all that it started, or send it a signal."""
+    handle = _given("handle", request.handle)
+
+    def work() -> Answer:
+        if request.signal is not None:
+            desk.find_running(request.session, handle).signal(signal.Signals[f"SIG{request.signal}"])
+        elif (live := desk.find(request.session, handle).live) is not None:
+            live.terminate("killed")
+            live.wait_for_end(max(0.0, min(GRACE_S + 2, request.deadline - time.monotonic())))
+        seen = desk.find(request.session, handle)
+        return Answer(_line(seen), seen.shown())
+
+    return work
+
+
+def watch(desk: Desk, request: Request) -> Work:
+    """Ask to be told of lines that match a pattern, or of the end."""
+    handle = _given("handle", request.handle)
+    compiled(request.pattern)
+
+    def work() -> Answer:
+        process = desk.find_running(request.session, handle)
+        if len(process.watched()) >= desk.policy.max_watches:
+            raise ToolError(
+                f"There are {desk.policy.max_watches} watches on {handle!r} already.",
+                reason=ProcessReason.TOO_MANY_WATCHES,
+            )
+        name = process.watch(request.pattern)
+        what = f"lines that match {request.pattern!r}" if request.pattern else "its end"
+        return Answer(f"{name} watches {handle} for {what}; see `notices`.", {"handle": handle, "watch": name})
+
+    return work
+
+
+def unwatch(desk: Desk, request: Request) -> Work:
+    """End one watch, or all on a process."""
+    handle = _given("handle", request.handle)
+
+    def work() -> Answer:
+        process = desk.find_running(request.session, handle)
+        if not process.unwatch(request.watch):
+            raise ToolError(f"There is no watch {request.watch[:40]!r}.", reason=ProcessReason.UNKNOWN_WATCH)
+        return Answer(f"{request.watch or 'Nothing'} watches {handle} no more.", {"watches": process.watched()})
+
+    return work
+
+
+TABLE: Mapping[str, Callable[[Desk, Request], Work]] = {
+    "spawn": spawn,
+    "list": list_processes,
+    "status": status,
+    "log": log,
+    "capture": capture,
+    "send_keys": send_keys,
+    "write": write,
+    "kill": kill,
+    "watch": watch,
+    "unwatch": unwatch,
+}
+
+
+def _given(name: str, value: str) -> str:
+    if not value.strip() and (name != "text" or not value):
+        raise ToolError(f"The action needs {name!r}.", reason=ProcessReason.MISSING_ARGUMENT)
+    return value
+
+
+def _require_input(desk: Desk) -> None:
+    if not desk.policy.allow_input:
+        raise Denied(
+            ProcessReason.INPUT_NOT_ALLOWED,
+            "The profile lets nobody send input to a process.",
+            hint="Give the command all it needs in its arguments; `kill` with signal INT interrupts it.",
+        )
+
+
+def _sending(desk: Desk, request: Request, data: bytes) -> Work:
+    handle = _given("handle", request.handle)
+    if len(data) > MAX_INPUT_BYTES:
+        raise ToolError(f"The text is longer than {MAX_INPUT_BYTES} bytes.", reason=ProcessReason.INPUT_NOT_TAKEN)
+
+    def work() -> Answer:
+        process = desk.find_running(request.session, handle)
+        taken = process.write(data, min(time.monotonic() + INPUT_S, request.deadline - 0.5))
+        if taken < len(data):
+            raise ToolError(
+                f"The process took {taken} of {len(data)} bytes.", reason=ProcessReason.INPUT_NOT_TAKEN, retryable=False
+            )
+        return Answer(f"Sent {taken} bytes to {handle}.", {"handle": handle, "bytes": taken})
+
+    return work
+
+
+def _line(seen: Seen) -> str:
+    record = seen.record
+    state = f"ended ({how_ended(record)})" if seen.state == "ended" else seen.state
+    return f"{record.handle} {state}: {record.command}"
+
+
+def _output(desk: Desk, seen: Seen, lines: int) -> str:
+    """The last *lines* of the log; the first of them is left out if its beginning is lost."""
+    data = desk.state.log(seen.record.handle, desk.policy.max_log_bytes)
+    text = plain(data.decode(errors="replace"))
+    shown = text.removesuffix("\n").split("\n")[-lines:]
+    return "\n".join(shown)

@@ -1,0 +1,110 @@
+"""`Attendant`: the one thread that takes the output of all processes of a toolbox and notices their ends."""
+
+import os
+import selectors
+import threading
+import time
+from contextlib import suppress
+
+from toolcharter_process.attended import GRACE_S, Attended
+
+TICK_S = 0.1
+"""How often a silent process's end is looked for, in seconds."""
+PAUSE_S = 0.02
+"""After a process that prints more than is read at a time, in seconds."""
+PATIENCE_S = 2 * GRACE_S + 5
+"""For the thread to end all processes, in seconds."""
+
+
+class Attendant:
+    """Attends to processes until it is closed. Safe from many threads; its thread starts with the first process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: dict[str, Attended] = {}
+        self._new: list[Attended] = []
+        self._thread: threading.Thread | None = None
+        self._wake: int = -1
+        self._is_closing = False
+
+    def add(self, process: Attended) -> None:
+        """Attend to *process* from now on."""
+        with self._lock:
+            self._processes[process.record.handle] = process
+            self._new.append(process)
+            if self._thread is None:
+                ears, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+                self._thread = threading.Thread(
+                    target=self._attend, args=(ears, self._wake), name="toolcharter-process", daemon=True
+                )
+                self._thread.start()
+            self._ring()
+
+    def find(self, handle: str) -> Attended | None:
+        """A process of this toolbox by its handle; an ended one is forgotten once its record is written."""
+        with self._lock:
+            return self._processes.get(handle)
+
+    def running(self) -> list[Attended]:
+        """Those that have not ended."""
+        with self._lock:
+            return [one for one in self._processes.values() if not one.has_ended.is_set()]
+
+    def close(self) -> None:
+        """End all processes and the thread; returns when nothing is left of them."""
+        for process in self.running():
+            process.terminate("closed")
+        with self._lock:
+            self._is_closing = True
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                self._ring()
+        if thread is not None:
+            thread.join(timeout=PATIENCE_S)
+
+    def _ring(self) -> None:
+        with suppress(BlockingIOError):
+            os.write(self._wake, b".")
+
+    def _attend(self, ears: int, wake: int) -> None:
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(ears, selectors.EVENT_READ)
+                while self.running() or not self._is_closing:
+                    self._round(selector, ears)
+        finally:
+            os.close(ears)
+            os.close(wake)
+
+    def _round(self, selector: selectors.BaseSelector, ears: int) -> None:
+        with self._lock:
+            new, self._new = self._new, []
+        for process in new:
+            # One that was over at once has closed its descriptor, whose number may be another's by now.
+            if not process.has_ended.is_set():
+                # One that cannot be waited for is looked at with every tick.
+                with suppress(OSError, ValueError, KeyError):
+                    selector.register(process.fileno(), selectors.EVENT_READ)
+        readable = {key.fd for key, _ in selector.select(TICK_S if self.running() else None)}
+        if ears in readable:
+            os.read(ears, 4096)
+        for process in self.running():
+            descriptor = process.fileno()
+            ended = _attended(process, is_readable=descriptor in readable)
+            if (ended or process.is_silent) and descriptor in selector.get_map():
+                selector.unregister(descriptor)
+            if ended and process.is_saved:
+                with self._lock:
+                    del self._processes[process.record.handle]
+            if process.is_greedy:
+                # It waits, as before a slow terminal, and the harness has its processor to itself.
+                time.sleep(PAUSE_S)
+
+
+def _attended(process: Attended, *, is_readable: bool) -> bool:
+    """Whether it has ended; one that fails must not keep the thread from the others."""
+    try:
+        return process.attend(is_readable=is_readable)
+    except Exception:  # noqa: BLE001 - whatever a runner raises
+        process.give_up()
+        return True

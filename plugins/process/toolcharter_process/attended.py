@@ -1,0 +1,189 @@
+"""`Attended`: one process that a toolbox has started, with its log, its watches and its record."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from toolcharter import Running
+from toolcharter_process.state import Log, Record, StateFolder
+from toolcharter_process.watches import Notices, Watches
+
+CHUNK_BYTES = 65_536
+MAX_CHUNKS = 16
+"""Read at a time, so that one that never stops printing does not keep the others waiting."""
+MAX_LAST_CHUNKS = 1024
+"""Read of one that has ended, while something that it started may go on printing."""
+GRACE_S = 2.0
+"""Between TERM and KILL, in seconds."""
+WRITE_PAUSE_S = 0.01
+
+
+class Attended:
+    """One process. Methods may be called from any thread; `attend` from one only.
+
+    Nobody waits for the process while holding its lock.
+    """
+
+    def __init__(self, running: Running, record: Record, state: StateFolder, log: Log, notices: Notices) -> None:
+        self.record = record
+        self.watches = Watches(record.handle, notices)
+        self.expires = float("inf")
+        """When its time is up, on `time.monotonic`'s clock."""
+        self.abandoned_at = float("inf")
+        """When its session is taken to be over, on the same clock."""
+        self.has_ended = threading.Event()
+        self.is_silent = False
+        """Its output is at an end although it runs: its descriptor would never stop being readable."""
+        self.is_greedy = False
+        """There was more output than is read at a time."""
+        self.is_saved = False
+        """Its end has been written to its record."""
+        self._running = running
+        self._state = state
+        self._log = log
+        self._lock = threading.Lock()
+        self._kill_at = float("inf")
+        self._why = "exited"
+
+    def fileno(self) -> int:
+        """What becomes readable when there is output."""
+        return self._running.fileno()
+
+    def attend(self, *, is_readable: bool) -> bool:
+        """Take its output and see whether it has ended; whether it has."""
+        with self._lock:
+            exit_code = self._running.exit_code
+            took = self._drain(MAX_CHUNKS if exit_code is None else MAX_LAST_CHUNKS)
+            self.is_silent = self.is_silent or (is_readable and not took)
+            now = time.monotonic()
+            if now > min(self.expires, self.abandoned_at):
+                self._terminate("expired" if now > self.expires else "abandoned")
+            if exit_code is None and now < self._kill_at:
+                return False
+            self._finish()
+            return True
+
+    def give_up(self) -> None:
+        """What runs it fails: nothing more can be told of it."""
+        with self._lock:
+            with suppress(Exception):
+                self._running.close()
+            self._why = "lost"
+            self._remember(None)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of it."""
+        with self._lock:
+            if not self.has_ended.is_set():
+                self._running.signal(number)
+
+    def terminate(self, why: str) -> None:
+        """Ask it to end; `attend` sees to it that it does after a grace. *why* is for its record."""
+        with self._lock:
+            if not self.has_ended.is_set():
+                self._terminate(why)
+
+    def write(self, data: bytes, until: float) -> int:
+        """Write to its input, waiting for it to take all no longer than *until*; how many bytes it took."""
+        left = data
+        while left:
+            with self._lock:
+                written = 0 if self.has_ended.is_set() else self._running.write(left)
+            left = left[written:]
+            if not written:
+                if self.has_ended.is_set() or time.monotonic() > until:
+                    break
+                time.sleep(WRITE_PAUSE_S)
+        return len(data) - len(left)
+
+    def watch(self, pattern: str) -> str:
+        """Watch it; errors as of `Watches.add`."""
+        with self._lock:
+            return self.watches.add(pattern)
+
+    def unwatch(self, name: str) -> bool:
+        """Whether there was such a watch; all of them for no name."""
+        with self._lock:
+            if name:
+                return self.watches.remove(name)
+            self.watches.clear()
+            return True
+
+    def wait_for_end(self, timeout_s: float) -> None:
+        """Return when it has ended, or the time is up."""
+        self.has_ended.wait(timeout_s)
+
+    def note(self, change: Callable[[Record], None]) -> None:
+        """Change its record, and write it.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        with self._lock:
+            change(self.record)
+            self._state.save(self.record)
+
+    def watched(self) -> list[dict[str, str]]:
+        """Its watches."""
+        with self._lock:
+            return self.watches.listed()
+
+    def _terminate(self, why: str) -> None:
+        if self._kill_at == float("inf"):
+            self._why = why
+            self._kill_at = time.monotonic() + GRACE_S
+            self._running.signal(signal.SIGTERM)
+            self._running.signal(signal.SIGCONT)
+
+    def _drain(self, max_chunks: int) -> bool:
+        """Whether there was any output."""
+        self.is_greedy = False
+        for chunk in range(max_chunks):
+            output = self._running.read(CHUNK_BYTES)
+            if not output:
+                return chunk > 0
+            self._take(output)
+        self.is_greedy = True
+        return True
+
+    def _take(self, output: bytes) -> None:
+        self.watches.see(output)
+        try:
+            self._log.append(output)
+        except OSError:
+            self.record.log_lost = True
+
+    def _finish(self) -> None:
+        """Do away with what is left of it."""
+        self._running.close()
+        self._remember(self._running.exit_code)
+
+    def _remember(self, exit_code: int | None) -> None:
+        self._log.close()
+        self.record.exit_code = exit_code
+        self.record.ended = self._why
+        self.record.ended_at = utc_now()
+        self.watches.end(how_ended(self.record))
+        with suppress(OSError):
+            self._state.save(self.record)
+            self.is_saved = True
+        self.has_ended.set()
+
+
+def utc_now() -> str:
+    """The time as records have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def how_ended(record: Record) -> str:
+    """How a process ended, for people."""
+    code = record.exit_code
+    if code is None:
+        return f"{record.ended}"
+    if code < 0:
+        name = next((one.name for one in signal.Signals if one == -code), f"signal {-code}")
+        return f"{record.ended}, by {name}"
+    return f"{record.ended}, status {code}"

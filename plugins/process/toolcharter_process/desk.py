@@ -1,0 +1,290 @@
+"""`Desk`: what a call sees of processes: those of its own session, live or remembered."""
+
+import os
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
+from toolcharter_process.attendant import Attendant
+from toolcharter_process.attended import Attended, utc_now
+from toolcharter_process.keeping import Errand, KeptProcess, entrust, taken
+from toolcharter_process.policy import ProcessPolicy, ProcessReason
+from toolcharter_process.state import (
+    HANDLE,
+    Kept,
+    Log,
+    Record,
+    StateFolder,
+    process_started,
+    session_digest,
+    unavailable,
+)
+from toolcharter_process.watches import Notice, Notices
+
+SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
+"""Before the line. `-p` passes over functions and options in the environment; `--` keeps a line that begins with a
+dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
+
+
+class Seen(NamedTuple):
+    """One process as a session sees it."""
+
+    record: Record
+    live: Attended | KeptProcess | None
+    """If it runs, and this toolbox has it or can reach who has it."""
+
+    @property
+    def state(self) -> str:
+        """`running`; `ended`; `elsewhere`: it belongs to another toolbox that is still there; `lost`: to one that is not."""
+        if self.live is not None:
+            return "running"
+        if self.record.ended is not None:
+            return "ended"
+        return "elsewhere" if self.record.is_attended() else "lost"
+
+    def shown(self) -> dict[str, Any]:
+        """Its data for a result."""
+        record, code = self.record, self.record.exit_code
+        return {
+            "handle": record.handle,
+            "command": record.command,
+            "state": self.state,
+            "ended": record.ended,
+            "exit_code": code,
+            "signal": next((one.name for one in signal.Signals if code is not None and one == -code), None),
+            "started_at": record.started_at,
+            "ended_at": record.ended_at,
+            "log_lost": record.log_lost,
+        }
+
+
+class Desk:
+    """All processes of one tool. Safe from many threads."""
+
+    def __init__(self, workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> None:
+        self.policy = policy
+        self.state = StateFolder(policy.state_dir, workspace)
+        self._rt = rt
+        self._attendant = Attendant()
+        self._notices: dict[str, Notices] = {}
+        self._lock = threading.Lock()
+        self._spawned: set[str] = set()
+        """Handles of the kept ones."""
+        self._heard: dict[str, set[str]] = {}
+        """Which kept ones may have notices for a session, by their handles."""
+        rt.on_close(self.close)
+
+    def close(self) -> None:
+        """End what the policy does not keep; returns when nothing is left of it."""
+        for handle in self._spawned:
+            with suppress(ToolError):
+                if live := self._reached(self.state.load(handle)):
+                    live.free()
+        self._attendant.close()
+
+    def session(self) -> str:
+        """The digest of the current call's session, which is not over as long as it calls."""
+        session = session_digest(self._rt.caller.session)
+        for process in self._running_of(session):
+            process.abandoned_at = _after(self.policy.session_timeout_s)
+        return session
+
+    def notices(self, session: str) -> Notices:
+        """What the session has not been told yet."""
+        with self._lock:
+            return self._notices.setdefault(session, Notices())
+
+    def take_notices(self, session: str) -> tuple[list[Notice], int]:
+        """All that the session has not been told yet, and how many more there were."""
+        notices = self.notices(session)
+        for handle in list(self._heard.get(session, ())):
+            record = self.state.load(handle)
+            told, is_last = taken(self.state, record) if record else (([], 0), True)
+            notices.extend(*told)
+            if is_last:
+                self._heard[session].discard(handle)
+        return notices.take()
+
+    def require_room(self, session: str) -> None:
+        """Refuse a session with as many processes as it may have.
+
+        Raises:
+            Denied: `too_many_processes`.
+        """
+        if len(self._running_of(session)) + self._kept_of(session) >= self.policy.max_processes:
+            raise Denied(
+                ProcessReason.TOO_MANY_PROCESSES,
+                f"{self.policy.max_processes} processes run already.",
+                hint="End one with `kill`, or wait for its end.",
+            )
+
+    def spawn(self, session: str, command: str, size: TerminalSize, pattern: str) -> Attended | KeptProcess:
+        """Start *command* on a terminal of *size*, and watch for *pattern* if it is not empty.
+
+        Raises:
+            Denied: `too_many_processes`; as `rt.spawn`.
+            ToolError: `state_unavailable`; as `rt.spawn`.
+        """
+        notices = self.notices(session)
+        with self._lock:
+            self.require_room(session)
+            self.state.prepare()
+            self._forget_old()
+            record = new_record(session, command, size)
+            if self.policy.on_close == "keep":
+                return self._keep(record, size, pattern)
+            try:
+                self.state.save(record)
+                log = Log(self.state.path(f"{record.handle}.log"), self.policy.max_log_bytes)
+            except OSError as error:
+                self.state.forget(record.handle)
+                raise unavailable(f"{error.strerror}") from error
+            process = Attended(self._start(record, log, size), record, self.state, log, notices)
+            process.expires = _after(self.policy.max_runtime_s)
+            process.abandoned_at = _after(self.policy.session_timeout_s)
+            if pattern:
+                process.watch(pattern)
+            self._attendant.add(process)
+        return process
+
+    def find(self, session: str, handle: str) -> Seen:
+        """One of the session's processes.
+
+        Raises:
+            ToolError: `unknown_handle`; another session's counts as unknown.
+        """
+        live = self._attendant.find(handle)
+        record = live.record if live else self.state.load(handle) if HANDLE.fullmatch(handle) else None
+        if record is None or not self._is_of(record, session):
+            raise ToolError(
+                f"There is no process {handle[:40]!r}.",
+                reason=ProcessReason.UNKNOWN_HANDLE,
+                hint="The action `list` names the processes there are.",
+            )
+        return self._seen(record, live, session)
+
+    def find_running(self, session: str, handle: str) -> Attended | KeptProcess:
+        """The same, of those that run.
+
+        Raises:
+            ToolError: `unknown_handle`, `not_running`.
+        """
+        seen = self.find(session, handle)
+        if seen.live is None:
+            raise ToolError(f"The process {handle!r} is {seen.state}.", reason=ProcessReason.NOT_RUNNING)
+        return seen.live
+
+    def of(self, session: str) -> list[Seen]:
+        """All of the session's processes, the latest first."""
+        mine = (record for record in self.state.records() if self._is_of(record, session))
+        found = [self._seen(record, self._attendant.find(record.handle), session) for record in mine]
+        return sorted(found, key=lambda seen: seen.record.started_at, reverse=True)
+
+    def _start(self, record: Record, log: Log, size: TerminalSize) -> Any:
+        try:
+            return self._rt.spawn((*SHELL, record.command), **self._options(size))
+        except BaseException:
+            log.close()
+            self.state.forget(record.handle)
+            raise
+
+    def _options(self, size: TerminalSize) -> Any:
+        policy = self.policy
+        return {
+            "env": policy.variables(),
+            "terminal": size,
+            "limits": policy.limits(),
+            "network": policy.network,
+        }
+
+    def _keep(self, record: Record, size: TerminalSize, pattern: str) -> KeptProcess:
+        """Have a supervisor start it."""
+        record.kept = Kept(heirs=self._heirs(), origin_pid=record.harness_pid, origin_started=record.harness_started)
+        errand = Errand(
+            record,
+            self.state.fixed(),
+            self._rt.detach((*SHELL, record.command), **self._options(size)),
+            pattern,
+            self.policy.max_log_bytes,
+            self.policy.max_runtime_s or 0.0,
+        )
+        entrust(errand, self._rt.deadline)
+        self._spawned.add(record.handle)
+        self._heard.setdefault(record.session, set()).add(record.handle)
+        return KeptProcess(self.state.load(record.handle) or record, self.state)
+
+    def _heirs(self) -> str:
+        """Who gets what the current caller's session leaves: the same profile, for the same people."""
+        caller = self._rt.caller
+        return session_digest(repr((self._rt.profile, caller.agent, caller.group, caller.user, caller.project)))
+
+    def _is_of(self, record: Record, session: str) -> bool:
+        if record.session == session:
+            return True
+        kept = record.kept
+        return kept is not None and kept.heirs == self._heirs() and kept.is_inherited()
+
+    def _seen(self, record: Record, live: Attended | None, session: str) -> Seen:
+        if live is not None or record.kept is None:
+            return _seen(record, live)
+        self._heard.setdefault(session, set()).add(record.handle)
+        return Seen(record, self._reached(record))
+
+    def _reached(self, record: Record | None) -> KeptProcess | None:
+        """None if it has ended, or nobody who has it can be reached."""
+        if record is None or record.ended is not None or not record.is_attended():
+            return None
+        process = KeptProcess(record, self.state)
+        try:
+            process.look()
+        except ToolError:
+            return None
+        return process
+
+    def _kept_of(self, session: str) -> int:
+        mine = (record for record in self.state.records() if record.kept and self._is_of(record, session))
+        return sum(record.ended is None and record.is_attended() for record in mine)
+
+    def _running_of(self, session: str) -> list[Attended]:
+        return [one for one in self._attendant.running() if one.record.session == session]
+
+    def _forget_old(self) -> None:
+        """Forget the oldest ended ones, whosever they are, so that there is room for one more."""
+        ended = sorted(self._ended(), key=lambda record: record.started_at, reverse=True)
+        for record in ended[self.policy.max_records - 1 :]:
+            self.state.forget(record.handle)
+
+    def _ended(self) -> Iterator[Record]:
+        for record in self.state.records():
+            if _seen(record, self._attendant.find(record.handle)).state in {"ended", "lost"}:
+                yield record
+
+
+def _seen(record: Record, live: Attended | None) -> Seen:
+    if live is None:
+        return Seen(record, None)
+    return Seen(live.record, None if live.has_ended.is_set() else live)
+
+
+def new_record(session: str, command: str, size: TerminalSize) -> Record:
+    """The record of a process that is about to start in this harness."""
+    return Record(
+        handle=f"p-{secrets.token_hex(4)}",
+        command=command,
+        session=session,
+        started_at=utc_now(),
+        rows=size.rows,
+        columns=size.columns,
+        harness_pid=os.getpid(),
+        harness_started=process_started(os.getpid()),
+    )
+
+
+def _after(seconds: float | None) -> float:
+    return float("inf") if seconds is None else time.monotonic() + seconds

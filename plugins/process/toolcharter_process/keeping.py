@@ -1,0 +1,213 @@
+"""Processes that outlive their session, as a toolbox has them: each has a supervisor, a process of ours."""
+
+import base64
+import json
+import os
+import pickle
+import select
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from toolcharter import Denied, Detached, ToolError
+from toolcharter_process.policy import ProcessReason
+from toolcharter_process.state import Record, StateFolder, socket_name
+from toolcharter_process.watches import Notice, compiled
+from toolcharter_process.wire import ask
+
+POLL_S = 0.02
+GO_ON = b"go on\n"
+"""What a supervisor hears when its answer has come to somebody: else it ends what it has started."""
+LEAVING_S = 2.0
+"""So long may a supervisor that no longer answers take until its record tells the end."""
+START_S = 30.0
+"""How long a supervisor may take to start, in seconds."""
+STARTED = b"started\n"
+_MAIN = "from toolcharter_process.supervisor import main; main()"
+_MOST_AT_ONCE = 65_536
+
+
+class Errand(NamedTuple):
+    """All that a supervisor is told."""
+
+    record: Record
+    state: StateFolder
+    detached: Detached
+    pattern: str
+    max_log_bytes: int
+    max_runtime_s: float
+
+
+class KeptProcess:
+    """A process that a supervisor has, as calls use it. Has the methods of `Attended` that calls use.
+
+    Raises:
+        ToolError: From each method but `wait_for_end`: `not_running`, if the supervisor cannot be reached.
+    """
+
+    def __init__(self, record: Record, state: StateFolder) -> None:
+        self.record = record
+        self._state = state
+
+    def look(self) -> None:
+        """Take over what only the supervisor knows so far."""
+        try:
+            self.record.log_lost = bool(self._ask("status").get("log_lost"))
+        except ToolError:
+            # A supervisor that has written the end leaves, and may be gone between the look at it and the question.
+            self.wait_for_end(LEAVING_S)
+            self.record = self._state.load(self.record.handle) or self.record
+            if self.record.ended is None:
+                raise
+
+    def wait_for_end(self, timeout_s: float) -> None:
+        """Return when its end has been written to its record or will never be, or the time is up."""
+        until = time.monotonic() + timeout_s
+        while self.record.ended is None and self.record.is_attended() and time.monotonic() < until:
+            time.sleep(POLL_S)
+            self.record = self._state.load(self.record.handle) or self.record
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of it."""
+        self._ask("signal", number=int(number))
+
+    def terminate(self, why: str) -> None:
+        """Ask for its end."""
+        self._ask("end", why=why)
+
+    def write(self, data: bytes, until: float) -> int:
+        """Write to its input, waiting for it to take all no longer than *until*; how many bytes it took."""
+        left = data
+        while left:
+            taken = self._ask("write", data=base64.b64encode(left).decode()).get("taken", 0)
+            left = left[taken:]
+            if not taken:
+                if time.monotonic() > until:
+                    break
+                time.sleep(POLL_S)
+        return len(data) - len(left)
+
+    def watch(self, pattern: str) -> str:
+        """Watch it; errors as of `Watches.add`."""
+        compiled(pattern)
+        return str(self._ask("watch", pattern=pattern)["watch"])
+
+    def unwatch(self, name: str) -> bool:
+        """Whether there was such a watch; all of them for no name."""
+        return bool(self._ask("unwatch", watch=name)["found"])
+
+    def watched(self) -> list[dict[str, str]]:
+        """Its watches."""
+        found: list[dict[str, str]] = self._ask("status")["watches"]
+        return found
+
+    def notices(self) -> tuple[list[Notice], int]:
+        """What its watches have seen since this was asked."""
+        told = self._ask("notices")
+        return told["notices"], told["dropped"]
+
+    def free(self) -> None:
+        """Say that its toolbox is being closed."""
+        self._ask("free")
+
+    def _ask(self, what: str, **more: Any) -> dict[str, Any]:
+        record = self.record
+        # The number may be another's by now, who is not to be asked.
+        if not record.is_attended():
+            raise ToolError(f"The process {record.handle!r} is no more.", reason=ProcessReason.NOT_RUNNING)
+        path = self._state.path(socket_name(record.handle))
+        try:
+            told = ask(path, record.harness_pid, {"do": what, **more})
+        except OSError as error:
+            message = f"The process {record.handle!r} runs, but its supervisor cannot be reached: {error}."
+            raise ToolError(message, reason=ProcessReason.NOT_RUNNING) from error
+        if "error" in told:
+            raise ToolError(f"The supervisor of {record.handle!r} refuses: {told['error']}.", retryable=False)
+        return told
+
+
+def taken(state: StateFolder, record: Record) -> tuple[tuple[list[Notice], int], bool]:
+    """What a kept process's watches have seen and nobody was told yet, and whether there can be no more."""
+    if record.is_attended():
+        try:
+            return KeptProcess(record, state).notices(), False
+        except ToolError:
+            return ([], 0), False
+    kept = record.kept
+    if kept is None or not (kept.notices or kept.notices_dropped):
+        return ([], 0), True
+    told = kept.notices, kept.notices_dropped
+    kept.notices, kept.notices_dropped = [], 0
+    state.save(record)
+    return told, True
+
+
+def entrust(errand: Errand, deadline: float) -> None:
+    """Start a supervisor for *errand*; its program runs when this returns.
+
+    Raises:
+        Denied: As the runner in the supervisor.
+        ToolError: As the runner; `state_unavailable`; `timed_out`, at *deadline*, on `time.monotonic`'s clock;
+            `tool_error`, if the supervisor does not start. Nothing of it goes on then.
+    """
+    said = b""
+    with suppress(BrokenPipeError), _launched() as process:
+        try:
+            said = _told(process, errand, deadline)
+        finally:
+            # Nobody needs the first process of it any more. What is started ends if it has not heard GO_ON by now.
+            process.kill()
+    if said != STARTED:
+        raise _failure(said)
+
+
+def _told(process: "subprocess.Popen[bytes]", errand: Errand, deadline: float) -> bytes:
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None  # noqa: S101 - asked for below; this tells the type checkers
+    assert stdout is not None  # noqa: S101 - as above
+    stdin.write(pickle.dumps(errand))
+    stdin.flush()
+    said = _answer(stdout.fileno(), min(deadline, time.monotonic() + START_S))
+    if said == STARTED:
+        stdin.write(GO_ON)
+        stdin.flush()
+    return said
+
+
+def _launched() -> "subprocess.Popen[bytes]":
+    # Neither its folder nor what PYTHONPATH names is looked into for modules.
+    argv = [sys.executable, "-E", "-P", "-c", _MAIN]
+    variables = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
+    return subprocess.Popen(  # noqa: S603 - our own module, by our own Python
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
+        env=variables, start_new_session=True,
+    )  # fmt: skip
+
+
+def _answer(descriptor: int, deadline: float) -> bytes:
+    said = b""
+    while not said.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            raise ToolError("The supervisor did not start in time.", reason="timed_out", retryable=True)
+        if not (piece := os.read(descriptor, _MOST_AT_ONCE)):
+            return b""
+        said += piece
+    return said
+
+
+def failure_line(error: Denied | ToolError) -> bytes:
+    """An error as a supervisor tells it."""
+    facts = {"denied": isinstance(error, Denied), "reason": error.reason, "message": error.message, "hint": error.hint}
+    return json.dumps(facts).encode() + b"\n"
+
+
+def _failure(said: bytes) -> Denied | ToolError:
+    if not said:
+        return ToolError("The supervisor of the process did not start.")
+    facts = json.loads(said)
+    if facts["denied"]:
+        return Denied(facts["reason"], facts["message"], hint=facts["hint"])
+    return ToolError(facts["message"], reason=facts["reason"], hint=facts["hint"])

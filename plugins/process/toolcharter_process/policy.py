@@ -1,0 +1,99 @@
+"""How far one profile lets `background_process` go, and why it refuses."""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from toolcharter import ProcessLimits, ToolPolicy, check_variables
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+TERMINAL = "linux"
+"""The kind of terminal that `capture` draws. Source: pyte's documentation."""
+
+
+class ProcessPolicy(ToolPolicy):
+    """How far one profile lets `background_process` go, beside its `bash:` rules."""
+
+    allow_input: bool = False
+    """Whether `write` and `send_keys` may be used. No rule sees what they send, and a shell or an interpreter runs it."""
+    max_processes: Count = 8
+    """How many processes one session may have at a time."""
+    max_runtime_s: Seconds | None = 3600.0
+    """A process is ended after so many seconds; absent: with its session."""
+    session_timeout_s: Seconds | None = 3600.0
+    """A session that has not used the tool for so many seconds is over and its processes end; absent: they live on
+    until the toolbox closes, which nothing survives."""
+    on_close: Literal["end", "keep"] = "end"
+    """What becomes of processes when their session is over, or its toolbox, or the harness: they end, or go on until
+    their own end, `kill` or the end of `max_runtime_s`, which then has to be set."""
+    max_log_bytes: Annotated[int, Field(ge=4096)] = 1_000_000
+    """Kept on disk of what a process prints, in bytes: the latest."""
+    max_records: Count = 50
+    """How many ended processes of a workspace are remembered."""
+    max_watches: Count = 10
+    """How many watches there may be on one process."""
+    state_dir: Path | None = None
+    """Absolute folder for logs and records, outside the workspace; absent: `toolcharter/processes` in the user's
+    state folder."""
+    env_names: tuple[str, ...] = ()
+    """Variables of the harness that processes see."""
+    environment: Mapping[str, str] = {}
+    """Variables with fixed values that processes see."""
+    network: bool = False
+    """Whether processes may reach the network, where the runner's policy grants that, too."""
+    max_memory_bytes: Count | None = 4 * 1024**3
+    """What one process and all that it starts may take, in bytes; absent: no limit."""
+    max_children: Count | None = 256
+    """How many programs there may be at a time; absent: no limit."""
+
+    @field_validator("env_names", "environment")
+    @classmethod
+    def _harmless(cls, value: tuple[str, ...] | Mapping[str, str]) -> tuple[str, ...] | Mapping[str, str]:
+        check_variables(value)
+        return value
+
+    @field_validator("state_dir")
+    @classmethod
+    def _absolute(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not folder.is_absolute():
+            raise ValueError(f"{str(folder)!r} is not an absolute path")
+        return folder
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if self.on_close == "keep" and self.max_runtime_s is None:
+            message = "on_close: keep needs max_runtime_s, or processes would never end"
+            raise ValueError(message)
+        return self
+
+    def variables(self) -> dict[str, str]:
+        """What a process sees beside the clean environment."""
+        passed = {name: os.environ[name] for name in self.env_names if name in os.environ}
+        return {"TERM": TERMINAL, **passed, **self.environment}
+
+    def limits(self) -> ProcessLimits:
+        """What a process may take."""
+        return ProcessLimits(memory_bytes=self.max_memory_bytes, processes=self.max_children)
+
+
+class ProcessReason(StrEnum):
+    """Why `background_process` refuses a call or calls it failed: the first two deny."""
+
+    INPUT_NOT_ALLOWED = "input_not_allowed"
+    TOO_MANY_PROCESSES = "too_many_processes"
+
+    MISSING_ARGUMENT = "missing_argument"
+    UNKNOWN_HANDLE = "unknown_handle"
+    UNKNOWN_WATCH = "unknown_watch"
+    TOO_MANY_WATCHES = "too_many_watches"
+    NOT_RUNNING = "not_running"
+    INVALID_KEYS = "invalid_keys"
+    INVALID_PATTERN = "invalid_pattern"
+    INPUT_NOT_TAKEN = "input_not_taken"
+    STATE_UNAVAILABLE = "state_unavailable"

@@ -1,0 +1,255 @@
+"""Logs and records on disk: readable after a restart, bounded, and for nobody but their owner."""
+
+import hashlib
+import os
+import pwd
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from toolcharter import ToolError
+from toolcharter_process.policy import ProcessReason
+
+HANDLE = re.compile(r"p-[0-9a-f]{8}")
+_RECORD = re.compile(r"(p-[0-9a-f]{8})\.json")
+_MAX_RECORD_BYTES = 1_048_576
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Kept(BaseModel):
+    """What is remembered of a process that may outlive its session."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    heirs: str
+    """Who has it after its session: a digest."""
+    origin_pid: int
+    """The harness that asked for it."""
+    origin_started: str
+    is_free: bool = False
+    """The toolbox that asked for it has been closed."""
+    notices: list[dict[str, str]] = []
+    """What was not told before its end."""
+    notices_dropped: int = 0
+
+    def is_inherited(self) -> bool:
+        """Whether its toolbox is no more, and nobody but heirs can have it."""
+        return self.is_free or process_started(self.origin_pid) != self.origin_started
+
+
+class Record(BaseModel):
+    """One process as it is remembered."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    handle: str
+    command: str
+    session: str
+    """Of whose session it is: a digest."""
+    started_at: str
+    """RFC 3339, in UTC."""
+    rows: int
+    columns: int
+    harness_pid: int
+    """The process that has it: the harness of its toolbox, or its supervisor."""
+    harness_started: str
+    """When that one was started, in the kernel's count: numbers are used again."""
+    ended_at: str | None = None
+    ended: str | None = None
+    """How: `exited`, `killed`, `expired` (its time), `abandoned` (its session's), `closed` (the toolbox)."""
+    exit_code: int | None = None
+    log_lost: bool = False
+    """Some of its output could not be written."""
+    kept: Kept | None = None
+    """None if it ends with its session."""
+
+    def is_attended(self) -> bool:
+        """Whether the process that has it is still there."""
+        return process_started(self.harness_pid) == self.harness_started != ""
+
+
+def socket_name(handle: str) -> str:
+    """Of the socket where a kept process's supervisor listens."""
+    return f"{handle}.sock"
+
+
+def session_digest(session: str | None) -> str:
+    """What stands for a session on disk."""
+    return hashlib.sha256(repr(session).encode()).hexdigest()[:32]
+
+
+def process_started(pid: int) -> str:
+    """When a process was started, in the kernel's count; empty if there is none that lives. Source: proc_pid_stat(5)."""
+    try:
+        found = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        # One that has ended keeps its number until its parent has heard of it.
+        return "" if found[0] in {"Z", "X"} else found[19]
+    except (OSError, IndexError):
+        return ""
+
+
+class StateFolder:
+    """The records and logs of one workspace's processes.
+
+    Args:
+        base: The policy's folder; None for the user's state folder.
+        workspace: Its processes may write there.
+    """
+
+    def __init__(self, base: Path | None, workspace: Path) -> None:
+        self._base = base
+        self._workspace = Path(os.path.realpath(workspace))
+
+    def fixed(self) -> "StateFolder":
+        """The same folder for a process with another environment; errors as of `default_folder`."""
+        return StateFolder(self._base or default_folder(), self._workspace)
+
+    def path(self, name: str) -> Path:
+        """Where a file of the folder lies."""
+        digest = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
+        return (self._base or default_folder()) / digest / name
+
+    def prepare(self) -> None:
+        """Make the folder if it is missing.
+
+        Raises:
+            ToolError: `state_unavailable`: it cannot be made, tools could write there, or other users.
+        """
+        folder = self.path("")
+        real = Path(os.path.realpath(folder))
+        if real.is_relative_to(self._workspace) or self._workspace.is_relative_to(real):
+            raise unavailable(f"the folder {str(folder)!r} and the workspace lie in one another")
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            found = folder.lstat()
+        except OSError as error:
+            raise unavailable(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
+            raise unavailable(f"{str(folder)!r} is not this user's own folder")
+
+    def save(self, record: Record) -> None:
+        """Write a record, all or nothing.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path = self.path(f"{record.handle}.json")
+        temporary = path.with_suffix(".new")
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600)
+        with open(file, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor
+            stream.write(record.model_dump_json())
+        temporary.replace(path)
+
+    def records(self) -> Iterator[Record]:
+        """All records that can be read, in no order."""
+        try:
+            names = os.listdir(self.path(""))  # noqa: PTH208 - names, and no objects
+        except OSError:
+            return
+        for name in names:
+            if found := _RECORD.fullmatch(name):
+                record = self.load(found[1])
+                if record is not None:
+                    yield record
+
+    def load(self, handle: str) -> Record | None:
+        """One record; None if there is none that can be read."""
+        try:
+            file = os.open(self.path(f"{handle}.json"), os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+            with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor
+                record = Record.model_validate_json(stream.read(_MAX_RECORD_BYTES))
+        except (OSError, ValueError):
+            return None
+        return record if record.handle == handle else None
+
+    def forget(self, handle: str) -> None:
+        """Remove a record and its log."""
+        for name in (f"{handle}.json", f"{handle}.log", f"{handle}.log.1", socket_name(handle)):
+            with suppress(OSError):
+                self.path(name).unlink()
+
+    def log(self, handle: str, max_bytes: int) -> bytes:
+        """The end of what a process has printed."""
+        latest = _end_of(self.path(f"{handle}.log"), max_bytes)
+        return _end_of(self.path(f"{handle}.log.1"), max_bytes - len(latest)) + latest
+
+
+class Log:
+    """A growing log of at most *max_bytes*: when half of that is written, what came before it is dropped."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._path = path
+        self._half = max_bytes // 2
+        self._file = _new_file(path)
+        self._size = 0
+
+    def append(self, data: bytes) -> None:
+        """Write *data* at the end.
+
+        Raises:
+            OSError: Some of it cannot be written.
+        """
+        left = memoryview(data)
+        while left:
+            if self._size >= self._half:
+                self._turn()
+            written = os.write(self._file, left[: self._half - self._size])
+            self._size += written
+            left = left[written:]
+
+    def close(self) -> None:
+        """Write no more."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _turn(self) -> None:
+        with suppress(FileNotFoundError):  # a turn that failed half-way has moved it already
+            self._path.replace(self._path.with_suffix(".log.1"))
+        self.close()
+        self._file = _new_file(self._path)
+        self._size = 0
+
+
+def default_folder() -> Path:
+    """Where logs are kept. Source: XDG Base Directory Specification 0.8: only an absolute path counts.
+
+    Raises:
+        ToolError: `state_unavailable`, for a user without a home.
+    """
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not named.is_absolute():
+        home = os.environ.get("HOME", "")
+        try:
+            named = Path(home if home.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir) / ".local/state"
+        except KeyError:
+            raise unavailable("the user has no home folder; set `state_dir`") from None
+    return named / "toolcharter" / "processes"
+
+
+def unavailable(why: str) -> ToolError:
+    """The error for a folder that cannot be used."""
+    return ToolError(f"Nothing can be remembered of processes: {why}.", reason=ProcessReason.STATE_UNAVAILABLE)
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _NO_LINK, 0o600)
+
+
+def _end_of(path: Path, max_bytes: int) -> bytes:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+    except OSError:
+        return b""
+    with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor
+        size = os.fstat(file).st_size
+        stream.seek(max(0, size - max_bytes))
+        return stream.read(max(0, max_bytes))

@@ -1,0 +1,201 @@
+"""The supervisor of one kept process: it starts it, takes its output, answers for it, and ends it when its time is up.
+
+It is a process of its own, of no toolbox, with a runner of its own: what kills the supervisor ends its program, as the
+death of a harness ends what that has started. It ends with its program.
+"""
+
+import base64
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from types import FrameType
+from typing import IO, Any
+
+from toolcharter import Denied, ToolError
+from toolcharter_process import wire
+from toolcharter_process.attendant import Attendant
+from toolcharter_process.attended import Attended
+from toolcharter_process.keeping import GO_ON, STARTED, Errand, failure_line
+from toolcharter_process.state import Kept, Log, Record, process_started, socket_name, unavailable
+from toolcharter_process.watches import Notices
+
+BEAT_S = 0.1
+"""How often the end is looked for while nobody asks, in seconds."""
+LINGER_S = 60.0
+"""How long it tries to write how the process ended, as on a full disk, in seconds."""
+_ENDINGS = frozenset({"killed", "closed"})
+
+
+class Supervisor:
+    """Supervises one process. To be used by one thread.
+
+    Raises:
+        Denied: As the runner.
+        ToolError: As the runner; `state_unavailable`. Nothing is left then.
+    """
+
+    def __init__(self, errand: Errand) -> None:
+        self._state = errand.state
+        self._record = errand.record
+        self._record.harness_pid = os.getpid()
+        self._record.harness_started = process_started(os.getpid())
+        self._notices = Notices()
+        self._is_told_to_end = False
+        self._stack = ExitStack()
+        try:
+            self._process = self._begin(errand)
+        except BaseException:
+            self._stack.close()
+            self._state.forget(self._record.handle)
+            raise
+
+    def end(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """End the process soon; may be called by a signal."""
+        self._is_told_to_end = True
+
+    def forget(self) -> None:
+        """End the process, of which nobody has heard, and remember nothing of it."""
+        self._leave()
+        self._state.forget(self._record.handle)
+
+    def serve(self) -> None:
+        """Answer until the process has ended, and its end is written."""
+        while not self._process.has_ended.is_set():
+            if self._is_told_to_end:
+                self._process.terminate("closed")
+            self._answer_one()
+        give_up = time.monotonic() + LINGER_S
+        while not self._is_remembered() and time.monotonic() < give_up:
+            self._answer_one()
+        self._leave()
+
+    def _begin(self, errand: Errand) -> Attended:
+        path = self._state.path(socket_name(self._record.handle))
+        try:
+            self._server = self._stack.enter_context(wire.listen(path))
+            self._server.settimeout(BEAT_S)
+            self._state.save(self._record)
+            log = Log(self._state.path(f"{self._record.handle}.log"), errand.max_log_bytes)
+        except OSError as error:
+            raise unavailable(f"{error.strerror}") from error
+        self._stack.callback(log.close)
+        runner, running = errand.detached.start()
+        self._stack.callback(runner.close)
+        process = Attended(running, self._record, self._state, log, self._notices)
+        process.expires = time.monotonic() + errand.max_runtime_s
+        if errand.pattern:
+            process.watch(errand.pattern)
+        attendant = Attendant()
+        self._stack.callback(attendant.close)
+        attendant.add(process)
+        return process
+
+    def _leave(self) -> None:
+        """End all there is, and listen no more."""
+        self._stack.close()
+        with suppress(OSError):
+            self._state.path(socket_name(self._record.handle)).unlink()
+
+    def _is_remembered(self) -> bool:
+        """Whether its end has been written, with what was not told."""
+        kept = _kept(self._record)
+        told, dropped = self._notices.take()
+        kept.notices = [*kept.notices, *told]
+        kept.notices_dropped += dropped
+        try:
+            self._state.save(self._record)
+        except OSError:
+            return False
+        return True
+
+    def _answer_one(self) -> None:
+        with suppress(OSError):
+            connection, asked = wire.accept(self._server)
+            wire.answer(connection, self._answer(asked))
+
+    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self._answers[asked["do"]](asked)
+        except (KeyError, TypeError, ValueError, OSError, ToolError) as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    @property
+    def _answers(self) -> Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        return {
+            "status": self._status,
+            "write": self._write,
+            "signal": self._signal,
+            "end": self._end,
+            "watch": lambda asked: {"watch": self._process.watch(asked["pattern"])},
+            "unwatch": lambda asked: {"found": self._process.unwatch(asked["watch"])},
+            "notices": self._tell,
+            "free": self._free,
+        }
+
+    def _status(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {"log_lost": self._record.log_lost, "watches": self._process.watched()}
+
+    def _write(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        # What does not fit at once, the other side sends again, so that nobody waits for a slow reader.
+        return {"taken": self._process.write(base64.b64decode(asked["data"], validate=True), 0.0)}
+
+    def _signal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.signal(signal.Signals(asked["number"]))
+        return {}
+
+    def _end(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.terminate(asked["why"] if asked["why"] in _ENDINGS else "killed")
+        return {}
+
+    def _tell(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        notices, dropped = self._notices.take()
+        return {"notices": notices, "dropped": dropped}
+
+    def _free(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.note(_set_free)
+        return {}
+
+
+def _kept(record: Record) -> Kept:
+    assert record.kept is not None  # noqa: S101 - supervisors have no others; this tells the type checkers
+    return record.kept
+
+
+def _set_free(record: Record) -> None:
+    _kept(record).is_free = True
+
+
+def supervise(errand: Errand, ears: IO[bytes], mouth: IO[bytes]) -> None:
+    """Do *errand*: say on *mouth* that the process runs, or why not; hear on *ears* that somebody knows of it; serve."""
+    try:
+        supervisor = Supervisor(errand)
+    except (Denied, ToolError) as error:
+        _say(mouth, failure_line(error))
+        return
+    signal.signal(signal.SIGTERM, supervisor.end)
+    _say(mouth, STARTED)
+    if ears.readline() == GO_ON:
+        mouth.close()
+        supervisor.serve()
+    else:
+        supervisor.forget()
+
+
+def _say(mouth: IO[bytes], line: bytes) -> None:
+    with suppress(BrokenPipeError):
+        mouth.write(line)
+        mouth.flush()
+
+
+def main() -> None:
+    """Hear an errand from the harness and do it as nobody's child."""
+    errand = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process says it, over a pipe of ours
+    if os.fork():
+        os._exit(0)  # our parent waits for this one; the other is reaped by the system's first process
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    supervise(errand, sys.stdin.buffer, sys.stdout.buffer)

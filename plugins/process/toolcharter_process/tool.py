@@ -1,0 +1,117 @@
+"""The tool: one function, every action of it checked before it acts."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import Field
+
+from toolcharter import ConfigurationError, Fault, Invocation, TerminalSize, ToolRuntime, ToolSpec
+from toolcharter_process.actions import INPUT_ACTIONS, TABLE, Action, Answer, Request, Signal
+from toolcharter_process.desk import Desk
+from toolcharter_process.policy import ProcessPolicy, ProcessReason
+
+Lines = Annotated[int, Field(ge=1, le=10_000)]
+Size = Annotated[int, Field(ge=1, le=300)]
+
+
+def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Make the tool for one workspace and policy."""
+    require_runner(policy, rt)
+    desk = Desk(workspace, policy, rt)
+
+    def background_process(  # noqa: PLR0913, PLR0917 - one tool with an action instead of ten tools
+        action: Action,
+        command: str = "",
+        handle: str = "",
+        text: str = "",
+        keys: str | list[str] = "",
+        signal: Signal | None = None,
+        lines: Lines = 100,
+        pattern: str = "",
+        watch: str = "",
+        rows: Size = 24,
+        columns: Size = 80,
+    ) -> str:
+        """Start a command that goes on between calls, on a terminal of its own, and look after it.
+
+        Args:
+            action: spawn (command; pattern to watch for from the start; rows, columns); list; status (handle);
+                log (handle, lines): what it printed, as plain text; capture (handle): its screen; send_keys
+                (handle, keys); write (handle, text); kill (handle; signal, else it is ended); watch (handle; pattern
+                for lines, else for its end); unwatch (handle; watch, else all).
+            command: A line for bash; each command in it must be allowed by the profile.
+            handle: Which process, as spawn and list name it.
+            text: What to type; end it with a line break to enter it.
+            keys: Names of keys such as Enter, Up, C-c.
+            signal: Send this one signal only.
+            lines: How many of the last lines to show.
+            pattern: A regular expression (RE2) to find in a line. What is found comes as `notices` with a later call.
+            watch: Which watch, as watch names it.
+            rows: Height of the terminal.
+            columns: Width of the terminal.
+        """
+        ctx = rt.start("background_process", action=action)
+        session = desk.session()
+        size = TerminalSize(rows, columns)
+        request = Request(session, rt.deadline, command, handle, text, keys, signal, lines, pattern, watch, size)
+        work = TABLE[action](desk, request)
+        ctx.policy_passed()
+        answer = _with_notices(work(), desk, session)
+        return ctx.ok(answer.text, data=answer.data)
+
+    return background_process
+
+
+def require_runner(policy: ProcessPolicy, rt: ToolRuntime) -> None:
+    """Refuse a policy that the profile's runner cannot keep.
+
+    Raises:
+        ConfigurationError: Its programs always end with the toolbox.
+    """
+    if policy.on_close == "keep" and not rt.outlives:
+        what = f"on_close: keep is not supported by the runner {rt.runner!r}, whose programs end with the toolbox."
+        fix = "Write on_close: end, or name a runner such as host or bwrap."
+        raise ConfigurationError([Fault(f"profile {rt.profile!r}", "tools.background_process.on_close", what, fix)])
+
+
+def _with_notices(answer: Answer, desk: Desk, session: str) -> Answer:
+    notices, dropped = desk.take_notices(session)
+    if not notices:
+        return answer
+    told = [f"[notice] {one['handle']} {one['watch']} {one['event']}: {one['text']}" for one in notices]
+    if dropped:
+        told.insert(0, f"[notice] {dropped} earlier notices were dropped")
+    data = {**answer.data, "notices": notices, "notices_dropped": dropped}
+    return Answer("\n".join((answer.text, *told)), data)
+
+
+def invocation(args: Mapping[str, Any]) -> Invocation:
+    """The action, and for `spawn` the line as it will run."""
+    action, command = args["action"], args.get("command")
+    return Invocation(action, (command,) if action == "spawn" and command else ())
+
+
+def advertise(policy: ProcessPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model the actions for input only if its profile allows them."""
+    usable = [name for name in get_args(Action) if policy.allow_input or name not in INPUT_ACTIONS]
+    properties = schema.get("properties", {})
+    narrowed = {**properties, "action": {**properties.get("action", {}), "enum": usable}}
+    return {**schema, "properties": narrowed}
+
+
+SPEC = ToolSpec(
+    "background_process",
+    ProcessPolicy,
+    build,
+    reasons=ProcessReason,
+    capabilities=dict.fromkeys(get_args(Action), frozenset({"fs:read", "proc:exec"})),
+    safety="high",
+    kind="bash",
+    staged=True,
+    isolate=True,  # `kill` and `write` wait for programs, and asynchronous callers must not
+    group="runtime",
+    aliases=("process",),
+    invocation=invocation,
+    advertise=advertise,
+)

@@ -1,0 +1,140 @@
+"""Watches: what in a program's output, or its end, its session wants to hear of."""
+
+import codecs
+from collections import deque
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from toolcharter import ToolError
+from toolcharter_process.policy import ProcessReason
+from toolcharter_process.screen import plain
+
+MAX_LINE_CHARS = 4000
+"""A longer line is taken for two."""
+MAX_SHOWN_CHARS = 500
+MAX_PATTERN_CHARS = 1000
+MAX_NOTICES = 100
+
+
+Notice = dict[str, str]
+"""Something that a watch has seen: `handle`; `watch`; `event`, which is `match` or `exit`; `text`, which is the line, or how
+the process ended."""
+
+
+class Notices:
+    """What one session has not been told yet: the latest, and how many were dropped."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Notice] = deque(maxlen=MAX_NOTICES)
+        self.dropped = 0
+
+    def add(self, notice: Notice) -> None:
+        """Keep one for the session's next call."""
+        self.dropped += len(self._waiting) == MAX_NOTICES
+        self._waiting.append(notice)
+
+    def extend(self, notices: Iterable[Notice], dropped: int) -> None:
+        """Keep what somebody else has kept so far."""
+        for notice in notices:
+            self.add(notice)
+        self.dropped += dropped
+
+    def take(self) -> tuple[list[Notice], int]:
+        """All that wait, and how many more there were."""
+        taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        dropped, self.dropped = self.dropped, 0
+        return taken, dropped
+
+
+class _Watch:
+    def __init__(self, name: str, pattern: str) -> None:
+        self.name = name
+        self.pattern = pattern
+        self.finds = compiled(pattern)
+        self.last_line = -1
+        """The line of its last match, so that one that is still being printed is told once."""
+
+
+class Watches:
+    """The watches on one process. Used by one thread at a time."""
+
+    def __init__(self, handle: str, notices: Notices) -> None:
+        self._handle = handle
+        self._notices = notices
+        self._watches: dict[str, _Watch] = {}
+        self._made = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+        self._line = 0
+
+    def add(self, pattern: str) -> str:
+        """Watch for lines that match *pattern* (RE2), or for the end if it is empty; the watch's name.
+
+        Raises:
+            ToolError: `invalid_pattern`.
+        """
+        watch = _Watch(f"w{self._made + 1}", pattern)
+        self._made += 1
+        self._watches[watch.name] = watch
+        return watch.name
+
+    def remove(self, name: str) -> bool:
+        """Whether there was such a watch."""
+        return self._watches.pop(name, None) is not None
+
+    def clear(self) -> None:
+        """Watch for nothing more."""
+        self._watches.clear()
+
+    def listed(self) -> list[dict[str, str]]:
+        """Each watch and what it is for."""
+        return [{"watch": one.name, "pattern": one.pattern} for one in self._watches.values()]
+
+    def see(self, output: bytes) -> None:
+        """Look at more output; a line that is not complete yet counts, for a prompt never is."""
+        *lines, self._rest = (self._rest + self._decoder.decode(output)).split("\n")
+        while len(self._rest) > MAX_LINE_CHARS:
+            lines.append(self._rest[:MAX_LINE_CHARS])
+            self._rest = self._rest[MAX_LINE_CHARS:]
+        for line in lines:
+            self._look_at(line)
+            self._line += 1
+        if self._rest:
+            self._look_at(self._rest)
+
+    def end(self, how: str) -> None:
+        """Tell of the process's end."""
+        for watch in self._watches.values():
+            if watch.finds is None:
+                self._tell(watch, "exit", how)
+
+    def _look_at(self, line: str) -> None:
+        waiting = [one for one in self._watches.values() if one.finds is not None and one.last_line != self._line]
+        if not waiting:
+            return
+        text = plain(line)
+        for watch in waiting:
+            if watch.finds is not None and watch.finds.search(text):
+                watch.last_line = self._line
+                self._tell(watch, "match", text)
+
+    def _tell(self, watch: _Watch, event: str, text: str) -> None:
+        self._notices.add({"handle": self._handle, "watch": watch.name, "event": event, "text": text[:MAX_SHOWN_CHARS]})
+
+
+def compiled(pattern: str) -> Any:
+    """*pattern* for a watch; None for the empty one, which stands for the end.
+
+    Raises:
+        ToolError: `invalid_pattern`.
+    """
+    if not pattern:
+        return None
+    re2 = import_module("re2")  # on first use: few sessions watch
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise ToolError(f"A pattern has at most {MAX_PATTERN_CHARS} characters.", reason=ProcessReason.INVALID_PATTERN)
+    try:
+        return re2.compile(pattern)
+    except re2.error as error:
+        raise ToolError(f"{pattern!r} is no RE2 pattern: {error}", reason=ProcessReason.INVALID_PATTERN) from error

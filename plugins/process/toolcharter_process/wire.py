@@ -1,0 +1,117 @@
+"""How toolboxes and supervisors talk: one line of JSON each way, over a socket that is the user's alone.
+
+Each side looks at who the other is, as the kernel says it. Source: unix(7), SO_PEERCRED.
+"""
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from toolcharter import is_marked
+
+MAX_MESSAGE_BYTES = 1_048_576
+PATIENCE_S = 2.0
+"""For the other side, which always answers at once, in seconds."""
+_BACKLOG = 16
+_CREDENTIALS = struct.Struct("iII")
+
+
+class NotOurs(OSError):
+    """The other side is not who it should be."""
+
+
+def listen(path: Path) -> socket.socket:
+    """A socket at *path*, in a folder that is the user's alone; errors as of the system."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _short(path) as name:
+            server.bind(name)
+            os.chmod(name, 0o600)  # noqa: PTH101 - not a path that others would know; nobody can connect before `listen`
+        server.listen(_BACKLOG)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def accept(server: socket.socket) -> tuple[socket.socket, dict[str, Any]]:
+    """The next who connects, and what he asks.
+
+    Raises:
+        OSError: There is none in the server's time, or he says nothing of sense.
+        NotOurs: He is another user, or a program that an agent has started, also one in a sandbox.
+    """
+    connection, _ = server.accept()
+    try:
+        connection.settimeout(PATIENCE_S)
+        _require_toolbox(connection)
+        return connection, _read(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _require_toolbox(connection: socket.socket) -> None:
+    pid, user, _ = _other(connection)
+    if user != os.geteuid() or is_marked(pid):
+        raise NotOurs("only toolboxes of the same user may ask")
+
+
+def answer(connection: socket.socket, message: dict[str, Any]) -> None:
+    """Say *message*, and no more."""
+    with connection:
+        _write(connection, message)
+
+
+def ask(path: Path, pid: int, message: dict[str, Any]) -> dict[str, Any]:
+    """What the process *pid* of this user, which listens at *path*, answers to *message*.
+
+    Raises:
+        OSError: It does not answer, or somebody else listens there.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(PATIENCE_S)
+        with _short(path) as name:
+            connection.connect(name)
+        if _other(connection)[:2] != (pid, os.geteuid()):
+            raise NotOurs("somebody else listens there")
+        _write(connection, message)
+        return _read(connection)
+
+
+@contextmanager
+def _short(path: Path) -> Generator[str]:
+    """A name for *path* that is no longer than an address may be."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def _other(connection: socket.socket) -> tuple[int, int, int]:
+    """Process, user and group of the other side, when it connected or began to listen."""
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, user, group = _CREDENTIALS.unpack(found)
+    return pid, user, group
+
+
+def _write(connection: socket.socket, message: dict[str, Any]) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _read(connection: socket.socket) -> dict[str, Any]:
+    with connection.makefile("rb") as stream:
+        line = stream.readline(MAX_MESSAGE_BYTES)
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise OSError("what the other side said is no JSON") from error
+    if not isinstance(message, dict):
+        raise OSError("what the other side said is no object")
+    return message

@@ -1,0 +1,76 @@
+"""From an ended program to what a call answers."""
+
+import signal
+from contextlib import suppress
+from typing import TypedDict
+
+from toolcharter import Completed, Reason, ToolResult
+
+
+class ProgramData(TypedDict):
+    """The structured result of a program."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    """Negative: ended by that signal."""
+    signal: str | None
+    """The name of the signal that ended it."""
+    timed_out: bool
+    truncated: bool
+    """More was printed than the policy keeps; `stdout` and `stderr` are beginnings."""
+
+
+def answer(done: Completed, limit: int, timeout_s: float) -> ToolResult:
+    """What a call answers whose program has ended.
+
+    Args:
+        done: The program.
+        limit: The bytes kept of each stream.
+        timeout_s: How long it might have taken, in seconds.
+    """
+    data = _data(done, limit)
+    text = _text(data, limit)
+    if done.timed_out:
+        message = f"The program took longer than {timeout_s:.3g} s and was ended."
+        return _failed(Reason.TIMED_OUT, message, text, data)
+    if done.exit_code:
+        ended = f"by {data['signal']}" if data["signal"] else f"with status {done.exit_code}"
+        return _failed(Reason.NONZERO_EXIT, f"The program ended {ended}.", text, data)
+    return ToolResult("ok", text or "The program ended with status 0 and printed nothing.", data=data, exit_code=0)
+
+
+def _failed(reason: Reason, message: str, text: str, data: ProgramData) -> ToolResult:
+    said = f"ERROR: {reason}\n{message}" + (f"\n{text}" if text else "")
+    return ToolResult("error", said, data=data, reason=str(reason), message=message, exit_code=data["exit_code"])
+
+
+def _data(done: Completed, limit: int) -> ProgramData:
+    return {
+        "stdout": _decoded(done.stdout, limit),
+        "stderr": _decoded(done.stderr, limit),
+        "exit_code": done.exit_code,
+        "signal": signal_name(done.exit_code),
+        "timed_out": done.timed_out,
+        "truncated": done.truncated,
+    }
+
+
+def signal_name(exit_code: int) -> str | None:
+    """The signal that ended a program, or none."""
+    with suppress(ValueError):
+        return signal.Signals(-exit_code).name if exit_code < 0 else None
+    return f"SIG{-exit_code}"  # the real-time ones have no name
+
+
+def _decoded(stream: bytes, limit: int) -> str:
+    """A stream as text; one that was cut ends with a whole line, for half a secret is not seen as one."""
+    text = stream.decode(errors="replace")
+    return text[: text.rfind("\n") + 1] or text if len(stream) >= limit else text
+
+
+def _text(data: ProgramData, limit: int) -> str:
+    """Both streams one after the other. Source: the form of source 000, with its marker."""
+    out, err = data["stdout"], data["stderr"]
+    text = f"{out}\n--- stderr ---\n{err}" if err else out
+    return f"{text}\n\n[output truncated: the first {limit} bytes of each stream]" if data["truncated"] else text

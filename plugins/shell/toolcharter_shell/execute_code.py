@@ -1,0 +1,120 @@
+"""`execute_code`: run a program that the agent has written, in the profile's sandbox and nowhere else."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from toolcharter import Denied, Invocation, Reason, ToolResult, ToolRuntime, ToolSpec
+from toolcharter_shell.answers import ProgramData, answer
+from toolcharter_shell.environment import SHELL, ShellPolicy, TimeoutMs
+from toolcharter_shell.suspicions import Suspicion, suspicions
+
+Language = Literal["python", "bash", "javascript"]
+
+INTERPRETERS: Mapping[str, tuple[str, ...]] = {"python": ("python3", "-"), "javascript": ("node", "-")}
+"""What reads the code from its standard input. bash is given its code as `bash` gives it."""
+
+
+class ExecuteCodePolicy(ShellPolicy):
+    """How far one profile lets `execute_code` go, beside its `bash:` rules."""
+
+    languages: tuple[Language, ...] = ("python", "bash", "javascript")
+    """The languages that may be used."""
+    max_code_chars: Annotated[int, Field(ge=1)] = 100_000
+    """Characters of code that one call may give."""
+
+
+class ExecuteCodeReason(StrEnum):
+    """Why `execute_code` refuses, beside what core, the shell guard and the runner say."""
+
+    LANGUAGE_NOT_ALLOWED = "language_not_allowed"
+    CODE_TOO_LONG = "code_too_long"
+
+
+class CodeData(ProgramData):
+    """The structured result: the program, and what its code looks like."""
+
+    warnings: list[Suspicion]
+
+
+def build(workspace: Path, policy: ExecuteCodePolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:
+    """Bind `execute_code` to one workspace and policy."""
+
+    def execute_code(
+        language: Language, code: Annotated[str, Field(pattern=r"\S")], timeout_ms: TimeoutMs | None = None
+    ) -> ToolResult:
+        """Run code in a sandbox, in the workspace; what it prints is the result.
+
+        Args:
+            language: What the code is written in.
+            code: The whole program. It has no input.
+            timeout_ms: End it after so many milliseconds; the profile sets the longest.
+        """
+        ctx = rt.start("execute_code", language=language)
+        if not rt.is_sandboxed:
+            raise Denied(
+                Reason.SANDBOX_UNAVAILABLE,
+                "Code that an agent has written runs in a sandbox only; `runner:` names none.",
+            )
+        if language not in policy.languages:
+            raise Denied(ExecuteCodeReason.LANGUAGE_NOT_ALLOWED, f"The profile lets nobody run {language}.")
+        if len(code) > policy.max_code_chars:
+            raise Denied(
+                ExecuteCodeReason.CODE_TOO_LONG, f"The code is longer than {policy.max_code_chars} characters."
+            )
+        timeout_s = policy.timeout_s(rt, timeout_ms)
+        ctx.policy_passed()
+        argv, stdin = started_by(language, code)
+        done = policy.run(rt, workspace, argv, stdin, timeout_s)
+        result = answer(done, policy.max_output_bytes, timeout_s)
+        return _with_warnings(result, suspicions(code, language, network=policy.network))
+
+    return execute_code
+
+
+def started_by(language: str, code: str) -> tuple[tuple[str, ...], bytes]:
+    """What runs the code, and what it reads."""
+    if language == "bash":
+        return (*SHELL, code), b""
+    return INTERPRETERS[language], code.encode(errors="replace")
+
+
+def invocation(args: Mapping[str, Any]) -> Invocation:
+    """The lines of bash as they will run; of other languages the interpreter."""
+    language = args["language"]
+    return Invocation(commands=(args["code"] if language == "bash" else INTERPRETERS[language],))
+
+
+def advertise(policy: ExecuteCodePolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only the languages that its profile allows."""
+    properties = schema.get("properties", {})
+    narrowed = {**properties, "language": {**properties.get("language", {}), "enum": list(policy.languages)}}
+    return {**schema, "properties": narrowed}
+
+
+def _with_warnings(result: ToolResult, found: list[Suspicion]) -> ToolResult:
+    result.data = {**result.data, "warnings": found}
+    if found:
+        lines = "\n".join(f"line {one['line']}: {one['what']}" for one in found)
+        result.text += f"\n--- warnings about the code ---\n{lines}"
+    return result
+
+
+SPEC = ToolSpec(
+    "execute_code",
+    ExecuteCodePolicy,
+    build,
+    reasons=ExecuteCodeReason,
+    capabilities={"fs:read", "proc:exec"},
+    safety="high",
+    kind="bash",
+    staged=True,
+    isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+    group="runtime",
+    output=CodeData,
+    invocation=invocation,
+    advertise=advertise,
+)

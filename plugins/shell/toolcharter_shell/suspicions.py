@@ -1,0 +1,110 @@
+"""What in generated code is worth a second look: a warning for who reads the result, never the gate."""
+
+import re
+import tomllib
+from functools import cache
+from importlib import import_module, resources
+from typing import Any, NamedTuple, TypedDict
+
+
+class Suspicion(TypedDict):
+    """One thing that the code seems to do."""
+
+    line: int
+    """Where first, counted from 1."""
+    what: str
+
+
+class _Pattern(NamedTuple):
+    what: str
+    compiled: Any
+    network: bool
+    """Of no interest where the network may be used."""
+
+
+def suspicions(code: str, language: str, *, network: bool = False) -> list[Suspicion]:
+    """What *code* seems to do that is worth a second look, in time linear in its length; each thing once.
+
+    Args:
+        code: The program, which need not be valid.
+        language: `python`, `bash` or `javascript`.
+        network: Whether it may use the network.
+    """
+    plain = without_remarks(code, language)
+    found: dict[str, int] = {}
+    for pattern in _patterns(language):
+        match = None if network and pattern.network else pattern.compiled.search(plain)
+        if match is not None:
+            # Some patterns begin with what stands before the word, which may be the end of the line above.
+            at = match.start() + (plain[match.start()] == "\n")
+            found[pattern.what] = min(found.get(pattern.what, at), at)
+    return [{"line": plain.count("\n", 0, at) + 1, "what": what} for what, at in sorted(found.items(), key=_place)]
+
+
+def _place(item: tuple[str, int]) -> tuple[int, str]:
+    return item[1], item[0]
+
+
+@cache
+def _patterns(language: str) -> tuple[_Pattern, ...]:
+    re2 = import_module("re2")  # on first use: `bash` needs none
+    text = resources.files("toolcharter_shell").joinpath("suspicions.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)
+    return tuple(
+        _Pattern(row["what"], re2.compile(f"(?i){row['pattern']}"), row.get("network", False))
+        for row in (*rows["any"], *rows[language])
+    )
+
+
+_TOKENS = {
+    "python": re.compile(r'"""|\'\'\'|["\'#]'),
+    "javascript": re.compile(r"//|/\*|[\"'`]"),
+    "bash": re.compile(r"(?<![^\s;&|()])#|[\"']"),
+}
+_ENDS = {"#": "\n", "//": "\n", "/*": "*/"}
+_TRIPLE = ('"""', "'''")
+
+
+def without_remarks(code: str, language: str) -> str:
+    """*code* with blanks for its comments and docstrings, of the same length and with the same lines."""
+    parts: list[str] = []
+    at = 0
+    while (match := _TOKENS[language].search(code, at)) is not None:
+        parts.append(code[at : match.start()])
+        sign, start = match[0], match.start()
+        at = _end(code, match.end(), sign)
+        text = code[start:at]
+        is_remark = sign in _ENDS or (sign in _TRIPLE and _is_statement(code, start))
+        parts.append(_blank(text) if is_remark else text)
+    return "".join((*parts, code[at:]))
+
+
+def _end(code: str, at: int, sign: str) -> int:
+    """Where what *sign* has begun ends; at the end of the code if nothing ends it."""
+    if sign in _ENDS:
+        end = code.find(_ENDS[sign], at)
+        return len(code) if end < 0 else end + (0 if _ENDS[sign] == "\n" else len(_ENDS[sign]))
+    is_short = len(sign) == 1 and sign != "`"
+    while at < len(code):
+        if code[at] == "\\":
+            at += 2
+        elif code.startswith(sign, at):
+            return at + len(sign)
+        elif is_short and code[at] == "\n":
+            return at  # nobody closed it: do not lose the rest of the code
+        else:
+            at += 1
+    return len(code)
+
+
+def _is_statement(code: str, at: int) -> bool:
+    """Whether the string at *at* stands where a statement begins: nothing uses it."""
+    before = at
+    while before and code[before - 1].isspace():
+        before -= 1
+    begins_line = before == 0 or "\n" in code[before:at]
+    return begins_line and (before == 0 or code[before - 1] not in "([{,=+-*/%|&^~<>.\\")
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

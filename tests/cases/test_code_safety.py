@@ -1,0 +1,24 @@
+"""Source 001's samples of its scan of generated code: there a gate, here the warnings of `execute_code`.
+
+Its checks of requests in plain language have no counterpart: nothing is told from what somebody asks for in words.
+"""
+
+from typing import Any
+
+import pytest
+from tests.cases.conftest import needs_samples, row_params, sample_rows
+
+from toolcharter_shell.suspicions import suspicions
+
+ROWS = [row for row in sample_rows("seeds/001-code-safety") if "code" in row["input"]]
+
+
+@needs_samples
+@pytest.mark.parametrize("row", row_params(ROWS))
+def test_sample(row: Any) -> None:
+    """What that scan refuses is warned of, save what it should not refuse."""
+    given, wanted = row["input"], row.get("unified", row["expect"])
+
+    found = suspicions(given["code"], "python", network=given.get("allow_requests", False))
+
+    assert bool(found) == wanted["blocked"]

@@ -1,0 +1,149 @@
+"""`discover`: what discoverers may offer, whose names they may not take, and what their failures do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter import (
+    ConfigurationError,
+    DiscovererPolicy,
+    Discovery,
+    ExtensionPolicy,
+    ExtensionSpec,
+    Fault,
+    PluginError,
+    ProfileView,
+    ToolPolicy,
+    ToolSpec,
+)
+from toolcharter.loader.discover import Discovered, Ground, discover
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+
+GROUND = Ground("p", Path("/profiles"), Path("/ws"), frozenset({"installed"}))
+
+
+class Needy(ToolPolicy):
+    """A policy that cannot be empty."""
+
+    needed: int
+
+
+def tool(name: str, **facts: Any) -> ToolSpec[Any]:
+    given = {"kind": "cli", "fingerprint": "1", **facts}
+    return ToolSpec(name, given.pop("policy", ToolPolicy), lambda *_: lambda: "", **given)
+
+
+def asked(*answers: Any, extend: bool = True, policies: dict[str, Any] | None = None) -> Discovered:
+    """What discoverers with these answers come to; one that is a function is the hook itself."""
+    extensions = {}
+    for number, answer in enumerate(answers):
+        hook: Callable[..., Any] = answer if callable(answer) else lambda *_, answer=answer: answer
+        spec = ExtensionSpec(f"x{number}", DiscovererPolicy, lambda *_: object())
+        extensions[spec.name] = LoadedExtension(spec, "toolcharter-x", "2.0", "x", hook)
+    listed = LoadedTool(tool("listed", kind="builtin", aliases=("alias",), fingerprint=None), "toolcharter-y", "1")
+    loaded = Loaded({"listed": listed}, extensions, {"alias": "listed"}, {}, new_manager(), (), {})
+    given = dict.fromkeys(extensions, DiscovererPolicy(extend=extend)) if policies is None else policies
+    return discover(loaded, given, GROUND)
+
+
+def test_discoverers_are_shown_the_profile() -> None:
+    """Its name and folder, its tools, the extension's policy, and the workspace."""
+    shown = []
+
+    def hook(profile: ProfileView, workspace: Path | None) -> Discovery:
+        shown.append((profile, workspace))
+        return Discovery()
+
+    assert asked(hook) == Discovered()
+    assert shown == [(ProfileView("p", Path("/profiles"), DiscovererPolicy(extend=True), ("listed",)), Path("/ws"))]
+
+
+def test_declared_before_found() -> None:
+    """Declared tools of all discoverers come first; then of two that are found the first counts."""
+    found = asked(
+        Discovery(found=(tool("b"), tool("a")), folders=("/one",), notes=("Left out.",)),
+        Discovery(declared=(tool("A"),), found=(tool("B"), tool("c")), folders=("/two",)),
+    )
+
+    assert [*found.tools] == ["A", "b", "c"]
+    assert (found.folders, found.fingerprints) == (("/one", "/two"), {"A": "1", "b": "1", "c": "1"})
+    assert found.tools["A"].distribution == "toolcharter-x"
+    assert found.notes == (
+        "Left out.",
+        "The tool 'a' that was found is left out: the name is the discovered tool 'A'.",
+        "The tool 'B' that was found is left out: the name is the discovered tool 'b'.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        pytest.param("Listed", "the tool 'listed' of a plugin", id="listed"),
+        pytest.param("installed", "the tool 'installed' of a plugin", id="installed"),
+        pytest.param("ALIAS", "an alias of the tool 'listed'", id="alias"),
+    ],
+)
+def test_names_of_plugins(name: str, role: str) -> None:
+    """One that is found is left out; a declared one stops the start."""
+    found = asked(Discovery(found=(tool(name),)))
+
+    assert (found.tools, found.notes) == ({}, (f"The tool {name!r} that was found is left out: the name is {role}.",))
+    with pytest.raises(ConfigurationError) as caught:
+        asked(Discovery(declared=(tool(name),)))
+    assert str(caught.value) == (
+        f": extensions.x0: the name {name!r} is {role}; upper and lower case do not count.\n"
+        "Give the declared tool another name."
+    )
+
+
+def test_without_extend_only_declared_tools_exist() -> None:
+    """Also where a discoverer offers others, or its policy knows no `extend`; one without a policy is not asked."""
+    both = Discovery(declared=(tool("a"),), found=(tool("b"),))
+
+    assert [*asked(both, extend=False).tools] == ["a"]
+    assert [*asked(both, policies={"x0": ExtensionPolicy()}).tools] == ["a"]
+    assert asked(both, policies={}) == Discovered()
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        pytest.param(5, "5 is no ToolSpec", id="no-spec"),
+        pytest.param(tool("t", kind="builtin"), "'t' is of kind 'builtin', not one of cli, custom", id="kind"),
+        pytest.param(tool("t", aliases=("u",)), "'t' has aliases", id="aliases"),
+        pytest.param(tool("t", fingerprint=None), "'t' has no fingerprint", id="fingerprint"),
+        pytest.param(tool("t", policy=Needy), "'t' has a policy that a profile would have to write", id="policy"),
+    ],
+)
+def test_what_may_not_be_offered(spec: Any, what: str) -> None:
+    """A discoverer cannot make tools that need no rule."""
+    for answer in (Discovery(declared=(spec,)), Discovery(found=(spec,))):
+        with pytest.raises(PluginError) as caught:
+            asked(answer)
+
+        assert str(caught.value) == (
+            f"toolcharter-x 2.0: the discovered tool {what}.\nThe plugin's author has to mend it."
+        )
+
+
+def test_failures_stop_the_start() -> None:
+    """Whatever a discoverer raises or answers instead."""
+
+    def raising(error: Exception) -> Callable[..., Any]:
+        def hook(*_: Any) -> Any:
+            raise error
+
+        return hook
+
+    own = ConfigurationError([Fault("", "extensions.x0.tools", "no.")])
+
+    with pytest.raises(PluginError, match=r"^toolcharter-x 2.0: the hook discover_tools raised ValueError: no"):
+        asked(raising(ValueError("no")))
+    with pytest.raises(ConfigurationError) as caught:
+        asked(raising(own))
+    assert caught.value is own
+    with pytest.raises(PluginError, match=r"^toolcharter-x 2.0: the hook discover_tools returned list, not a Disc"):
+        asked([])

@@ -1,0 +1,23 @@
+"""What tells one tool's files from another's."""
+
+import pytest
+
+from toolcharter_cli_tools.bundles import Bundle, Piece
+
+PLAIN = {"a": Piece(b"bc", is_executable=False)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"ab": Piece(b"c", is_executable=False)}, id="border"),
+        pytest.param({"a": Piece(b"bc", is_executable=True)}, id="executable"),
+        pytest.param({"a": Piece(b"bd", is_executable=False)}, id="content"),
+        pytest.param({**PLAIN, "b": Piece(b"", is_executable=False)}, id="another-file"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_hash(other: dict[str, Piece]) -> None:
+    """Every name, content and bit counts, and the order does not."""
+    assert Bundle(PLAIN).hash != Bundle(other).hash
+    assert Bundle({**PLAIN, **other}).hash == Bundle(dict(reversed([*PLAIN.items(), *other.items()])) | other).hash
