@@ -1,8 +1,6 @@
 """The samples of file operations on a tree with links: everything that reads, by tool and by guard."""
 
 import json
-import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases.path_trees import ROWS, filled, lay_out
 
 from toolcharter import Denied, Toolbox, ToolError, build_tools
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.workspace import kernel_openers, walking_openers
+from toolcharter.guards.paths.roots import kernel_openers, walking_openers
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/security"
-ROWS = [json.loads(line) for line in (SAMPLES / "paths.jsonl").read_text().splitlines()] if SAMPLES.is_dir() else []
-LAYOUTS = json.loads((SAMPLES / "paths_layouts.json").read_text()) if SAMPLES.is_dir() else {}
-READING = {"read", "list", "glob", "search", "stat", "cwd", "workspace_root"}
 RACES = [row for row in ROWS if row["tier"] == "race"]
 
 pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
@@ -27,34 +22,8 @@ pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the pro
 @pytest.fixture
 def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The parent of a workspace, laid out as the row says."""
-    for entry in LAYOUTS[request.param]:
-        _place(tmp_path, entry)
+    lay_out(tmp_path, request.param)
     return tmp_path
-
-
-def _place(root: Path, entry: dict[str, str]) -> None:
-    path, value = root / entry["path"], _filled(entry.get("value", ""), root)
-    match entry["type"]:
-        case "d":
-            path.mkdir(exist_ok=True)
-        case "f":
-            path.write_text(value)
-        case "l":
-            path.symlink_to(value)
-        case "h":
-            path.hardlink_to(root / value)
-        case "p":
-            os.mkfifo(path)
-        case "s":
-            # By the folder's descriptor: a socket's address holds 107 bytes.
-            folder = os.open(path.parent, os.O_RDONLY)
-            with socket.socket(socket.AF_UNIX) as server:
-                server.bind(f"/proc/self/fd/{folder}/{path.name}")
-            os.close(folder)
-
-
-def _filled(text: str, root: Path) -> str:
-    return text.replace("@WS@", str(root / "ws")).replace("@ROOT@", str(root))
 
 
 @pytest.fixture
@@ -93,7 +62,7 @@ ARGUMENTS: dict[str, Callable[[dict[str, Any], str], tuple[str, dict[str, str]]]
 @pytest.mark.parametrize(("root", "row"), _cases(*ARGUMENTS), indirect=["root"])
 def test_tool(toolbox: Toolbox, root: Path, row: dict[str, Any]) -> None:
     """Through the gate a reading operation has an outcome that the sample accepts, and shows nothing outside."""
-    tool, arguments = ARGUMENTS[row["op"]](row, _filled(row["path"], root))
+    tool, arguments = ARGUMENTS[row["op"]](row, filled(row["path"], root))
 
     result = toolbox.call(tool, arguments)
 
@@ -121,7 +90,7 @@ def test_guard(root: Path, row: dict[str, Any], openers) -> None:
     """The guard alone gives an accepted outcome, with the kernel's help and without."""
     paths = WorkspacePaths(root / "ws", openers=openers)
 
-    assert _guarded(paths, row, _filled(row["path"], root)) & set(row["accept"])
+    assert _guarded(paths, row, filled(row["path"], root)) & set(row["accept"])
 
 
 @pytest.mark.parametrize(("root", "row"), _cases("workspace_root"), indirect=["root"])
@@ -129,7 +98,7 @@ def test_root_as_it_was_given(root: Path, row: dict[str, Any]) -> None:
     """However the workspace was written, what is inside opens and its siblings do not."""
     paths = WorkspacePaths(Path(f"{root}/{row['path']}"))
 
-    assert _guarded(paths, row, _filled(row["request"], root)) & set(row["accept"])
+    assert _guarded(paths, row, filled(row["request"], root)) & set(row["accept"])
 
 
 SWAPPER = """

@@ -1,16 +1,30 @@
-"""The file tools of toolcharter, reading half: `read_file`, `list_files`, `glob` and `grep`.
+"""The file tools of toolcharter: they read, write and lock beneath the workspace, and nowhere else.
 
-They look and change nothing. All that they show was read through `rt.paths`, so nothing from
-outside the workspace and nothing protected can appear in a result.
+All that they show was read, and all that they change is changed, through `rt.paths`: nothing from outside the workspace
+and nothing protected can appear in a result or be touched.
 """
 
 from typing import Any
 
 from toolcharter import ToolSpec, hookimpl
-from toolcharter_files import glob_files, grep, list_files, read_file
+from toolcharter_files import (
+    delete_file,
+    edit_file,
+    glob_files,
+    grep,
+    list_files,
+    lock_paths,
+    make_dir,
+    move_file,
+    read_file,
+    unlock_paths,
+    write_file,
+)
 
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The four file tools."""
-    return [glob_files.SPEC, grep.SPEC, list_files.SPEC, read_file.SPEC]
+    """The file tools: four that read, five that write, two that lock."""
+    reading = (glob_files, grep, list_files, read_file)
+    writing = (write_file, edit_file, move_file, delete_file, make_dir)
+    return [module.SPEC for module in (*reading, *writing, lock_paths, unlock_paths)]

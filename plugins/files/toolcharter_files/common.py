@@ -17,21 +17,11 @@ MAX_LINE_CHARS = 500
 _TOKEN = frozenset("+/=-_.")
 
 
-class FilesPolicy(ToolPolicy):
-    """What one profile lets a file tool reach."""
+class ProtectingPolicy(ToolPolicy):
+    """What one profile keeps from a file tool."""
 
-    read_roots: tuple[Path, ...] = ()
-    """Absolute folders outside the workspace that may be read as well; none by default."""
     protected: tuple[str, ...] = (".git", ".env", ".env.*", ".toolcharter")
     """Name globs, without case, for any part of a resolved path, and folders by their path."""
-
-    @field_validator("read_roots")
-    @classmethod
-    def _absolute(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-        for root in roots:
-            if not root.is_absolute():
-                raise ValueError(f"{str(root)!r} is not an absolute path")
-        return roots
 
     @field_validator("protected")
     @classmethod
@@ -40,6 +30,21 @@ class FilesPolicy(ToolPolicy):
             if not entry.strip("/") or ".." in entry.split("/"):
                 raise ValueError(f"{entry!r} protects nothing; write a name such as '.env.*' or a folder's path")
         return entries
+
+
+class FilesPolicy(ProtectingPolicy):
+    """What one profile lets a file tool read."""
+
+    read_roots: tuple[Path, ...] = ()
+    """Absolute folders outside the workspace that may be read as well; none by default."""
+
+    @field_validator("read_roots")
+    @classmethod
+    def _absolute(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+        for root in roots:
+            if not root.is_absolute():
+                raise ValueError(f"{str(root)!r} is not an absolute path")
+        return roots
 
     def paths(self, rt: ToolRuntime) -> Paths:
         """The runtime's paths under this policy."""

@@ -84,6 +84,21 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     return lambda path: compiled.fullmatch(path) is not None
 
 
+def parse_whole(text: str) -> Glob:
+    """A glob over paths relative to the workspace, not split. A plain name is that path, not a name at any depth.
+
+    Raises:
+        InvalidGlob: As `parse`; or it is absolute, climbs, or its braces are too many.
+    """
+    glob = parse(text)
+    parts = [part for part in (*glob.folder.split("/"), *glob.rest.split("/")) if part != "."]
+    if text.startswith("/") or ".." in parts:
+        raise InvalidGlob(f"{text!r} is not relative to the workspace")
+    whole = Glob(".", "/".join(parts), glob.anchored or _SPECIAL.isdisjoint(text))
+    matcher([whole])
+    return whole
+
+
 def alternatives(text: str) -> list[str]:
     """*text* once for each way through its braces.
 

@@ -1,5 +1,6 @@
 """The kernel's way and the portable walk are one guard: they agree on every tree and path."""
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from toolcharter import Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.held import HeldFile
-from toolcharter.guards.paths.workspace import kernel_openers, walking_openers
+from toolcharter.guards.paths.roots import kernel_openers, walking_openers
 
 NAMES = st.sampled_from(["a", "b", "c", ".git", ".Git"])
 STEPS = st.one_of(NAMES, st.sampled_from(["..", ".", ""]))
@@ -26,13 +27,20 @@ def text(target: tuple[str, list[str]], root: Path) -> str:
     return (prefix + "/".join(steps)).format(ws=root / "ws", out=root / "out") or "."
 
 
+def lies_below(root: Path, path: Path) -> bool:
+    """Whether *path* leads nowhere but into *root*, links, loops and all: a test that runs as root may write anywhere."""
+    return Path(os.path.realpath(path)).is_relative_to(root)
+
+
 def grow(root: Path, entries: list) -> None:
-    """Make what can be made of *entries*; what clashes with an earlier one is left out."""
+    """Make what can be made of *entries*; what clashes with an earlier one, or would lie outside of *root*, is left out."""
     for folder in ("ws", "out"):
         (root / folder / "a").mkdir(parents=True)
         (root / folder / "b").write_text(folder)
     for names, what in entries:
         place = root.joinpath("ws", *names)
+        if place.is_symlink() or not lies_below(root, place.parent):
+            continue
         try:
             if what == "folder":
                 place.mkdir(parents=True)

@@ -6,18 +6,57 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from toolcharter_files import glob_files, grep, list_files, read_file, register_tools
+from toolcharter_files import (
+    delete_file,
+    edit_file,
+    glob_files,
+    grep,
+    list_files,
+    lock_paths,
+    make_dir,
+    move_file,
+    read_file,
+    register_tools,
+    unlock_paths,
+    write_file,
+)
 
-MODULES = (glob_files, grep, list_files, read_file)
+READING = (glob_files, grep, list_files, read_file)
+CHANGING = (write_file, edit_file, move_file, delete_file, make_dir)
+MODULES = (*READING, *CHANGING, lock_paths, unlock_paths)
 README = Path(__file__).parents[3] / "plugins/files/README.md"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", READING, ids=lambda module: module.__name__)
 def test_defaults_reach_the_workspace_only(module) -> None:
     """Without a word in the profile nothing outside and nothing protected is read."""
     policy = module.SPEC.policy()
 
     assert (policy.read_roots, policy.protected) == ((), (".git", ".env", ".env.*", ".toolcharter"))
+
+
+@pytest.mark.parametrize("module", CHANGING, ids=lambda module: module.__name__)
+def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
+    """Who is given the tool may use it, where nothing says otherwise."""
+    policy = module.SPEC.policy()
+
+    assert (policy.writable, policy.protected) == (("**",), (".git", ".env", ".env.*", ".toolcharter"))
+
+
+@pytest.mark.parametrize(
+    ("globs", "message"),
+    [
+        (["src/**", "../x"], "'../x' is not relative to the workspace; write one such as 'src/**'"),
+        (["/src"], "'/src' is not relative to the workspace"),
+        ([""], "a glob is empty or contains a NUL"),
+        (["x"] * 33, "there are more than 32 globs"),
+        (["a" * 900, "b" * 900, "c" * 900, "d" * 900, "e" * 900], "have more than 4000 characters together"),
+    ],
+)
+def test_scopes_that_mean_nothing_stop_the_start(globs: list[str], message: str) -> None:
+    """A glob that leads elsewhere, or nowhere, is no scope."""
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        write_file.WriteFilePolicy.from_profile({"writable": globs})
 
 
 @pytest.mark.parametrize(
@@ -47,13 +86,18 @@ def test_every_policy_field_and_reason_is_in_the_readme() -> None:
 
     assert fields | reasons | tools <= set(rows)
     assert set(rows) - fields - tools - reasons == {
-        "is_directory",
+        "changed_meanwhile",
+        "hard_link",
         "invalid_path",
+        "is_directory",
         "not_directory",
+        "not_empty",
         "not_regular",
+        "path_exists",
         "path_not_found",
         "path_outside_workspace",
         "program_not_found",
         "protected_path",
         "read_failure",
+        "write_failure",
     }

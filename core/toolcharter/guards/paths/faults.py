@@ -20,6 +20,20 @@ _BY_ERRNO = {
     errno.EACCES: ("read_failure", "may not be read"),
     errno.EPERM: ("read_failure", "may not be read"),
 }
+_BY_ERRNO_OF_WRITES = {
+    **{number: found for number, found in _BY_ERRNO.items() if found[0] != "read_failure"},
+    errno.EACCES: ("write_failure", "may not be changed"),
+    errno.EPERM: ("write_failure", "may not be changed"),
+    errno.EROFS: ("write_failure", "lies on a file system that is read-only"),
+    errno.ENOSPC: ("write_failure", "cannot be written: the disk is full; what was there is unchanged"),
+    errno.EDQUOT: ("write_failure", "cannot be written: the quota is used up; what was there is unchanged"),
+    errno.EFBIG: ("write_failure", "cannot be written: it would be larger than files may be; it is unchanged"),
+    errno.EBUSY: ("write_failure", "is a mount point or in use by the system"),
+    errno.EXDEV: ("write_failure", "cannot be moved to another file system; write a copy and delete this one"),
+    errno.EINVAL: ("invalid_path", "cannot be moved there: a folder does not fit into itself"),
+    errno.EEXIST: ("path_exists", "exists already"),
+    errno.ENOTEMPTY: ("not_empty", "is a folder that is not empty"),
+}
 
 
 def shown(path: str) -> str:
@@ -47,9 +61,55 @@ def is_directory(path: str) -> ToolError:
     return ToolError(f"{shown(path)} is a folder.", reason="is_directory")
 
 
+def missing(path: str) -> ToolError:
+    """The error for a path at which nothing lies."""
+    return ToolError(f"{shown(path)} does not exist.", reason="path_not_found")
+
+
 def not_regular(path: str) -> ToolError:
     """The error for a FIFO, a device or a socket."""
     return ToolError(f"{shown(path)} is not a regular file.", reason="not_regular")
+
+
+def read_only(path: str) -> Denied:
+    """The refusal to change a place that may be read at most."""
+    return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected: no tool may change it.")
+
+
+def hard_link(path: str) -> Denied:
+    """The refusal to write a file that has other names, which may lie anywhere."""
+    what = f"{shown(path)} has other names (hard links), and what is written to one is written to all."
+    return Denied("hard_link", what, hint="Write a new file, or have the link broken by a person.")
+
+
+def exists(path: str) -> ToolError:
+    """The error for a place that is taken."""
+    return ToolError(f"{shown(path)} exists already.", reason="path_exists")
+
+
+def not_empty(path: str) -> ToolError:
+    """The error for a folder that holds something."""
+    return ToolError(f"{shown(path)} is a folder that is not empty.", reason="not_empty")
+
+
+def unwritable(path: str, why: str) -> ToolError:
+    """The error for what the system, or a limit of ours, does not let be changed."""
+    return ToolError(f"{shown(path)} {why}.", reason="write_failure")
+
+
+def changed(path: str) -> ToolError:
+    """The error for what somebody else has changed between a look and the write."""
+    message = f"{shown(path)} was changed by somebody else meanwhile; nothing was written."
+    return ToolError(
+        message, reason="changed_meanwhile", hint="Look at it again, then repeat the call.", retryable=True
+    )
+
+
+def from_write_error(error: OSError, path: str) -> ToolError:
+    """The error for what the system said about a change of *path*; anything unexpected is `write_failure`."""
+    other = ("write_failure", f"cannot be changed: {error.strerror}")
+    reason, what = _BY_ERRNO_OF_WRITES.get(error.errno or 0, other)
+    return ToolError(f"{shown(path)} {what}.", reason=reason)
 
 
 def from_os_error(error: OSError, path: str) -> ToolError:

@@ -83,7 +83,7 @@ class Root:
             self._held = None
 
 
-class _Handle:
+class Handle:
     """A descriptor with a path, closed by `with` and at the latest when it is forgotten."""
 
     __slots__ = ("_fd", "path")
@@ -116,7 +116,7 @@ class _Handle:
         self.close()
 
 
-class HeldFile(_Handle):
+class HeldFile(Handle):
     """A regular file, open for reading."""
 
     __slots__ = ("_tick", "size")
@@ -136,7 +136,7 @@ class HeldFile(_Handle):
             raise from_os_error(error, self.path) from error
 
 
-class HeldFolder(_Handle):
+class HeldFolder(Handle):
     """A folder, open for listing."""
 
     __slots__ = ("_hidden", "_shows", "_tick")

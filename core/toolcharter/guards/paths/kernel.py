@@ -1,22 +1,30 @@
-"""`openat2`: the kernel itself keeps a path beneath a folder, in one call.
+"""`openat2`: the kernel itself keeps a path beneath a folder, in one call. And `renameat2`, which replaces nothing.
 
-Used for paths without links. Whatever it refuses is walked again by `walk`, which says why,
+`openat2` is used for paths without links. Whatever it refuses is walked again by `walk`, which says why,
 so this module needs no error codes: it answers with a descriptor or a negative number.
 
 Source: openat2(2), Linux 5.6. The number is the same on every architecture listed here
 (arch/*/kernel/syscalls/syscall*.tbl).
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
+from stat import S_ISDIR
+from typing import Any
 
 SYSCALL = 437
 MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "i686", "armv7l", "loongarch64"})
 RESOLVE_NO_SYMLINKS = 0x04  # implies RESOLVE_NO_MAGICLINKS
 RESOLVE_BENEATH = 0x08
 
+RENAME_NOREPLACE = 0x01
+
 Open = Callable[[int, bytes], int]
+# Of a kernel or file system without the flag, and of a C library without the function.
+_UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
 
 
 def never(folder: int, path: bytes) -> int:  # noqa: ARG001 - takes what the others take
@@ -52,3 +60,44 @@ def _openat2(flags: int) -> Open:
         return fd
 
     return open_beneath
+
+
+def rename_new(folder: int, name: str, target: int, new: str) -> None:
+    """Rename *name* in *folder* to *new* in *target*, where nothing may lie: never check first and rename then.
+
+    Raises:
+        OSError: `FileExistsError`, if something lies there; else as the system says.
+
+    Source: rename(2), `RENAME_NOREPLACE`, Linux 3.15.
+    """
+    number = _renameat2(folder, os.fsencode(name), target, os.fsencode(new))
+    if number in _UNSUPPORTED:
+        link_new(folder, name, target, new)
+    elif number:
+        raise OSError(number, os.strerror(number), name)
+
+
+def link_new(folder: int, name: str, target: int, new: str) -> None:
+    """The same where the kernel or the file system cannot: a link replaces nothing, and no folder replaces a full one."""
+    if S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=target)
+        return
+    os.link(name, new, src_dir_fd=folder, dst_dir_fd=target, follow_symlinks=False)
+    os.unlink(name, dir_fd=folder)
+
+
+def _renameat2(folder: int, name: bytes, target: int, new: bytes) -> int:
+    """The error's number; 0 if it went well."""
+    import ctypes  # noqa: PLC0415 - on first use, as above
+
+    function = _renamer()
+    if function is None:
+        return errno.ENOSYS
+    return 0 if function(folder, name, target, new, RENAME_NOREPLACE) == 0 else ctypes.get_errno()
+
+
+@cache
+def _renamer() -> Any:
+    import ctypes  # noqa: PLC0415 - on first use, as above
+
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -107,6 +107,11 @@ class Protection:
         full = (*map(fold, base), *folded)
         return any(full[: len(place)] == place for place in places)
 
+    def holds(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
+        """Whether a protected place lies, or would lie, below *parts*, seen from the folder *base*."""
+        full = (*map(fold, base), *map(fold, parts))
+        return any(place[: len(full)] == full for place in places)
+
     def patterns(self, base: Parts, places: frozenset[Parts]) -> tuple[str, ...]:
         """What a program that reads the folder *base* may skip; for speed only, some may be left out.
 

@@ -2,15 +2,21 @@
 
 import os
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from toolcharter.guards.paths import faults, kernel
+from toolcharter.errors import ToolError
+from toolcharter.guards.paths import faults
+from toolcharter.guards.paths.finding import Found, PlaceWalk, look
 from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
+from toolcharter.guards.paths.places import HeldPlace
+from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
+from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
+from toolcharter.spec.runtime import PlaceUse
 
 PLANS = 256
 """How many recent paths one view keeps analysed."""
@@ -28,71 +34,32 @@ class Plan(NamedTuple):
     """The same as results show it."""
 
 
-class Openers(NamedTuple):
-    """The kernel's openers, one for files and one for folders."""
+class Scope(NamedTuple):
+    """How far one view goes."""
 
-    file: kernel.Open
-    folder: kernel.Open
-
-
-def kernel_openers() -> Openers:
-    """What the kernel offers."""
-    return Openers(kernel.opener(FILE_FLAGS), kernel.opener(FOLDER_FLAGS))
-
-
-def walking_openers() -> Openers:
-    """Nothing: every path is walked by `walk`."""
-    return Openers(kernel.never, kernel.never)
-
-
-class Roots:
-    """The roots that all views of one workspace share, and the openers."""
-
-    def __init__(self, workspace: str, openers: Callable[[], Openers]) -> None:
-        self.workspace = Root(workspace)
-        self._all = {workspace: self.workspace}
-        self._closed = False
-        self._make_openers = openers
-        self._openers: Openers | None = None
-
-    @property
-    def openers(self) -> Openers:
-        """Made on first use."""
-        if self._openers is None:
-            self._openers = self._make_openers()
-        return self._openers
-
-    def named(self, path: Path) -> Root:
-        """The root at *path*, one object however often it is asked for."""
-        if not path.is_absolute():
-            raise ValueError(f"The read root {str(path)!r} is not an absolute path.")
-        root = self._all.setdefault(str(path), Root(str(path)))
-        if self._closed:
-            root.close()
-        return root
-
-    def close(self) -> None:
-        """Let go of every root."""
-        self._closed = True
-        for root in list(self._all.values()):
-            root.close()
+    read_roots: tuple[Path, ...]
+    protected: tuple[str, ...]
+    read_only: tuple[str, ...]
+    check: Callable[[], None]
+    act: Callable[[], None]
 
 
 class View:
     """What may be opened of one workspace. Thread-safe."""
 
-    def __init__(
-        self, roots: Roots, read_roots: Sequence[Path], protected: Sequence[str], check: Callable[[], None]
-    ) -> None:
+    def __init__(self, roots: Roots, scope: Scope) -> None:
         self._roots = roots
-        self._read_roots = tuple(read_roots)
-        self._reachable = (roots.workspace, *map(roots.named, read_roots))
-        self._protection = Protection(protected)
+        self._scope = scope
+        self._reachable = (roots.workspace, *map(roots.named, scope.read_roots))
+        self._protection = Protection(scope.protected)
+        self._unchanged = Protection((*scope.protected, *scope.read_only))
         self._places: frozenset[Parts] | None = None
-        self._check = check
+        self._check = scope.check
         self._plan = lru_cache(PLANS)(self._analyse)
 
-    def narrowed(self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = ()) -> "View":
+    def narrowed(
+        self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
+    ) -> "View":
         """The same workspace with further read roots and protected entries; opens nothing.
 
         The roots are shared: `close` on any view closes all of them.
@@ -100,8 +67,17 @@ class View:
         Raises:
             ValueError: A read root is relative or a protected entry protects nothing.
         """
-        entries = (*self._protection.entries, *protected)
-        return View(self._roots, (*self._read_roots, *read_roots), entries, self._check)
+        old = self._scope
+        scope = old._replace(
+            read_roots=(*old.read_roots, *read_roots),
+            protected=(*old.protected, *protected),
+            read_only=(*old.read_only, *read_only),
+        )
+        return View(self._roots, scope)
+
+    def acting(self, act: Callable[[], None]) -> "View":
+        """The same, and it may write: *act* is called before each change, and raises to refuse it."""
+        return View(self._roots, self._scope._replace(act=act))
 
     def open_file(self, path: str) -> HeldFile:
         """Open a regular file for reading, without ever waiting for a writer.
@@ -142,6 +118,36 @@ class View:
         shows, hidden = partial(self._shows, root, names), partial(self._patterns, root, names)
         return HeldFolder(fd, self._shown(root, names), shows, hidden, self._check)
 
+    def open_place(self, path: str, use: PlaceUse = "write") -> HeldPlace:
+        """Find where something is to be written beneath the workspace, and hold its folder; changes nothing.
+
+        Args:
+            path: What to `write` or `make` leads through a link in the last place, too; what to `delete`, to `move`
+                or where to `receive` is the link itself.
+            use: What the place is for.
+
+        Raises:
+            Denied: `path_outside_workspace`, also below a read root; `protected_path`, be it that nothing lies there
+                yet; `hard_link`.
+            ToolError: `path_not_found`, `path_exists`, `not_directory`, `is_directory`, `not_regular`, `not_empty`,
+                `invalid_path`, `write_failure`, `read_failure`.
+        """
+        self._check()
+        plan = self._plan(path)
+        if plan.root is not self._roots.workspace:
+            raise faults.outside(path)
+        found = self._find(path, plan, follows=use in FOLLOWS)
+        place = HeldPlace(found, self._shown(found.root, found.place), self._check, self._scope.act)
+        try:
+            self._require_writable(use, found, path)
+            check_use(use, found, path)
+            if use == "move":
+                self._require_movable(place, found, path)
+        except BaseException:
+            place.close()
+            raise
+        return place
+
     def close(self) -> None:
         """Let go of all roots; calls that still run finish with what they hold."""
         self._roots.close()
@@ -164,15 +170,68 @@ class View:
         raise faults.outside(path)
 
     def _walk(self, path: str, plan: Plan, flags: int) -> tuple[int, Root, Parts]:
-        def check(root: Root, names: Sequence[str]) -> None:
-            if self._covers(root, names):
-                raise faults.protected(path)
-
+        locate, check = partial(self._locate, path=path), partial(self._require_unprotected, path)
         try:
-            with Walk(path, plan.root, partial(self._locate, path=path), check) as walk:
+            with Walk(path, plan.root, locate, check) as walk:
                 return walk.open(plan.parts, flags), walk.root, tuple(walk.names)
         except OSError as error:
             raise faults.from_os_error(error, path) from error
+
+    def _find(self, path: str, plan: Plan, *, follows: bool) -> Found:
+        locate, check = partial(self._locate_own, path=path), partial(self._require_unprotected, path)
+        try:
+            found = self._find_plainly(plan)
+            if found is not None:
+                if not (follows and found.status is not None and S_ISLNK(found.status.st_mode)):
+                    return found
+                os.close(found.folder)
+            with PlaceWalk(path, plan.root, locate, check, follows=follows) as walk:
+                return walk.find(plan.parts)
+        except OSError as error:
+            raise faults.from_os_error(error, path) from error
+
+    def _find_plainly(self, plan: Plan) -> Found | None:
+        """The place, if its folder exists and no link lies on the way."""
+        *folders, name = plan.parts
+        if name in {".", ".."}:
+            return None
+        held = plan.root.held()  # a name of its own: it must live until the call is back
+        fd = self._roots.openers.parent(held.fd, os.fsencode("/".join(folders) or "."))
+        if fd < 0:
+            return None
+        try:
+            return Found(fd, plan.root, plan.names[:-1], (), name, look(fd, name))
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def _require_unprotected(self, path: str, root: Root, names: Sequence[str]) -> None:
+        if self._covers(root, names):
+            raise faults.protected(path)
+
+    def _require_writable(self, use: PlaceUse, found: Found, path: str) -> None:
+        """Refuse a protected place, and, for all but a folder that is made, one that has a protected place below it."""
+        base, places = found.root.held().parts, self._unchanged_places
+        if self._unchanged.covers(base, found.place, places):
+            raise faults.read_only(path)
+        if use != "make" and self._unchanged.holds(base, found.place, places):
+            raise faults.read_only(path)
+
+    def _require_movable(self, place: HeldPlace, found: Found, path: str) -> None:
+        base = (*found.root.held().parts, *found.place)
+        for name in place.below():
+            if self._unchanged.covers(base, absolute_parts(name), self._unchanged_places):
+                raise faults.read_only(f"{path}/{name}")
+
+    @cached_property
+    def _unchanged_places(self) -> frozenset[Parts]:
+        return self._unchanged.places(self._roots.workspace.held().canonical)
+
+    def _locate_own(self, target: str, path: str) -> tuple[Root, Parts]:
+        root, parts = self._locate(target, path)
+        if root is not self._roots.workspace:
+            raise faults.outside(path)
+        return root, parts
 
     def _shows(self, root: Root, names: Parts, name: str) -> bool:
         return not self._covers(root, (*names, *absolute_parts(name)))
@@ -207,7 +266,9 @@ class WorkspacePaths(View):
         read_roots: Absolute folders that may be read as well, by absolute paths or by links.
         protected: Name globs for every component of a resolved path, and paths of folders
             (absolute, or with a `/` below the workspace); see `Protection`.
+        read_only: The same, for what may be read and never changed.
         check: Called before every open and read, and for every name in a listing; raises to stop (the deadline of a call).
+            Nothing is changed through this view, only through those that `acting` gives.
         openers: For tests: how the kernel is asked.
 
     Raises:
@@ -220,10 +281,12 @@ class WorkspacePaths(View):
         *,
         read_roots: Sequence[Path] = (),
         protected: Sequence[str] = (),
+        read_only: Sequence[str] = (),
         check: Callable[[], None] | None = None,
         openers: Callable[[], Openers] = kernel_openers,
     ) -> None:
-        super().__init__(Roots(str(root), openers), read_roots, protected, check or _nothing)
+        scope = Scope(tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _refuse)
+        super().__init__(Roots(str(root), openers), scope)
 
 
 def _collapsed(parts: Parts) -> Parts:
@@ -238,3 +301,7 @@ def _collapsed(parts: Parts) -> Parts:
 
 def _nothing() -> None:
     """No deadline."""
+
+
+def _refuse() -> None:
+    raise ToolError("These paths are for looking only.", reason="write_failure")

@@ -1,0 +1,60 @@
+"""The folders that all views of one workspace share, and how the kernel is asked to open what lies beneath them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter.guards.paths import kernel
+from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, Root
+from toolcharter.guards.paths.walk import STEP
+
+
+class Openers(NamedTuple):
+    """The kernel's openers: for files, for folders to list, and for folders to write in."""
+
+    file: kernel.Open
+    folder: kernel.Open
+    parent: kernel.Open
+
+
+def kernel_openers() -> Openers:
+    """What the kernel offers."""
+    return Openers(*map(kernel.opener, (FILE_FLAGS, FOLDER_FLAGS, STEP)))
+
+
+def walking_openers() -> Openers:
+    """Nothing: every path is walked by `walk`."""
+    return Openers(kernel.never, kernel.never, kernel.never)
+
+
+class Roots:
+    """The roots that all views of one workspace share, and the openers."""
+
+    def __init__(self, workspace: str, openers: Callable[[], Openers]) -> None:
+        self.workspace = Root(workspace)
+        self._all = {workspace: self.workspace}
+        self._closed = False
+        self._make_openers = openers
+        self._openers: Openers | None = None
+
+    @property
+    def openers(self) -> Openers:
+        """Made on first use."""
+        if self._openers is None:
+            self._openers = self._make_openers()
+        return self._openers
+
+    def named(self, path: Path) -> Root:
+        """The root at *path*, one object however often it is asked for."""
+        if not path.is_absolute():
+            raise ValueError(f"The read root {str(path)!r} is not an absolute path.")
+        root = self._all.setdefault(str(path), Root(str(path)))
+        if self._closed:
+            root.close()
+        return root
+
+    def close(self) -> None:
+        """Let go of every root."""
+        self._closed = True
+        for root in list(self._all.values()):
+            root.close()

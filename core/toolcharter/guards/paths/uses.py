@@ -1,0 +1,89 @@
+"""What each use of a place asks of what lies there, before anything is changed."""
+
+import os
+from collections.abc import Callable
+from stat import S_ISREG
+
+from toolcharter.guards.paths import faults
+from toolcharter.guards.paths.finding import Found
+from toolcharter.guards.paths.held import FOLDER_FLAGS
+from toolcharter.guards.paths.places import kind_of
+from toolcharter.spec.runtime import PlaceUse
+
+FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
+"""The uses that mean what a link in the last place leads to; the others mean the link."""
+
+
+def check_use(use: PlaceUse, found: Found, path: str) -> None:
+    """Refuse what cannot be used so.
+
+    Raises:
+        Denied: `hard_link`.
+        ToolError: `path_not_found`, `path_exists`, `is_directory`, `not_directory`, `not_regular`, `not_empty`,
+            `write_failure`.
+    """
+    _CHECKS[use](found, path)
+
+
+def _write(found: Found, path: str) -> None:
+    status = found.status
+    if status is None:
+        if path.endswith("/"):
+            raise faults.is_directory(path)
+        return
+    if kind_of(status) == "folder":
+        raise faults.is_directory(path)
+    if not S_ISREG(status.st_mode):
+        raise faults.not_regular(path)
+    if status.st_nlink > 1:
+        raise faults.hard_link(path)
+    if not _may_write(found):
+        raise faults.unwritable(path, "may not be changed")
+
+
+def _may_write(found: Found) -> bool:
+    # A rename would pass over a file's own rights: whoever took them away meant it.
+    by_effect = os.access in os.supports_effective_ids
+    return os.access(found.name, os.W_OK, dir_fd=found.folder, effective_ids=by_effect, follow_symlinks=False)
+
+
+def _move(found: Found, path: str) -> None:
+    if found.status is None:
+        raise faults.missing(path)
+
+
+def _delete(found: Found, path: str) -> None:
+    _move(found, path)
+    if kind_of(found.status) == "folder" and not _is_empty(found, path):
+        raise faults.not_empty(path)
+
+
+def _is_empty(found: Found, path: str) -> bool:
+    try:
+        fd = os.open(found.name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=found.folder)
+    except OSError as error:
+        raise faults.from_os_error(error, path) from error
+    try:
+        with os.scandir(fd) as entries:
+            return next(entries, None) is None
+    finally:
+        os.close(fd)
+
+
+def _receive(found: Found, path: str) -> None:
+    if found.status is not None:
+        raise faults.exists(path)
+
+
+def _make(found: Found, path: str) -> None:
+    if kind_of(found.status) not in {"missing", "folder"}:
+        raise faults.exists(path)
+
+
+_CHECKS: dict[PlaceUse, Callable[[Found, str], None]] = {
+    "write": _write,
+    "delete": _delete,
+    "move": _move,
+    "receive": _receive,
+    "make": _make,
+}

@@ -1,0 +1,61 @@
+"""A file's whole text, and back to the very bytes: what is not touched stays as it was."""
+
+import codecs
+from typing import NamedTuple
+
+from toolcharter import ToolError
+from toolcharter_files.text import CHUNK_BYTES, NotText, candidates
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class Decoded(NamedTuple):
+    """The text of a file, and how it is written."""
+
+    text: str
+    encoding: str
+    mark: bytes
+    """The byte-order mark that it begins with, if any."""
+
+    def encoded(self, text: str) -> bytes:
+        """*text* as this file holds it.
+
+        Raises:
+            ToolError: `not_encodable`.
+        """
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            what = f"The file is in {self.encoding}, which has no {text[error.start]!r}."
+            raise ToolError(what, reason="not_encodable", hint="Write the whole file anew, in UTF-8.") from error
+
+
+def decode(raw: bytes, encoding: str | None) -> Decoded:
+    """The text of a file.
+
+    Args:
+        raw: All of it.
+        encoding: None to find out: by a byte-order mark, else UTF-8, else Latin-1.
+
+    Raises:
+        NotText: It holds a NUL, or does not come back to the same bytes.
+    """
+    mark, marked = next(((mark, name) for mark, name in _MARKS if raw.startswith(mark)), (b"", ""))
+    if encoding is not None and not marked.startswith(encoding):
+        mark = b""
+    names = (marked,) if mark else (encoding,) if encoding else candidates(raw[:CHUNK_BYTES])
+    body = raw[len(mark) :]
+    for name in names:
+        try:
+            text = body.decode(name)
+            if "\0" not in text and text.encode(name) == body:
+                return Decoded(text, name, mark)
+        except UnicodeError:
+            continue
+    raise NotText

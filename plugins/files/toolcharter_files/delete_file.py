@@ -1,0 +1,60 @@
+"""`delete_file`: a file, a link or an empty folder goes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from toolcharter import ToolRuntime, ToolSpec
+from toolcharter_files.access import Access, AccessReason, ChangingPolicy
+from toolcharter_files.common import PATH_ALIASES, one_line
+
+
+class DeleteFilePolicy(ChangingPolicy):
+    """How far one profile lets `delete_file` go."""
+
+
+class DeleteFileData(BaseModel):
+    """The structured result."""
+
+    path: str
+    kind: str
+    """`file`, `link`, `folder` or `other`."""
+
+
+def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `delete_file` to one profile's policy."""
+    access = Access(workspace, policy, rt)
+
+    def delete_file(path: str) -> str:
+        """Delete one file, one link or one empty folder of the workspace. There is no way back.
+
+        Args:
+            path: What to delete; of a link the link itself, never what it leads to.
+        """
+        ctx = rt.start("delete_file", path=path)
+        with access.paths.open_place(path, "delete") as place:
+            access.require_scope(place.path)
+            with access.unlocked(place):
+                ctx.policy_passed()
+            with access.unlocked(place):
+                place.delete()
+            data = DeleteFileData(path=place.path, kind=place.kind)
+        return ctx.ok(f"Deleted {one_line(data.path)}", data=data.model_dump())
+
+    return delete_file
+
+
+SPEC = ToolSpec(
+    "delete_file",
+    DeleteFilePolicy,
+    build,
+    reasons=AccessReason,
+    capabilities={"fs:write"},
+    safety="high",
+    staged=True,
+    group="fs",
+    aliases=("remove_file",),
+    argument_aliases=PATH_ALIASES,
+    output=DeleteFileData,
+)

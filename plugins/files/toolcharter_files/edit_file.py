@@ -1,0 +1,147 @@
+"""`edit_file`: exact replacement of text in a file."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
+from toolcharter_files.access import Access, AccessReason, ChangingPolicy
+from toolcharter_files.common import PATH_ALIASES, Count, one_line
+from toolcharter_files.decoding import Decoded, decode
+from toolcharter_files.edits import edit_changes, line_numbers, places, unified
+from toolcharter_files.text import Encoding, NotText
+from toolcharter_files.write_file import cut_diff
+
+MAX_PLACES = 20
+"""How many places of an ambiguous text are told."""
+
+
+class EditFilePolicy(ChangingPolicy):
+    """How far one profile lets `edit_file` go."""
+
+    max_file_bytes: Count = 4_000_000
+    """Larger files are not edited, and none becomes larger."""
+
+
+class EditFileReason(StrEnum):
+    """Why `edit_file` fails, beside what the path guard reports."""
+
+    TEXT_NOT_FOUND = "text_not_found"
+    TEXT_NOT_UNIQUE = "text_not_unique"
+    EMPTY_OLD_STRING = "empty_old_string"
+    BINARY_FILE = "binary_file"
+    FILE_TOO_LARGE = "file_too_large"
+    NOT_ENCODABLE = "not_encodable"
+
+
+class EditFileData(BaseModel):
+    """The structured result."""
+
+    path: str
+    replacements: int
+    lines: list[int]
+    """Where the replaced text began, counted from 1; at most 1000."""
+
+
+def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `edit_file` to one profile's policy."""
+    access = Access(workspace, policy, rt)
+
+    def edit_file(
+        path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,  # noqa: FBT001, FBT002 - called by name
+        encoding: Encoding | None = None,
+    ) -> str:
+        """Replace text in a file of the workspace. The text must match exactly, white space and line ends included.
+
+        Args:
+            path: The file, relative to the workspace.
+            old_string: The text to replace; it must stand in the file once, unless *replace_all* is given.
+            new_string: What stands there instead; may be empty.
+            replace_all: Replace it wherever it stands.
+            encoding: What the file is written in; found out by default, and kept.
+        """
+        ctx = rt.start("edit_file", path=path, replace_all=replace_all)
+        if not old_string:
+            raise ToolError("old_string is empty; say what is to be replaced.", reason=EditFileReason.EMPTY_OLD_STRING)
+        with access.paths.open_place(path) as place:
+            access.require_scope(place.path)
+            with access.unlocked(place):
+                decoded = _text(place, path, policy.max_file_bytes, encoding)
+            text = decoded.text
+            found = places(text, old_string)
+            lines = line_numbers(text, found)
+            _require(path, decoded.text, old_string, lines, replace_all=replace_all)
+            # Before it is made: a long text in many places would take all memory. A character has a byte or more.
+            _require_size(path, len(text) + len(found) * (len(new_string) - len(old_string)), policy.max_file_bytes)
+            raw = decoded.encoded(text.replace(old_string, new_string))
+            _require_size(path, len(raw), policy.max_file_bytes)
+            ctx.policy_passed()
+            if old_string != new_string:
+                with access.unlocked(place):
+                    place.write(raw)
+            changes = edit_changes(text, old_string, new_string, found)
+            diff = unified(place.path, text, decoded.text.replace(old_string, new_string), changes)
+            data = EditFileData(path=place.path, replacements=len(found), lines=lines[:1000])
+        said = f"{len(found)} replacement{'s' if len(found) > 1 else ''}" if diff else "no change"
+        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data.model_dump(), user_text=cut_diff(diff))
+
+    return edit_file
+
+
+SPEC = ToolSpec(
+    "edit_file",
+    EditFilePolicy,
+    build,
+    reasons=[*AccessReason, *EditFileReason],
+    capabilities={"fs:read", "fs:write"},
+    safety="medium",
+    staged=True,
+    group="fs",
+    aliases=("Edit",),
+    argument_aliases={
+        **PATH_ALIASES,
+        **dict.fromkeys(("old", "old_text", "oldText", "search", "from"), "old_string"),
+        **dict.fromkeys(("new", "new_text", "newText", "replace", "to"), "new_string"),
+        "all": "replace_all",
+    },
+    output=EditFileData,
+)
+
+
+def _text(place: OpenPlace, path: str, max_bytes: int, encoding: str | None) -> Decoded:
+    if place.kind == "missing":
+        hint = "Write a new file with write_file, or look for this one with glob."
+        raise ToolError(f"{path!r} does not exist.", reason="path_not_found", hint=hint)
+    _require_size(path, place.size, max_bytes)
+    try:
+        return decode(place.read(max_bytes), encoding)
+    except NotText:
+        what = f"{path!r} is no text" + (f" in {encoding}" if encoding else "")
+        raise ToolError(f"{what}.", reason=EditFileReason.BINARY_FILE) from None
+
+
+def _require_size(path: str, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        message = f"{path!r} has, or would have, {size} bytes; files of at most {max_bytes} are edited."
+        raise ToolError(message, reason=EditFileReason.FILE_TOO_LARGE)
+
+
+def _require(path: str, text: str, old: str, lines: list[int], *, replace_all: bool) -> None:
+    if not lines:
+        hint = "Read the file again; the text must match exactly."
+        if "\r\n" in text and old.replace("\n", "\r\n") in text:
+            hint = r"The lines of this file end with \r\n; write them so."
+        message = f"old_string was not found in file: {path}"
+        raise ToolError(message, reason=EditFileReason.TEXT_NOT_FOUND, hint=hint)
+    if len(lines) > 1 and not replace_all:
+        told = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if len(lines) > MAX_PLACES else "")
+        message = (
+            f"old_string matched {len(lines)} locations in {path}. "
+            f"Provide a more specific old_string or set replace_all=true. It begins in the lines {told}."
+        )
+        raise ToolError(message, reason=EditFileReason.TEXT_NOT_UNIQUE)

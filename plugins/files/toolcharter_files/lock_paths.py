@@ -1,0 +1,107 @@
+"""`lock_paths`: nobody else writes what some globs match, for a while."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from toolcharter import Denied, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_files.common import Count, smaller
+from toolcharter_files.globs import InvalidGlob, alternatives, parse_whole
+from toolcharter_files.locks import LOCKS_UNAVAILABLE, PATH_LOCKED, Lease, Locks, owner_of
+
+MAX_GLOBS = 32
+MAX_CHARS = 256
+MAX_ALTERNATIVES = 16
+ALIASES = dict.fromkeys(("glob", "path", "paths", "pattern", "patterns"), "globs")
+
+
+class LockPathsPolicy(ToolPolicy):
+    """How far one profile lets `lock_paths` go."""
+
+    max_ttl_ms: Count = 300_000
+    """The longest lease, in milliseconds; a call may ask for a shorter one."""
+
+
+class LockPathsReason(StrEnum):
+    """Why `lock_paths` fails."""
+
+    PATH_LOCKED = PATH_LOCKED
+    LOCKS_UNAVAILABLE = LOCKS_UNAVAILABLE
+    INVALID_GLOB = "invalid_glob"
+
+
+class LockPathsData(BaseModel):
+    """The structured result."""
+
+    lock_id: str
+    """For `unlock_paths`."""
+    globs: list[str]
+    ttl_ms: int
+
+
+def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `lock_paths` to one profile's policy."""
+    locks = Locks(workspace)
+
+    def lock_paths(globs: str | list[str], ttl_ms: Count | None = None) -> str:
+        """Keep other agents from writing files for a while: all of *globs*, or none if one is taken.
+
+        Args:
+            globs: One glob or several, relative to the workspace: `src/**`, `docs/*.md`.
+            ttl_ms: How long at most, in milliseconds; the profile may allow less.
+        """
+        ctx = rt.start("lock_paths", globs=globs)
+        wanted = _understood([globs] if isinstance(globs, str) else globs)
+        owner, ttl = owner_of(rt.caller), smaller(policy.max_ttl_ms, ttl_ms)
+        parsed = [parse_whole(glob) for glob in wanted]
+        _require_free(locks.in_the_way(owner, parsed, rt.deadline))
+        ctx.policy_passed()
+        lock_id, taken = locks.acquire(owner, wanted, ttl / 1000, rt.deadline)
+        _require_free(taken)
+        data = LockPathsData(lock_id=lock_id, globs=wanted, ttl_ms=ttl)
+        return ctx.ok(f"Locked {', '.join(wanted)} for {ttl} ms, as {lock_id}", data=data.model_dump())
+
+    return lock_paths
+
+
+SPEC = ToolSpec(
+    "lock_paths",
+    LockPathsPolicy,
+    build,
+    reasons=LockPathsReason,
+    capabilities={"fs:lock"},
+    safety="low",
+    staged=True,
+    group="fs",
+    argument_aliases={**ALIASES, "ttl": "ttl_ms"},
+    output=LockPathsData,
+)
+
+
+def _understood(globs: list[str]) -> list[str]:
+    if not 1 <= len(globs) <= MAX_GLOBS:
+        raise ToolError(f"Give 1 to {MAX_GLOBS} globs.", reason=LockPathsReason.INVALID_GLOB)
+    for glob in globs:
+        _require_small(glob)
+    return list(dict.fromkeys(globs))
+
+
+def _require_small(glob: str) -> None:
+    try:
+        fits = len(glob) <= MAX_CHARS and len(alternatives(parse_whole(glob).rest)) <= MAX_ALTERNATIVES
+    except InvalidGlob as error:
+        raise ToolError(f"Invalid glob: {error}.", reason=LockPathsReason.INVALID_GLOB) from error
+    if not fits:
+        message = (
+            f"Invalid glob: more than {MAX_CHARS} characters, or its braces have more than {MAX_ALTERNATIVES} ways."
+        )
+        raise ToolError(message, reason=LockPathsReason.INVALID_GLOB)
+
+
+def _require_free(taken: list[Lease]) -> None:
+    if taken:
+        held = ", ".join(f"{lease.glob!r} by {lease.holder}" for lease in taken)
+        message = f"Nothing was locked: there are locks on {held}."
+        raise Denied(LockPathsReason.PATH_LOCKED, message, hint="Work on something else, and try again later.")

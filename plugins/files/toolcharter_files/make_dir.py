@@ -1,0 +1,60 @@
+"""`make_dir`: a folder, with those above it that are missing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from toolcharter import ToolRuntime, ToolSpec
+from toolcharter_files.access import Access, AccessReason, ChangingPolicy
+from toolcharter_files.common import PATH_ALIASES, one_line
+
+
+class MakeDirPolicy(ChangingPolicy):
+    """How far one profile lets `make_dir` go."""
+
+
+class MakeDirData(BaseModel):
+    """The structured result."""
+
+    path: str
+    created: bool
+
+
+def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `make_dir` to one profile's policy."""
+    access = Access(workspace, policy, rt)
+
+    def make_dir(path: str) -> str:
+        """Make a folder in the workspace, and those above it that are missing. One that is there will do.
+
+        Args:
+            path: The folder, relative to the workspace.
+        """
+        ctx = rt.start("make_dir", path=path)
+        with access.paths.open_place(path, "make") as place:
+            access.require_scope_for_folder(place.path)
+            with access.unlocked(place):
+                ctx.policy_passed()
+            with access.unlocked(place):
+                place.make_folder()
+            data = MakeDirData(path=place.path, created=place.kind == "missing")
+        said = "Made folder" if data.created else "There is a folder already"
+        return ctx.ok(f"{said}: {one_line(data.path)}", data=data.model_dump())
+
+    return make_dir
+
+
+SPEC = ToolSpec(
+    "make_dir",
+    MakeDirPolicy,
+    build,
+    reasons=AccessReason,
+    capabilities={"fs:write"},
+    safety="low",
+    staged=True,
+    group="fs",
+    aliases=("create_directory", "make_directory"),
+    argument_aliases=PATH_ALIASES,
+    output=MakeDirData,
+)

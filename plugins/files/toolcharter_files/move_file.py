@@ -1,0 +1,78 @@
+"""`move_file`: a file or folder gets another name."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel
+
+from toolcharter import OpenPlace, ToolRuntime, ToolSpec
+from toolcharter_files.access import Access, AccessReason, ChangingPolicy
+from toolcharter_files.common import PATH_ALIASES, one_line
+
+
+class MoveFilePolicy(ChangingPolicy):
+    """How far one profile lets `move_file` go."""
+
+    allow_overwrite: bool = False
+    """Whether a call may replace a file that lies at the new place."""
+
+
+class MoveFileData(BaseModel):
+    """The structured result."""
+
+    path: str
+    to: str
+
+
+def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `move_file` to one profile's policy."""
+    access = Access(workspace, policy, rt)
+
+    def move_file(path: str, to: str, overwrite: bool = False) -> str:  # noqa: FBT001, FBT002 - called by name
+        """Move or rename a file, a folder or a link within the workspace. Missing folders are made.
+
+        Args:
+            path: What to move; of a link the link itself.
+            to: Its new path, name included.
+            overwrite: Replace a file that lies there, where the profile allows that.
+        """
+        ctx = rt.start("move_file", path=path, to=to, overwrite=overwrite)
+        use: Literal["write", "receive"] = "write" if overwrite and policy.allow_overwrite else "receive"
+        with access.paths.open_place(path, "move") as source, access.paths.open_place(to, use) as target:
+            access.require_scope(*_names(source, source.path), *_names(source, target.path))
+            is_folder = source.kind == "folder"
+            with access.unlocked(source, target, with_below=is_folder):
+                ctx.policy_passed()
+            with access.unlocked(source, target, with_below=is_folder):
+                source.move(target)
+            data = MoveFileData(path=source.path, to=target.path)
+        return ctx.ok(f"Moved {one_line(data.path)} to {one_line(data.to)}", data=data.model_dump())
+
+    return move_file
+
+
+SPEC = ToolSpec(
+    "move_file",
+    MoveFilePolicy,
+    build,
+    reasons=AccessReason,
+    capabilities={"fs:write"},
+    safety="medium",
+    staged=True,
+    group="fs",
+    aliases=("rename_file",),
+    argument_aliases={
+        **PATH_ALIASES,
+        **dict.fromkeys(("source", "src", "from", "old_path"), "path"),
+        **dict.fromkeys(("destination", "dest", "dst", "target", "new_path"), "to"),
+    },
+    output=MoveFileData,
+)
+
+
+def _names(source: OpenPlace, top: str) -> Iterator[str]:
+    """All that is moved, as it is called below *top*."""
+    yield top
+    for name in source.below():
+        yield f"{top}/{name}"

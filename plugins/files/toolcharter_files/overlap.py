@@ -1,0 +1,171 @@
+"""Whether two globs can match one path: decided by walking both at once, and answered by such a path."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from toolcharter_files.globs import Glob, alternatives
+
+Ranges = tuple[tuple[int, int], ...]
+Position = tuple[int, int]
+"""In both texts."""
+Steps = Callable[[Position], Iterator[tuple[Position, str]]]
+"""Where one may go from a position, and what is said on the way."""
+# Every character of a name: no NUL, no slash.
+_ANY: Ranges = ((0x20, 0x2E), (0x30, 0x10FFFF), (0x01, 0x1F))
+_DEEP = "**"
+
+
+class Star(NamedTuple):
+    """Any number of characters in a name."""
+
+
+Token = Ranges | Star
+
+
+def meeting(one: Glob, other: Glob) -> str | None:
+    """A path that both globs match; None if there is none.
+
+    Args:
+        one: Of `parse_whole`.
+        other: The same.
+    """
+    for first in _paths(one):
+        for second in _paths(other):
+            found = _meet(first, second)
+            if found is not None:
+                return found
+    return None
+
+
+@lru_cache(1024)
+def _paths(glob: Glob) -> tuple[tuple[str, ...], ...]:
+    """The alternatives by components; `**` stands for any number of them, also none."""
+    return tuple(tuple(_components(text, anchored=glob.anchored)) for text in alternatives(glob.rest))
+
+
+def _components(text: str, *, anchored: bool) -> Iterator[str]:
+    if not anchored:
+        yield _DEEP
+    yield from text.split("/")
+    if text.rpartition("/")[2] == _DEEP:
+        yield "*"  # at the end it is at least one
+
+
+def _meet(one: Sequence[str], other: Sequence[str]) -> str | None:
+    def steps(at: Position) -> Iterator[tuple[Position, str]]:
+        first, second = at
+        left = one[first] if first < len(one) else None
+        right = other[second] if second < len(other) else None
+        if left == _DEEP:
+            yield (first + 1, second), ""
+        if right == _DEEP:
+            yield (first, second + 1), ""
+        if left is None or right is None:
+            return
+        name = _name(left, right)
+        if name is not None:
+            yield (first + (left != _DEEP), second + (right != _DEEP)), name
+
+    names = _search((0, 0), (len(one), len(other)), steps)
+    return None if names is None else "/".join(name for name in names if name)
+
+
+@lru_cache(4096)
+def _name(left: str, right: str) -> str | None:
+    """A name that both components match; `**` matches as `*` does."""
+    one, other = _tokens(left), _tokens(right)
+
+    def steps(at: Position) -> Iterator[tuple[Position, str]]:
+        first, second = at
+        a = one[first] if first < len(one) else None
+        b = other[second] if second < len(other) else None
+        if isinstance(a, Star):
+            yield (first + 1, second), ""
+        if isinstance(b, Star):
+            yield (first, second + 1), ""
+        if a is None or b is None:
+            return
+        char = _common(_ANY if isinstance(a, Star) else a, _ANY if isinstance(b, Star) else b)
+        if char is not None and not (isinstance(a, Star) and isinstance(b, Star)):
+            yield (first + (not isinstance(a, Star)), second + (not isinstance(b, Star))), char
+
+    found = _search((0, 0), (len(one), len(other)), steps)
+    # Two stars alone meet in nothing at all, which is no name.
+    return None if found is None else "".join(found) or "x"
+
+
+def _search(start: Position, end: Position, steps: Steps) -> list[str] | None:
+    """What is said on a shortest way from *start* to *end*, in order."""
+    came: dict[Position, tuple[Position, str]] = {start: (start, "")}
+    waiting = deque([start])
+    while waiting:
+        at = waiting.popleft()
+        if at == end:
+            return _way(came, at)
+        for after, said in steps(at):
+            if after not in came:
+                came[after] = (at, said)
+                waiting.append(after)
+    return None
+
+
+def _way(came: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
+    said = list[str]()
+    while came[at][0] != at:
+        at, word = came[at]
+        said.append(word)
+    return said[::-1]
+
+
+@lru_cache(1024)
+def _tokens(name: str) -> tuple[Token, ...]:
+    """The characters of one component, read as `globs` reads them."""
+    found, at = list[Token](), 0
+    while at < len(name):
+        char = name[at]
+        at += 1
+        if char == "*":
+            found.append(Star())
+        elif char == "?":
+            found.append(_ANY)
+        elif char == "[" and (end := name.find("]", at + 1 + (name[at : at + 1] == "!"))) > 0:
+            found.append(_class(name[at:end]))
+            at = end + 1
+        else:
+            if char == "\\" and at < len(name):
+                char, at = name[at], at + 1
+            found.append(((ord(char), ord(char)),))
+    return tuple(found)
+
+
+def _class(inner: str) -> Ranges:
+    negated = inner[:1] in {"!", "^"}
+    ranges, at, body = list[tuple[int, int]](), 0, inner[negated:]
+    while at < len(body):
+        if body[at + 1 : at + 2] == "-" and at + 2 < len(body):
+            ranges.append((ord(body[at]), ord(body[at + 2])))
+            at += 3
+        else:
+            ranges.append((ord(body[at]), ord(body[at])))
+            at += 1
+    return tuple(_without(_ANY, ranges)) if negated else tuple(ranges)
+
+
+def _without(ranges: Ranges, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    left = list(ranges)
+    for low, high in taken:
+        left = [part for start, end in left for part in ((start, min(end, low - 1)), (max(start, high + 1), end))]
+        left = [(start, end) for start, end in left if start <= end]
+    yield from left
+
+
+def _common(one: Ranges, other: Ranges) -> str | None:
+    for low, high in one:
+        for start, end in other:
+            for first, last in _ANY:
+                char = max(low, start, first)
+                if char <= min(high, end, last):
+                    return chr(char)
+    return None

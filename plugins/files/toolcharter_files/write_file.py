@@ -1,0 +1,112 @@
+"""`write_file`: a file's whole content, or more at its end."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
+from toolcharter_files.access import Access, AccessReason, ChangingPolicy
+from toolcharter_files.common import PATH_ALIASES, Count, cut_at_border, one_line
+from toolcharter_files.decoding import decode
+from toolcharter_files.edits import unified, whole_change
+from toolcharter_files.text import NotText
+
+MAX_DIFF_CHARS = 20_000
+_MAX_OLD_BYTES = 1_000_000
+
+
+class WriteFilePolicy(ChangingPolicy):
+    """How far one profile lets `write_file` go."""
+
+    max_bytes: Count = 1_000_000
+    """The most that one call writes, in bytes of UTF-8."""
+
+
+class WriteFileReason(StrEnum):
+    """Why `write_file` fails, beside what the path guard reports."""
+
+    CONTENT_TOO_LARGE = "content_too_large"
+
+
+class WriteFileData(BaseModel):
+    """The structured result."""
+
+    path: str
+    created: bool
+    bytes_written: int
+
+
+def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `write_file` to one profile's policy."""
+    access = Access(workspace, policy, rt)
+
+    def write_file(path: str, content: str, append: bool = False) -> str:  # noqa: FBT001, FBT002 - called by name
+        """Write a text file of the workspace in UTF-8: all of it, or what is added at its end. Folders are made.
+
+        Args:
+            path: The file, relative to the workspace. What is there is replaced.
+            content: The text.
+            append: Add *content* at the end, and keep what is there.
+        """
+        ctx = rt.start("write_file", path=path, append=append)
+        data = content.encode()
+        if len(data) > policy.max_bytes:
+            message = f"The content has {len(data)} bytes; {policy.max_bytes} may be written at once."
+            raise ToolError(message, reason=WriteFileReason.CONTENT_TOO_LARGE, hint="Write a part, then append.")
+        with access.paths.open_place(path) as place:
+            access.require_scope(place.path)
+            with access.unlocked(place):
+                old = _old_text(place)
+            ctx.policy_passed()
+            with access.unlocked(place):
+                place.write(data, append=append)
+            diff = None if old is None else _diff(place.path, old, old + content if append else content)
+            found = WriteFileData(path=place.path, created=place.kind == "missing", bytes_written=len(data))
+        return ctx.ok(_said(found, append=append), data=found.model_dump(), user_text=diff)
+
+    return write_file
+
+
+SPEC = ToolSpec(
+    "write_file",
+    WriteFilePolicy,
+    build,
+    reasons=[*AccessReason, *WriteFileReason],
+    capabilities={"fs:write"},
+    safety="medium",
+    staged=True,
+    group="fs",
+    aliases=("Write", "file_write", "tool_file_write"),
+    argument_aliases={**PATH_ALIASES, "contents": "content", "text": "content"},
+    output=WriteFileData,
+)
+
+
+def cut_diff(diff: str) -> str | None:
+    """*diff* for the user, cut if it is very long; None if there is nothing to show."""
+    if len(diff) <= MAX_DIFF_CHARS:
+        return diff or None
+    return cut_at_border(diff, MAX_DIFF_CHARS) + "\n[truncated: the rest of the diff]"
+
+
+def _old_text(place: OpenPlace) -> str | None:
+    """What the file holds now; None if that is not for a diff."""
+    if place.kind == "missing":
+        return ""
+    if place.size > _MAX_OLD_BYTES:
+        return None
+    try:
+        return decode(place.read(_MAX_OLD_BYTES), None).text
+    except NotText:
+        return None
+
+
+def _diff(path: str, old: str, new: str) -> str | None:
+    return cut_diff(unified(path, old, new, whole_change(old, new)))
+
+
+def _said(found: WriteFileData, *, append: bool) -> str:
+    verb = "Created" if found.created else "Appended to" if append else "Wrote"
+    return f"{verb} file: {one_line(found.path)} ({found.bytes_written} bytes)"

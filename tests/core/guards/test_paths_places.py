@@ -1,0 +1,267 @@
+"""Places to write: what may be used how, and what is refused before anything is changed."""
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from toolcharter import Denied, ToolError
+from toolcharter.guards.paths import WorkspacePaths, uses
+from toolcharter.guards.paths.places import MAX_DEPTH
+from toolcharter.guards.paths.roots import kernel_openers
+from toolcharter.guards.paths.workspace import View
+from toolcharter.spec.runtime import PlaceUse
+
+
+def free() -> None:
+    """Nothing speaks against a change."""
+
+
+def writable(root: Path, openers, **scope) -> View:
+    return WorkspacePaths(root, openers=openers, **scope).acting(free)
+
+
+def outcome(paths: View, path: str, use: PlaceUse = "write") -> tuple[str, str]:
+    """What asking for a place comes to: its kind and where it lies, or the kind of refusal with its reason."""
+    try:
+        with paths.open_place(path, use) as place:
+            return place.kind, place.path
+    except Denied as denied:
+        return "denied", denied.reason
+    except ToolError as error:
+        return "error", error.reason
+
+
+OUTSIDE = ("denied", "path_outside_workspace")
+PROTECTED = ("denied", "protected_path")
+MISSING = ("error", "path_not_found")
+FOLDER = ("error", "is_directory")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", ("file", "a.txt")),
+        ("new.txt", ("missing", "new.txt")),
+        ("sub/deep/../new.txt", ("missing", "sub/new.txt")),
+        ("x/y/new.txt", ("missing", "x/y/new.txt")),
+        ("x/./y//new.txt", ("missing", "x/y/new.txt")),
+        ("{ws}/new.txt", ("missing", "new.txt")),
+        ("in_dir/new.txt", ("missing", "sub/new.txt")),
+        ("in_dir/x/new.txt", ("missing", "sub/x/new.txt")),
+        ("in_dir/../new.txt", ("missing", "new.txt")),
+        ("in_abs_dir/deep/new.txt", ("missing", "sub/deep/new.txt")),
+        ("in_file", ("file", "a.txt")),
+        ("chain", ("file", "a.txt")),
+        ("in_abs", ("file", "sub/b.txt")),
+        ("missing_in", ("missing", "nothing")),
+        ("missing_in/new.txt", ("missing", "nothing/new.txt")),
+        ("~/new.txt", ("missing", "~/new.txt")),
+        ("%2e%2e/new.txt", ("missing", "%2e%2e/new.txt")),
+        ("missing_out", OUTSIDE),
+        ("missing_out/new.txt", OUTSIDE),
+        ("out", OUTSIDE),
+        ("out_dir/new.txt", OUTSIDE),
+        ("back_in", OUTSIDE),
+        ("sub/climb/outside/new.txt", OUTSIDE),
+        ("../outside/new.txt", OUTSIDE),
+        ("sub/../../outside/new.txt", OUTSIDE),
+        ("{ws}x/new.txt", OUTSIDE),
+        ("/tmp/new.txt", OUTSIDE),
+        ("..", OUTSIDE),
+        (".git/config", PROTECTED),
+        (".git/new/hook", PROTECTED),
+        (".GIT", PROTECTED),
+        ("sub/.git", PROTECTED),
+        ("sub/x/.git/config", PROTECTED),
+        ("git_link", PROTECTED),
+        ("git_link/new", PROTECTED),
+        ("profile.yaml", PROTECTED),
+        ("in_dir/../profile.yaml", PROTECTED),
+        ("PROFILE.yaml", PROTECTED),
+        ("logs/events.jsonl", PROTECTED),
+        ("logs", PROTECTED),
+        ("none/../x", MISSING),
+        ("loop", MISSING),
+        ("loop/x", MISSING),
+        ("sub", FOLDER),
+        ("in_dir", FOLDER),
+        ("sub/.", FOLDER),
+        ("sub/deep/..", FOLDER),
+        ("sub/..", FOLDER),
+        (".", FOLDER),
+        ("new/", FOLDER),
+        ("a.txt/x", ("error", "not_directory")),
+        ("a.txt/", ("error", "not_directory")),
+        ("fifo", ("error", "not_regular")),
+        ("sock", ("error", "not_regular")),
+        ("hard", ("denied", "hard_link")),
+        ("", ("error", "invalid_path")),
+        ("x\0y", ("error", "invalid_path")),
+        ("x" * 256, ("error", "invalid_path")),
+    ],
+)
+def test_each_place_to_write_has_one_outcome(openers, tree: Path, path: str, expected: tuple[str, str]) -> None:
+    """A place is where its path leads beneath the workspace, be it missing, or is refused with a reason."""
+    (tree / "hard").hardlink_to(tree.parent / "outside/secret.txt")
+    (tree / "git_link").unlink()
+    (tree / "git_link").symlink_to(".git")
+    read_only = (".git", str(tree / "profile.yaml"), "./logs/events.jsonl")
+    paths = writable(tree, openers, read_only=read_only)
+
+    assert outcome(paths, path.replace("{ws}", str(tree))) == expected
+
+
+@pytest.mark.parametrize(
+    ("use", "path", "expected"),
+    [
+        ("delete", "a.txt", ("file", "a.txt")),
+        ("delete", "sub/deep", ("folder", "sub/deep")),
+        ("delete", "sub/deep/", ("folder", "sub/deep")),
+        ("delete", "out", ("link", "out")),
+        ("delete", "missing_out", ("link", "missing_out")),
+        ("delete", "fifo", ("other", "fifo")),
+        ("delete", "hard", ("file", "hard")),
+        ("delete", "sub", ("error", "not_empty")),
+        ("delete", "none", MISSING),
+        ("delete", ".", FOLDER),
+        ("delete", "out_dir/secret.txt", OUTSIDE),
+        ("delete", ".git/config", PROTECTED),
+        ("move", "a.txt", ("file", "a.txt")),
+        ("move", "sub", ("folder", "sub")),
+        ("move", "out", ("link", "out")),
+        ("move", "none", MISSING),
+        ("move", "with_repository", PROTECTED),
+        ("move", "ci", PROTECTED),
+        ("receive", "new.txt", ("missing", "new.txt")),
+        ("receive", "x/new.txt", ("missing", "x/new.txt")),
+        ("receive", "missing_out", ("error", "path_exists")),
+        ("receive", "a.txt", ("error", "path_exists")),
+        ("receive", "sub", ("error", "path_exists")),
+        ("receive", "sub/.git", PROTECTED),
+        ("receive", "ci", PROTECTED),
+        ("make", "new", ("missing", "new")),
+        ("make", "new/", ("missing", "new")),
+        ("make", "x/y/z", ("missing", "x/y/z")),
+        ("make", "sub", ("folder", "sub")),
+        ("make", "in_dir", ("folder", "sub")),
+        ("make", "ci", ("folder", "ci")),
+        ("make", "a.txt", ("error", "path_exists")),
+        ("make", "missing_out", OUTSIDE),
+        ("make", "sub/.git", PROTECTED),
+    ],
+)
+def test_each_use_has_its_own_conditions(
+    openers, tree: Path, use: PlaceUse, path: str, expected: tuple[str, str]
+) -> None:
+    """What is deleted or moved is the link itself, what is made or received must be new, what holds others stays."""
+    (tree / "hard").hardlink_to(tree.parent / "outside/secret.txt")
+    (tree / "with_repository/lib/.git").mkdir(parents=True)
+    (tree / "ci").mkdir()
+    paths = writable(tree, openers, read_only=(".git", "ci/keys"))
+
+    assert outcome(paths, path, use) == expected
+
+
+def test_read_root_cannot_be_written(openers, tree: Path, outside: Path) -> None:
+    """What may be read besides the workspace is not for writing, by its path nor by links."""
+    paths = writable(tree, openers, read_roots=[outside])
+
+    tried = [outcome(paths, path) for path in (f"{outside}/new.txt", "out", "out_dir/new.txt", "missing_out")]
+
+    assert tried == [OUTSIDE] * 4
+
+
+def test_protected_is_neither_read_nor_written_and_read_only_is_read(openers, tree: Path) -> None:
+    """The two kinds of protection differ in reading alone."""
+    paths = writable(tree, openers, read_only=("a.txt",)).narrowed(protected=[".env.*"], read_only=["b.txt"])
+
+    assert [outcome(paths, path) for path in ("a.txt", "sub/b.txt", ".env.local", ".env.new")] == [PROTECTED] * 4
+    with paths.open_file("a.txt") as file:
+        assert file.read(9) == b"A"
+
+
+def test_file_without_the_right_to_write_is_left_alone(openers, tree: Path) -> None:
+    """A rename would pass over the rights of the file itself."""
+    (tree / "a.txt").chmod(0o444)
+    if os.access(tree / "a.txt", os.W_OK):
+        pytest.skip("root may write everything")
+
+    assert outcome(writable(tree, openers), "a.txt") == ("error", "write_failure")
+
+
+def test_rights_of_the_file_are_asked_for(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where root runs the tests: what the system answers decides."""
+    monkeypatch.setattr(os, "access", lambda name, mode, **_: (name, mode) != ("a.txt", os.W_OK))
+    paths = writable(tree, kernel_openers)
+
+    assert [outcome(paths, path) for path in ("a.txt", "sub/b.txt")] == [
+        ("error", "write_failure"),
+        ("file", "sub/b.txt"),
+    ]
+
+
+def test_place_holds_its_folder_and_lets_go(tree: Path, openers) -> None:
+    """A place is a descriptor of a folder, closed with it."""
+    with writable(tree, openers).open_place("sub/new.txt") as place:
+        fd = place.fileno()
+        assert os.fstat(fd).st_ino == (tree / "sub").stat().st_ino
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+@pytest.mark.parametrize("path", ["a.txt", ".git/config", "sub", "none/x/..", "x" * 256, "out", "loop", "x/y/.git"])
+def test_refusal_leaves_no_descriptor(tree: Path, openers, path: str) -> None:
+    """Whatever is refused, no folder stays open."""
+    paths = writable(tree, openers, read_only=(".git",))
+    outcome(paths, path, "receive")
+    gc.collect()  # What other tests have left would close in between.
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    outcome(paths, path, "receive")
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_folder_below_is_looked_through_to_its_ground(tree: Path, openers) -> None:
+    """All names below a folder, links by their own name; of a file nothing."""
+    paths = writable(tree, openers)
+    (tree / "sub/deep/x").mkdir()
+    (tree / "sub/deep/x/f").write_text("")
+
+    with paths.open_place("sub", "move") as folder, paths.open_place("a.txt") as file:
+        below, nothing = sorted(folder.below()), list(file.below())
+
+    assert below == ["b.txt", "climb", "deep", "deep/x", "deep/x/f", "up"]
+    assert nothing == []
+
+
+def test_folder_that_is_too_deep_is_not_moved(tree: Path, openers) -> None:
+    """What cannot be looked through could hold anything: at the limit it is moved, one past it is not."""
+    (tree / "deep" / "/".join(["d"] * MAX_DEPTH)).mkdir(parents=True)
+    paths = writable(tree, openers)
+    at_the_limit = outcome(paths, "deep", "move")
+
+    (tree / "deep" / "/".join(["d"] * (MAX_DEPTH + 1))).mkdir()
+
+    assert [at_the_limit, outcome(paths, "deep", "move")] == [("folder", "deep"), ("error", "write_failure")]
+
+
+def test_folder_with_too_many_names_is_not_moved(tree: Path, openers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of names is limited, too."""
+    paths = writable(tree, openers)
+    monkeypatch.setattr("toolcharter.guards.paths.places.MAX_BELOW", 4)
+    at_the_limit = outcome(paths, "sub", "move")
+
+    monkeypatch.setattr("toolcharter.guards.paths.places.MAX_BELOW", 3)
+
+    assert [at_the_limit, outcome(paths, "sub", "move")] == [("folder", "sub"), ("error", "write_failure")]
+
+
+def test_folder_that_cannot_be_listed_is_not_deleted(tree: Path, openers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is empty cannot be told."""
+    monkeypatch.setattr(uses, "FOLDER_FLAGS", os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+
+    assert outcome(writable(tree, openers), "sub/deep", "delete") == ("error", "read_failure")
