@@ -1,0 +1,90 @@
+"""`GovernedHttp`: the network guard bound to the calls of one tool."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.urls import parse_url
+from toolcharter.spec.network import HttpAnswer, HttpLimits, NetworkPolicy
+
+if TYPE_CHECKING:
+    import httpx
+
+    from toolcharter.guards.network.client import Client
+    from toolcharter.guards.network.dial import Lines
+
+
+class GovernedHttp:
+    """`rt.http`.
+
+    Args:
+        client: Gives the toolbox's; asked for when the first request is made.
+        check: Raises where a tool may not act: above its mark, in a dry run, after its call.
+        deadline: When the present call must have ended.
+    """
+
+    def __init__(
+        self, client: "Callable[[], Client]", check: Callable[[], None], deadline: Callable[[], float]
+    ) -> None:
+        self._client = client
+        self._check = check
+        self._deadline = deadline
+
+    def check(self, url: str, policy: NetworkPolicy, /) -> str:
+        """Judge *url* without looking anything up."""
+        parsed = parse_url(url)
+        judge_url(parsed, policy)
+        return str(parsed)
+
+    def fetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """Send one request and follow its redirects."""
+        self._check()
+        return self._client().fetch(
+            url, policy, deadline=self._deadline(), method=method, headers=headers, content=content, limits=limits
+        )
+
+    async def afetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """The same from asynchronous code."""
+        self._check()
+        return await self._client().afetch(
+            url, policy, deadline=self._deadline(), method=method, headers=headers, content=content, limits=limits
+        )
+
+    def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
+        """For an `httpx.Client`."""
+        from toolcharter.guards.network.transport import GuardedTransport  # noqa: PLC0415 - needs the extra
+
+        return GuardedTransport(partial(self._lines, policy, limits))
+
+    def async_transport(
+        self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
+    ) -> "httpx.AsyncBaseTransport":
+        """For an `httpx.AsyncClient`."""
+        from toolcharter.guards.network.transport import AsyncGuardedTransport  # noqa: PLC0415 - needs the extra
+
+        return AsyncGuardedTransport(partial(self._lines, policy, limits))
+
+    def _lines(self, policy: NetworkPolicy, limits: HttpLimits | None) -> "Lines":
+        self._check()
+        return self._client().lines(policy, limits, self._deadline())

@@ -1,0 +1,61 @@
+"""What one request has left: time until it must have ended, and bytes that may still arrive."""
+
+from time import monotonic
+
+from toolcharter.errors import ToolError
+from toolcharter.spec.network import HttpLimits
+from toolcharter.spec.reasons import GuardReason, Reason
+
+BESIDE_BODY = 262_144
+"""Bytes of heads, interim answers, framing and trailers that may arrive beside bodies, over all redirects."""
+
+
+class Budget:
+    """One request's, over all its redirects."""
+
+    def __init__(self, limits: HttpLimits, deadline: float) -> None:
+        self.limits = limits
+        self._end = min(monotonic() + limits.timeout_s, deadline)
+        self._beside = BESIDE_BODY
+        # Twice, and some: what cannot be compressed comes a little longer.
+        self._body = 2 * limits.max_bytes + BESIDE_BODY
+
+    def left(self) -> float:
+        """The time left, in seconds, above 0.
+
+        Raises:
+            ToolError: `timed_out`.
+        """
+        left = self._end - monotonic()
+        if left <= 0:
+            raise out_of_time()
+        return left
+
+    def spend(self, count: int) -> None:
+        """Note that *count* bytes have arrived.
+
+        Raises:
+            ToolError: `response_too_large`.
+        """
+        self._beside -= count
+        _require(self._beside)
+
+    def is_body(self, count: int) -> None:
+        """Note that *count* of the bytes that have arrived are of a body, still compressed.
+
+        Raises:
+            ToolError: `response_too_large`.
+        """
+        self._beside += count
+        self._body -= count
+        _require(self._body)
+
+
+def _require(left: int) -> None:
+    if left < 0:
+        raise ToolError("The host sends more than the limit.", reason=GuardReason.RESPONSE_TOO_LARGE)
+
+
+def out_of_time() -> ToolError:
+    """The error of a request that has taken too long."""
+    return ToolError("The host did not answer in time.", reason=Reason.TIMED_OUT, retryable=True)

@@ -1,0 +1,94 @@
+"""`Client`: requests with their redirects, and httpx transports of one hop each."""
+
+import ssl
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.network.budget import Budget
+from toolcharter.guards.network.journey import Journey, first_step
+from toolcharter.guards.network.lookup import Resolve, system_resolve
+from toolcharter.spec.network import HttpAnswer, HttpLimits, NetworkPolicy
+
+if TYPE_CHECKING:
+    from toolcharter.guards.network.dial import Lines
+
+
+class Client:
+    """One toolbox's way to the network. It keeps no connection, cookie or answer.
+
+    Args:
+        resolve: Looks names up; the system's resolver by default.
+    """
+
+    def __init__(self, resolve: Resolve = system_resolve) -> None:
+        self._resolve = resolve
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """Verifies certificates and names; the bundle of certifi, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name."""
+        import httpx  # noqa: PLC0415 - an extra, and 100 ms
+
+        context = httpx.create_ssl_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def lines(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "Lines":
+        """How a request that begins now reaches the world.
+
+        Raises:
+            ToolError: The extra is not installed.
+        """
+        try:
+            from toolcharter.guards.network.dial import Lines  # noqa: PLC0415 - the extra is loaded on first use
+        except ImportError as error:
+            message = "HTTP needs the extra: pip install 'toolcharter[http]'."
+            raise ToolError(message) from error
+        return Lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
+
+    def fetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        deadline: float,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """`rt.http.fetch`; *deadline* is on `time.monotonic`'s clock, in seconds."""
+        journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
+        lines = self.lines(policy, limits, deadline)
+        from toolcharter.guards.network.exchange import exchange  # noqa: PLC0415 - as above
+
+        while True:
+            with exchange(journey.next, lines) as hop:
+                if not journey.goes_on(hop.received):
+                    body = b"".join(hop.body())
+                    return journey.answer(hop.received, body, truncated=hop.truncated)
+
+    async def afetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        deadline: float,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """`rt.http.afetch`."""
+        journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
+        lines = self.lines(policy, limits, deadline)
+        from toolcharter.guards.network.exchange import aexchange  # noqa: PLC0415 - as above
+
+        while True:
+            async with aexchange(journey.next, lines) as hop:
+                if not journey.goes_on(hop.received):
+                    body = b"".join([piece async for piece in hop.abody()])
+                    return journey.answer(hop.received, body, truncated=hop.truncated)

@@ -1,0 +1,121 @@
+"""Connections to addresses that have been judged, and to nothing else."""
+
+import ssl
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any, NamedTuple, cast
+
+import httpcore
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.network.addresses import Address
+from toolcharter.guards.network.budget import Budget, out_of_time
+from toolcharter.guards.network.lookup import Resolve, aaddresses_of, addresses_of
+from toolcharter.guards.network.streams import AsyncTimedStream, TimedStream
+from toolcharter.guards.network.urls import Url
+from toolcharter.spec.network import NetworkPolicy
+from toolcharter.spec.reasons import GuardReason, Reason
+
+MAX_DIALS = 4
+"""How many of a host's addresses are tried."""
+_FAILED = (httpcore.ConnectError, httpcore.ConnectTimeout)
+
+
+class Lines(NamedTuple):
+    """How one request reaches the world."""
+
+    policy: NetworkPolicy
+    budget: Budget
+    resolve: Resolve
+    tls: Callable[[], ssl.SSLContext]
+    """Made when the first connection needs it."""
+
+
+def dial(url: Url, lines: Lines) -> TimedStream:
+    """Connect to the host of *url*, with TLS if its scheme says so.
+
+    Raises:
+        Denied: `private_address`.
+        ToolError: `host_not_found`, `connection_failed`, `tls_failure`, `timed_out`.
+    """
+    addresses = addresses_of(url, lines.policy, lines.budget, lines.resolve)[:MAX_DIALS]
+    for position, address in enumerate(addresses):
+        share = _share(lines.budget, addresses, position)
+        try:
+            inner = httpcore.SyncBackend().connect_tcp(str(address), url.port, share)
+        except _FAILED:
+            continue
+        return _secured(inner, url, address, lines)
+    raise _unreachable(url, lines.budget)
+
+
+async def adial(url: Url, lines: Lines) -> AsyncTimedStream:
+    """The same from asynchronous code."""
+    backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())  # where anyio is missing: another class
+    addresses = (await aaddresses_of(url, lines.policy, lines.budget, lines.resolve))[:MAX_DIALS]
+    for position, address in enumerate(addresses):
+        share = _share(lines.budget, addresses, position)
+        try:
+            inner = await backend.connect_tcp(str(address), url.port, share)
+        except _FAILED:
+            continue
+        return await _asecured(inner, url, address, lines)
+    raise _unreachable(url, lines.budget)
+
+
+def _secured(inner: httpcore.NetworkStream, url: Url, address: Address, lines: Lines) -> TimedStream:
+    """A connection that has come out where it was meant to, under TLS if *url* says so."""
+    stream = TimedStream(inner, lines.budget)
+    try:
+        check_peer(inner.get_extra_info("server_addr"), address, url.port)
+        with handshaking(url):
+            return stream if url.scheme == "http" else stream.start_tls(lines.tls(), url.host_text)
+    except BaseException:
+        stream.close()
+        raise
+
+
+async def _asecured(inner: httpcore.AsyncNetworkStream, url: Url, address: Address, lines: Lines) -> AsyncTimedStream:
+    stream = AsyncTimedStream(inner, lines.budget)
+    try:
+        check_peer(inner.get_extra_info("server_addr"), address, url.port)
+        with handshaking(url):
+            return stream if url.scheme == "http" else await stream.start_tls(lines.tls(), url.host_text)
+    except BaseException:
+        await stream.aclose()
+        raise
+
+
+def check_peer(peer: Any, address: Address, port: int) -> None:
+    """Refuse a connection that has not come out where it was meant to.
+
+    Raises:
+        Denied: `private_address`.
+    """
+    if (ip_address(peer[0]), peer[1]) != (address, port):
+        raise Denied(Reason.PRIVATE_ADDRESS, "The connection leads to another address than the one that was checked.")
+
+
+@contextmanager
+def handshaking(url: Url) -> Generator[None]:
+    """Tell what goes wrong while TLS begins."""
+    try:
+        yield
+    except httpcore.TimeoutException as error:
+        raise out_of_time() from error
+    except httpcore.NetworkError as error:
+        why = getattr(error.__cause__, "verify_message", "") or "the handshake failed"
+        message = f"{url.host_text!r} is not trusted: {why}."
+        raise ToolError(message, reason=GuardReason.TLS_FAILURE) from error
+
+
+def _share(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
+    """The time for one address, so that the others have their turn."""
+    return budget.left() / (len(addresses) - position)
+
+
+def _unreachable(url: Url, budget: Budget) -> ToolError:
+    budget.left()
+    message = f"{url.host_text!r} does not accept connections on port {url.port}."
+    return ToolError(message, reason=GuardReason.CONNECTION_FAILED, retryable=True)

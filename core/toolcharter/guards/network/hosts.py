@@ -1,0 +1,131 @@
+"""Host names and numeric hosts, in one spelling each. Pure.
+
+A host that some resolver might read otherwise than we do is refused, not repaired: numbers in
+other bases or with parts left out, percent escapes, letters that a mapping would turn into others.
+"""
+
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from types import ModuleType
+
+from toolcharter.errors import Denied
+from toolcharter.spec.network import NAME
+from toolcharter.spec.reasons import GuardReason
+
+_SHOWN = 80
+"""Characters of a host that a message repeats."""
+MAX_NAME = 253
+"""The longest name, in characters. Source: RFC 1035, section 2.3.4, without the root's dot."""
+INTERNAL = frozenset(
+    [
+        "localhost",
+        "local",
+        "localdomain",
+        "internal",
+        "intranet",
+        "private",
+        "corp",
+        "home",
+        "lan",
+        "mail",
+        "onion",
+        "alt",
+        "svc",
+        "home.arpa",
+    ]
+)
+"""Names that, with all below them, are of one network or one machine.
+
+Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024).
+"""
+
+Host = str | IPv4Address | IPv6Address
+
+
+def refused(what: str) -> Denied:
+    """A denial of a URL that has to be written otherwise."""
+    return Denied(GuardReason.URL_NOT_UNDERSTOOD, what, hint="Write the URL plainly: https://host/path, escaped.")
+
+
+def parse_host(text: str) -> Host:
+    """A host without its brackets or port.
+
+    Raises:
+        Denied: `url_not_understood`.
+    """
+    name = text.lower() if text.isascii() else _to_ascii(text)
+    if len(name) > MAX_NAME or not NAME.fullmatch(name):
+        raise refused(f"{text[:_SHOWN]!r} is no host name.")
+    labels = name.split(".")
+    if _is_number(labels[-1]):
+        return parse_ipv4(name)
+    for label in labels:
+        if label.startswith("xn--") and not _stands_for_a_name(label):
+            raise refused(f"{label!r} stands for no host name.")
+    return name
+
+
+def parse_ipv4(text: str) -> IPv4Address:
+    """Four decimal numbers without leading zeros."""
+    try:
+        return IPv4Address(text)
+    except AddressValueError:
+        raise refused(f"{text[:_SHOWN]!r} is a number that programs read as different addresses.") from None
+
+
+def parse_ipv6(text: str) -> IPv6Address:
+    """An address in the form of RFC 5952, without a zone."""
+    try:
+        address = IPv6Address(text)
+    except AddressValueError:
+        raise refused(f"{text[:_SHOWN]!r} is no IPv6 address.") from None
+    if address.scope_id or text.lower() not in {str(address), _mapped(address)}:
+        raise refused(f"{text[:_SHOWN]!r} is not the usual form of this address, {address}.")
+    return address
+
+
+def is_internal(name: str) -> bool:
+    """Whether *name* belongs to one network or one machine: it has no dot, or ends in a name kept for that."""
+    labels = name.split(".")
+    return len(labels) == 1 or labels[-1] in INTERNAL or ".".join(labels[-2:]) in INTERNAL
+
+
+def _mapped(address: IPv6Address) -> str:
+    return f"::ffff:{address.ipv4_mapped}"
+
+
+def _is_number(label: str) -> bool:
+    """Whether a parser of URLs takes a host that ends so for a number. Source: WHATWG URL, "ends in a number"."""
+    return label.isdigit() or (label.startswith("0x") and all(c in "0123456789abcdef" for c in label[2:]))
+
+
+def _to_ascii(text: str) -> str:
+    """A name in other letters as a resolver is asked for it, if no mapping but lower case is needed.
+
+    Source: UTS 46, non-transitional, and IDNA 2008 (RFC 5891).
+    """
+    idna = _idna()
+    lower = text.lower()
+    try:
+        if idna.uts46_remap(lower, std3_rules=True, transitional=False) != lower:
+            raise refused(f"{text[:_SHOWN]!r} holds letters that are written otherwise in a host name.")
+        encoded: bytes = idna.encode(lower)
+    except UnicodeError:  # IDNAError is one
+        raise refused(f"{text[:_SHOWN]!r} is no host name.") from None
+    return encoded.decode()
+
+
+def _stands_for_a_name(label: str) -> bool:
+    """Whether the label `xn--...` stands for exactly one other."""
+    idna = _idna()
+    try:
+        return bool(idna.encode(idna.decode(label)) == label.encode())
+    except UnicodeError:
+        return False
+
+
+def _idna() -> ModuleType:
+    try:
+        import idna  # noqa: PLC0415 - comes with httpx, and few hosts need it
+    except ImportError:
+        raise refused("A host beyond ASCII needs the extra: pip install 'toolcharter[http]'.") from None
+    return idna

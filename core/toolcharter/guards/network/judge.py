@@ -1,0 +1,88 @@
+"""Whether a policy lets a URL, and then an address, be reached. Pure."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+
+from toolcharter.errors import Denied
+from toolcharter.guards.network.addresses import Address, Network, is_opened, is_public
+from toolcharter.guards.network.hosts import is_internal
+from toolcharter.guards.network.urls import Url
+from toolcharter.spec.network import NetworkPolicy
+from toolcharter.spec.reasons import GuardReason, Reason
+
+
+def judge_url(url: Url, policy: NetworkPolicy) -> None:
+    """Deny what can be told from the text of *url*.
+
+    Raises:
+        Denied: `private_address`, `domain_not_allowed`, `port_not_allowed`.
+    """
+    if isinstance(url.host, str):
+        if is_internal(url.host) and url.host not in policy.allowed_private:
+            raise _private(f"The name {url.host!r} is one of an internal network.")
+    else:
+        judge_address(url.host, policy)
+    host = url.host_text
+    if covers(policy.denied_domains, host) or not covers(policy.allowed_domains, host):
+        raise Denied(GuardReason.DOMAIN_NOT_ALLOWED, f"The profile does not let this tool reach {host!r}.")
+    if url.port not in policy.ports:
+        raise Denied(GuardReason.PORT_NOT_ALLOWED, f"The profile does not let this tool reach port {url.port}.")
+
+
+def judge_address(address: Address, policy: NetworkPolicy) -> None:
+    """Deny an address that is neither public nor opened by the policy.
+
+    Raises:
+        Denied: `private_address`.
+    """
+    if not is_public(address) and not is_opened(address, _networks(policy.allowed_private)):
+        raise _private(f"{address} is not a public address.")
+
+
+def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> tuple[Address, ...]:
+    """Turn the answers of one DNS lookup into addresses, or refuse all of them.
+
+    Args:
+        name: What was looked up.
+        answers: Textual IPv4 or IPv6 addresses, without port or brackets.
+        policy: What is opened beside public addresses.
+
+    Returns:
+        Each address once, in the order of *answers*. Connect to one of these, not to the name: a
+        second lookup may answer differently (DNS rebinding).
+
+    Raises:
+        Denied: `private_address`, if even one answer is not reachable for this policy.
+    """
+    addresses = tuple(dict.fromkeys(map(ip_address, answers)))
+    for address in addresses:
+        try:
+            judge_address(address, policy)
+        except Denied:
+            raise _private(f"The name {name!r} leads to an address that is not a public one.") from None
+    return addresses
+
+
+def covers(patterns: Iterable[str], host: str) -> bool:
+    """Whether one of *patterns* is for *host*: `example.com` itself, `*.example.com` it and all below, `*` any."""
+    return any(
+        pattern in {"*", host} or (pattern.startswith("*.") and f".{host}".endswith(pattern[1:]))
+        for pattern in patterns
+    )
+
+
+@lru_cache(maxsize=128)
+def _networks(entries: tuple[str, ...]) -> tuple[Network, ...]:
+    """Those of *entries* that are addresses or networks and no names."""
+    found: list[Network] = []
+    for entry in entries:
+        try:
+            found.append(ip_network(entry))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _private(what: str) -> Denied:
+    return Denied(Reason.PRIVATE_ADDRESS, what)

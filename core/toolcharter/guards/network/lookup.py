@@ -1,0 +1,97 @@
+"""Names to addresses: one look-up for each connection, in limited time, every answer judged."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.network.addresses import Address
+from toolcharter.guards.network.budget import Budget, out_of_time
+from toolcharter.guards.network.judge import judge_answers
+from toolcharter.guards.network.urls import Url
+from toolcharter.spec.network import NetworkPolicy
+from toolcharter.spec.reasons import GuardReason
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""`(name, port) -> addresses`; blocks, and raises `OSError` if there are none."""
+MAX_LOOKUPS = 64
+"""Look-ups under way in one process; each takes a thread, which nothing can end."""
+_slots = threading.BoundedSemaphore(MAX_LOOKUPS)
+
+
+def system_resolve(name: str, port: int) -> list[str]:
+    """Ask the system's resolver. An address that holds in one zone only is given with it (`fe80::1%2`)."""
+    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return [_with_zone(address) for *_, address in found]
+
+
+def _with_zone(address: Sequence[object]) -> str:
+    zone = address[3] if len(address) > 3 else 0  # noqa: PLR2004 - (host, port, flow, zone) of IPv6
+    return f"{address[0]}%{zone}" if zone else str(address[0])
+
+
+def addresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
+    """The addresses that may be dialled for *url*, at least one.
+
+    Raises:
+        Denied: `private_address`.
+        ToolError: `host_not_found`, `timed_out`.
+    """
+    if not isinstance(url.host, str):
+        return (url.host,)
+    try:
+        answers = _begin(resolve, url.host, url.port).result(budget.left())
+    except (FutureTimeoutError, OSError) as error:
+        raise _unknown(url.host, error) from error
+    return _judged(url.host, answers, policy)
+
+
+async def aaddresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
+    """The same from asynchronous code."""
+    if not isinstance(url.host, str):
+        return (url.host,)
+    try:
+        asked = asyncio.wrap_future(_begin(resolve, url.host, url.port))
+        answers = await asyncio.wait_for(asked, budget.left())
+    except (TimeoutError, OSError) as error:
+        raise _unknown(url.host, error) from error
+    return _judged(url.host, answers, policy)
+
+
+def _judged(name: str, answers: Sequence[str], policy: NetworkPolicy) -> tuple[Address, ...]:
+    addresses = judge_answers(name, answers, policy)
+    if not addresses:
+        raise _unknown(name, OSError())
+    return addresses
+
+
+def _unknown(name: str, error: BaseException) -> ToolError:
+    if isinstance(error, TimeoutError | FutureTimeoutError):
+        return out_of_time()
+    again = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
+    message = f"The name {name!r} leads to no address."
+    return ToolError(message, reason=GuardReason.HOST_NOT_FOUND, retryable=again)
+
+
+def _begin(resolve: Resolve, name: str, port: int) -> "Future[Sequence[str]]":
+    """Look *name* up in a thread that does not keep the process alive."""
+    slots = _slots
+    if not slots.acquire(blocking=False):
+        message = "Too many look-ups of names are under way."
+        raise ToolError(message, reason=GuardReason.HOST_NOT_FOUND, retryable=True)
+    future: Future[Sequence[str]] = Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            future.set_result(resolve(name, port))
+        except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
+            future.set_exception(error)
+        finally:
+            slots.release()
+
+    threading.Thread(target=work, name="toolcharter look-up", daemon=True).start()
+    return future

@@ -1,0 +1,81 @@
+"""Streams that end with their request: no read, write or handshake outlasts its budget."""
+
+import ssl
+from collections.abc import Iterator
+
+import httpcore
+
+from toolcharter.guards.network.budget import Budget
+
+PIECE = 4096
+"""Bytes that one write hands to the kernel, so that each has the time that is left, and not all of them."""
+
+
+def pieces(buffer: bytes) -> Iterator[bytes]:
+    """*buffer* as it is written."""
+    return (buffer[at : at + PIECE] for at in range(0, len(buffer), PIECE))
+
+
+class TimedStream(httpcore.NetworkStream):
+    """A stream on a budget; the time limits that httpcore names do not count."""
+
+    def __init__(self, inner: httpcore.NetworkStream, budget: Budget) -> None:
+        self._inner = inner
+        self._budget = budget
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - as above
+        """What has arrived."""
+        data = self._inner.read(max_bytes, self._budget.left())
+        self._budget.spend(len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
+        """Send all of *buffer*."""
+        for piece in pieces(buffer):
+            self._inner.write(piece, self._budget.left())
+
+    def close(self) -> None:
+        """Hang up."""
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002 - as above
+    ) -> "TimedStream":
+        """The same stream under TLS."""
+        return TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._budget.left()), self._budget)
+
+
+class AsyncTimedStream(httpcore.AsyncNetworkStream):
+    """The same for asynchronous code."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream, budget: Budget) -> None:
+        self._inner = inner
+        self._budget = budget
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002, ASYNC109 - as above
+        """What has arrived."""
+        data = await self._inner.read(max_bytes, self._budget.left())
+        self._budget.spend(len(data))
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109 - as above
+        """Send all of *buffer*."""
+        for piece in pieces(buffer):
+            await self._inner.write(piece, self._budget.left())
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - as above
+    ) -> "AsyncTimedStream":
+        """The same stream under TLS."""
+        inner = await self._inner.start_tls(ssl_context, server_hostname, self._budget.left())
+        return AsyncTimedStream(inner, self._budget)

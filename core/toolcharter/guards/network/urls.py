@@ -1,0 +1,148 @@
+"""URLs in one strict form. Pure, and linear in the length of the text.
+
+A URL that would have to be repaired before it can be used is refused: two programs would mend it
+differently, and one of them is the check. Letters beyond ASCII are no repair: they are escaped as
+RFC 3987 says, in a host as IDNA says.
+"""
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote
+
+from toolcharter.errors import Denied
+from toolcharter.guards.network.hosts import Host, parse_host, parse_ipv6, refused
+from toolcharter.spec.reasons import GuardReason
+
+MAX_URL = 8_192
+"""Characters; servers take about as much. Source: RFC 9110, section 4.1, asks for 8000."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
+_PARTS = re.compile(r"//([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_IPV6 = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::(.*))?")
+_BAD_ESCAPE = r"%(?![0-9A-Fa-f]{2})"
+_NOT_IN_PATH = re.compile(rf'["<>^`{{}}]|{_BAD_ESCAPE}')
+_NOT_IN_QUERY = re.compile(rf'["<>`]|{_BAD_ESCAPE}')
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+MAX_PORT = 65_535
+
+
+class Url(NamedTuple):
+    """A URL that everyone reads alike."""
+
+    scheme: str
+    """`http` or `https`."""
+    host: Host
+    port: int
+    target: str
+    """Path and query, escaped; begins with `/`."""
+
+    @property
+    def authority(self) -> str:
+        """Host and port as in the `Host` header: the port only if it is not the scheme's own."""
+        host = f"[{self.host}]" if self.host_text.count(":") else self.host_text
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def host_text(self) -> str:
+        """The host without brackets."""
+        return str(self.host)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: between different ones nothing confidential is passed on."""
+        return f"{self.scheme}://{self.authority}"
+
+    def __str__(self) -> str:
+        return self.origin + self.target
+
+
+def parse_url(text: str) -> Url:
+    """Read an absolute URL.
+
+    Raises:
+        Denied: `url_not_understood`, `scheme_not_allowed`, `credentials_in_url`.
+    """
+    _check_characters(text)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        raise refused("The URL does not begin with http:// or https://.")
+    if scheme[0].lower() not in DEFAULT_PORTS:
+        raise Denied(GuardReason.SCHEME_NOT_ALLOWED, f"{scheme[0][:32]!r} is not http or https.")
+    return _parse_rest(scheme[0].lower(), text[scheme.end() + 1 :])
+
+
+def resolve_reference(base: Url, text: str) -> Url:
+    """The URL that a redirect from *base* to *text* means. Source: RFC 3986, section 5.2.
+
+    Raises:
+        Denied: As `parse_url`.
+    """
+    _check_characters(text)
+    if _SCHEME.match(text):
+        return parse_url(text)
+    if text.startswith("//"):
+        return _parse_rest(base.scheme, text)
+    path, mark, query = text.partition("#")[0].partition("?")
+    old_path, _, old_query = base.target.partition("?")
+    if not path:
+        path = old_path
+        mark, query = (mark, query) if mark else ("?" * ("?" in base.target), old_query)
+    elif not path.startswith("/"):
+        path = old_path[: old_path.rfind("/") + 1] + path
+    return base._replace(target=_target(path, mark + query))
+
+
+def _check_characters(text: str) -> None:
+    if len(text) > MAX_URL:
+        raise refused(f"The URL is longer than {MAX_URL} characters.")
+    if not text.isprintable() or " " in text or "\\" in text:
+        raise refused("The URL holds a blank, a backslash, a control character or one that cannot be seen.")
+
+
+def _parse_rest(scheme: str, text: str) -> Url:
+    parts = _PARTS.fullmatch(text)
+    if parts is None or not parts[1]:
+        raise refused(f"After {scheme!r} there must be :// and a host.")
+    host, port = _parse_authority(parts[1])
+    return Url(scheme, host, DEFAULT_PORTS[scheme] if port is None else port, _target(parts[2], parts[3] or ""))
+
+
+def _parse_authority(text: str) -> tuple[Host, int | None]:
+    if "@" in text:
+        # Not shown: it may be a password.
+        raise Denied(GuardReason.CREDENTIALS_IN_URL, "The URL names a user before its host; leave that out.")
+    if bracketed := _IPV6.fullmatch(text):
+        return parse_ipv6(bracketed[1]), _parse_port(bracketed[2])
+    host, colon, port = text.partition(":")
+    return parse_host(host), _parse_port(port if colon else None)
+
+
+def _parse_port(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
+        raise refused(f"{text!r} is no port.")
+    return int(text)
+
+
+def _target(path: str, query: str) -> str:
+    """Path and query as they are sent: checked, escaped, without `.` and `..`."""
+    if _NOT_IN_PATH.search(path) or _NOT_IN_QUERY.search(query):
+        raise refused("The URL's path or query holds a character that has to be escaped with %.")
+    target = _without_dots(path) + query
+    return target if target.isascii() else _BEYOND_ASCII.sub(lambda found: quote(found[0]), target)
+
+
+def _without_dots(path: str) -> str:
+    """Source: RFC 3986, section 5.2.4."""
+    kept: list[str] = []
+    segments = path.split("/")[1:] or [""]
+    for segment in segments:
+        if segment == ".." and kept:
+            kept.pop()
+        if segment not in {".", ".."}:
+            kept.append(segment)
+    if segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)

@@ -1,0 +1,161 @@
+"""What tools see of the network: the policy that bounds them, limits, answers, and the protocol of `rt.http`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+
+from pydantic import Field, field_validator
+
+from toolcharter.spec.policy import ToolPolicy
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+"""A host name in the form it is compared in: lower case, ASCII, no dot at its end."""
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+
+class NetworkPolicy(ToolPolicy):
+    """What one profile lets a tool reach on the network; a tool's policy extends it."""
+
+    allowed_domains: tuple[str, ...] = ("*",)
+    """The only hosts that may be reached: `example.com` is that host, `*.example.com` it and all below, `*` any."""
+    denied_domains: tuple[str, ...] = ()
+    """Hosts that may not be reached, in the same form; wins over `allowed_domains`."""
+    ports: tuple[Port, ...] = (80, 443, 8080, 8443)
+    """The ports that may be reached."""
+    allowed_private: tuple[str, ...] = ()
+    """Addresses and networks that may be reached though they are not public (`10.1.2.3`, `192.168.7.0/24`), and
+    internal names that may be looked up (`wiki.intranet`). A host needs both; a metadata service its very address."""
+
+    @field_validator("allowed_domains", "denied_domains")
+    @classmethod
+    def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            if pattern != "*" and not NAME.fullmatch(pattern.removeprefix("*.")):
+                raise ValueError(
+                    f"{pattern!r} is no host; write one such as 'example.com' or '*.example.com', in lower case "
+                    f"and, beyond ASCII, as 'xn--...'"
+                )
+        return patterns
+
+    @field_validator("allowed_private")
+    @classmethod
+    def _private(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if not NAME.fullmatch(entry) and _is_no_network(entry):
+                raise ValueError(f"{entry!r} is no address, network or host name; write one such as '10.1.2.0/24'")
+        return entries
+
+
+def _is_no_network(entry: str) -> bool:
+    try:
+        ip_network(entry)
+    except ValueError:
+        return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """How much one request may take, its redirects included."""
+
+    timeout_s: float = 30.0
+    """From the look-up of the name to the last byte, in seconds; the call's own deadline if that is sooner."""
+    max_bytes: int = 1_000_000
+    """Of a body, after decompression."""
+    max_redirects: int = 5
+    max_headers: int = 200
+    """Header lines of one answer; together they may have 100 KiB."""
+
+
+class HttpAnswer(NamedTuple):
+    """One answer, read to its end or to the limit. All of it was written by a stranger."""
+
+    url: str
+    """Of the last request, redirects followed; without a fragment."""
+    status: int
+    headers: Mapping[str, str]
+    """By name in lower case; of a repeated one the first."""
+    body: bytes
+    """Decompressed."""
+    truncated: bool
+    """The body is longer than `max_bytes`; this is its beginning."""
+    redirects: tuple[str, ...] = ()
+    """The URLs that led here, in order."""
+
+
+class Http(Protocol):
+    """`rt.http`: HTTP to public addresses, and to those that a policy names.
+
+    Every method but `check` acts on the world and is refused above the mark. All raise `Denied`
+    for what is forbidden (`private_address`, `url_not_understood`, `scheme_not_allowed`,
+    `credentials_in_url`, `domain_not_allowed`, `port_not_allowed`, `insecure_redirect`) and
+    `ToolError` for what fails (`host_not_found`, `connection_failed`, `tls_failure`, `timed_out`,
+    `invalid_response`, `response_too_large`, `too_many_redirects`).
+    """
+
+    def check(self, url: str, policy: NetworkPolicy, /) -> str:
+        """Judge *url* as far as its text goes; nothing is looked up, so this may stand above the mark.
+
+        Returns:
+            The URL in its normal form, without its fragment.
+        """
+        ...
+
+    def fetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """Send one request and follow its redirects, each judged as the first URL is.
+
+        The name of each hop is looked up once, every answer is checked, and the address that was
+        checked is dialled. No proxy variable is obeyed and no cookie kept; to another origin go no
+        headers of the caller's but `Accept`, `Accept-Language` and `User-Agent`.
+
+        Args:
+            url: As a model writes it.
+            policy: What may be reached.
+            method: In capitals.
+            headers: Added to ours; `Host` and what frames a message are refused.
+            content: The body.
+            limits: How much the request may take.
+        """
+        ...
+
+    async def afetch(
+        self,
+        url: str,
+        policy: NetworkPolicy,
+        /,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        limits: HttpLimits | None = None,
+    ) -> HttpAnswer:
+        """The same from asynchronous code."""
+        ...
+
+    def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
+        """For an `httpx.Client` of a library's: one hop per request, under the same guard; the client redirects.
+
+        A body beyond the limit raises `ToolError` (`response_too_large`) from whoever reads it.
+        """
+        ...
+
+    def async_transport(
+        self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
+    ) -> "httpx.AsyncBaseTransport":
+        """The same for an `httpx.AsyncClient`."""
+        ...

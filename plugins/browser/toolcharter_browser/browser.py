@@ -1,0 +1,158 @@
+"""`browser`: one page for each session of callers, opened, read and used."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
+from toolcharter_browser.desk import Desk
+from toolcharter_browser.door import Door
+from toolcharter_browser.pictures import DELAY_MS, keep, place_of
+from toolcharter_browser.policy import Action, BrowserPolicy, BrowserReason, ScreenshotReason
+from toolcharter_browser.telling import content, seen, summary
+
+Delay = Annotated[int, Field(ge=0, le=DELAY_MS)]
+Short = Annotated[str, Field(max_length=2000)]
+Typed = Annotated[str, Field(max_length=20_000)]
+_LOOKS = frozenset({"net:read", "proc:exec"})
+CAPABILITIES: Mapping[Action, frozenset[str]] = {
+    "open": _LOOKS,
+    "click": _LOOKS | {"net:write"},
+    "type": _LOOKS | {"net:write"},
+    "read": _LOOKS,
+    "screenshot": _LOOKS | {"fs:write"},
+    "close": _LOOKS,
+}
+
+
+def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
+    """Bind `browser` to one profile's policy."""
+    door = Door(rt.http, policy)
+    desk = Desk(policy, rt, door)
+
+    def browser(
+        action: Action,
+        url: str = "",
+        selector: Short = "",
+        label: Short = "",
+        text: Typed = "",
+        submit: bool = False,  # noqa: FBT001, FBT002 - called by name
+        delay_ms: Delay = 0,
+        path: str = "",
+    ) -> str:
+        """Open a web page in a browser, read it, use it, take a picture of it. The page stays open between calls.
+
+        Args:
+            action: open (url); read: the page as text; click (selector or label); type (selector or label, text,
+                submit): fill a field; screenshot (path); close: end the browser, with its cookies.
+            url: The page, with http:// or https://.
+            selector: Which element, in CSS.
+            label: Which element, by its visible text, label or placeholder.
+            text: What the field is filled with, in place of what is there.
+            submit: Press Enter afterwards.
+            delay_ms: How long the page may go on working before it is looked at, in milliseconds.
+            path: The PNG file, relative to the workspace; a new one if left out.
+        """
+        ctx = rt.start("browser", action=action)
+        if action not in policy.allowed_actions:
+            raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not let browser {action}.")
+        uses = Uses(rt, policy, desk, door)
+        given = {"url": url, "selector": selector, "label": label, "text": text, "submit": submit, "delay_ms": delay_ms}
+        if action == "screenshot":
+            return uses.screenshot(ctx, path, delay_ms)
+        work = uses.checked(action, given)
+        ctx.policy_passed()
+        said, data = work()
+        return ctx.ok(said, data=data)
+
+    return browser
+
+
+Work = Callable[[], tuple[str, dict[str, Any]]]
+
+
+class Uses:
+    """What the actions do."""
+
+    def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, desk: Desk, door: Door) -> None:
+        self._rt = rt
+        self._policy = policy
+        self._desk = desk
+        self._door = door
+
+    def checked(self, action: Action, given: dict[str, Any]) -> Work:
+        """What is to be done once the call may act; for all actions but `screenshot`."""
+        if action == "open":
+            return self._opening(given)
+        if action in {"click", "type"} and not (given["selector"] or given["label"]):
+            message = f"The action {action!r} needs a `selector` or a `label`."
+            raise ToolError(message, reason=BrowserReason.MISSING_ARGUMENT)
+        work: dict[str, Work] = {
+            "click": lambda: self._used("Clicked; now at", "click", given),
+            "type": lambda: self._used("Typed; now at", "type", given),
+            "read": self._read,
+            "close": self._close,
+        }
+        return work[action]
+
+    def screenshot(self, ctx: Any, path: str, delay_ms: int) -> str:
+        """A picture of the page, into a file."""
+        with place_of(self._rt, self._policy, path, "") as place:
+            ctx.policy_passed()
+            with self._desk.present() as session:
+                taken = session.ask("screenshot", delay_ms=delay_ms, max_image_bytes=self._policy.max_image_bytes)
+            data = keep(place, taken)
+        said = f"Saved {data['path']} ({data['bytes']} bytes).\n{summary('It shows', data)}"
+        text: str = ctx.ok(said, data=data)
+        return text
+
+    def _opening(self, given: dict[str, Any]) -> Work:
+        if not given["url"]:
+            raise ToolError("The action 'open' needs a `url`.", reason=BrowserReason.MISSING_ARGUMENT)
+        url = self._door.check(given["url"])
+        self._desk.require_room()
+
+        def work() -> tuple[str, dict[str, Any]]:
+            with self._desk.browser() as session:
+                answer = session.ask("open", url=url, delay_ms=given["delay_ms"])
+            return summary("Opened", answer), answer
+
+        return work
+
+    def _used(self, verb: str, do: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        with self._desk.present() as session:
+            answer = session.ask(do, **given)
+        return summary(verb, answer), answer
+
+    def _read(self) -> tuple[str, dict[str, Any]]:
+        with self._desk.present() as session:
+            answer = session.ask("read", max_chars=self._policy.max_chars)
+        answer = {**answer, "text": seen(answer["text"])}
+        return content(answer), answer
+
+    def _close(self) -> tuple[str, dict[str, Any]]:
+        self._desk.end()
+        return "The browser is closed.", {}
+
+
+def advertise(policy: BrowserPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only the actions that its profile allows."""
+    properties = schema.get("properties", {})
+    narrowed = {**properties, "action": {**properties.get("action", {}), "enum": list(policy.allowed_actions)}}
+    return {**schema, "properties": narrowed}
+
+
+SPEC = ToolSpec(
+    "browser",
+    BrowserPolicy,
+    build,
+    reasons=[*BrowserReason, *ScreenshotReason],
+    capabilities=CAPABILITIES,
+    safety="high",
+    staged=True,
+    isolate=True,  # As `capture_screenshot`.
+    group="ui",
+    advertise=advertise,
+)

@@ -1,0 +1,111 @@
+"""`Desk`: the browsers of one toolbox, one for each session of callers at most."""
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from toolcharter import Denied, Reason, ToolError, ToolRuntime
+from toolcharter_browser.door import Door
+from toolcharter_browser.policy import BrowserPolicy, BrowserReason
+from toolcharter_browser.session import Session
+
+TELLING_S = 0.5
+"""What a call that waits for its turn keeps of its time, to say that it came to nothing, in seconds."""
+
+
+class Desk:
+    """Safe from many threads."""
+
+    def __init__(self, policy: BrowserPolicy, rt: ToolRuntime, door: Door) -> None:
+        self._policy = policy
+        self._rt = rt
+        self._door = door
+        self._lock = threading.Lock()
+        self._sessions: dict[str | None, Session] = {}
+        rt.on_close(self.close)
+
+    def close(self) -> None:
+        """End all browsers."""
+        with self._lock:
+            left = [self._sessions.pop(key) for key in list(self._sessions)]
+        for session in left:
+            session.close()
+
+    def require_room(self) -> None:
+        """Refuse a caller that has no browser where there are as many as there may be.
+
+        Raises:
+            Denied: `too_many_browsers`.
+        """
+        with self._lock:
+            self._require_room()
+
+    @contextmanager
+    def browser(self) -> Generator[Session]:
+        """The caller's browser, started if there is none; nobody else uses it meanwhile. Errors as of `Session`."""
+        with self._lock:
+            self._require_room()
+            session = self._mine()
+            if session is None:
+                self._make_room()
+                session = self._sessions[self._key] = Session(self._rt, self._policy, self._door)
+        with self._used(session):
+            yield session
+
+    @contextmanager
+    def present(self) -> Generator[Session]:
+        """The caller's browser.
+
+        Raises:
+            ToolError: `no_page`.
+        """
+        with self._lock:
+            session = self._mine()
+        if session is None:
+            raise ToolError("No page is open.", reason=BrowserReason.NO_PAGE, hint="Use the action `open` first.")
+        with self._used(session):
+            yield session
+
+    def end(self) -> None:
+        """Close the caller's browser.
+
+        Raises:
+            ToolError: `no_page`.
+        """
+        with self.present() as session:
+            session.close()
+
+    @property
+    def _key(self) -> str | None:
+        return self._rt.caller.session
+
+    def _mine(self) -> Session | None:
+        self._sessions = {key: one for key, one in self._sessions.items() if not one.is_over}
+        return self._sessions.get(self._key)
+
+    def _require_room(self) -> None:
+        if self._mine() is None and len(self._busy()) >= self._policy.max_browsers:
+            message = f"{self._policy.max_browsers} browsers are open already."
+            raise Denied(BrowserReason.TOO_MANY_BROWSERS, message, hint="Close one with the action `close`.")
+
+    def _busy(self) -> list[Session]:
+        since = time.monotonic() - self._policy.idle_timeout_s
+        return [one for one in self._sessions.values() if one.used_at > since]
+
+    def _make_room(self) -> None:
+        """Close those that nobody has used for long, if one more would be too many."""
+        if len(self._sessions) >= self._policy.max_browsers:
+            busy = self._busy()
+            for key in [key for key, one in self._sessions.items() if one not in busy]:
+                self._sessions.pop(key).close()
+
+    @contextmanager
+    def _used(self, session: Session) -> Generator[None]:
+        left = self._rt.deadline - time.monotonic() - TELLING_S
+        if not session.turn.acquire(timeout=max(0.0, min(left, self._policy.timeout_s))):
+            raise ToolError("Another call uses the browser.", reason=Reason.TIMED_OUT, retryable=True)
+        try:
+            yield
+        finally:
+            session.turn.release()

@@ -1,0 +1,71 @@
+"""How far one profile lets the browser go, and why it refuses."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from toolcharter import NetworkPolicy
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Pixels = Annotated[int, Field(ge=100, le=4000)]
+Action = Literal["open", "click", "type", "read", "screenshot", "close"]
+LOOKING: tuple[Action, ...] = ("open", "read", "screenshot", "close")
+"""Actions that send nothing to a page's host but requests for pages."""
+
+
+class PagePolicy(NetworkPolicy):
+    """What both tools' policies share, beside what may be reached."""
+
+    timeout_s: Seconds = 30.0
+    """What one action may take, in seconds; the call's own limit holds as well."""
+    width: Pixels = 1280
+    """Of the page, in pixels."""
+    height: Pixels = 800
+    """Of the page, in pixels."""
+    folder: str = "screenshots"
+    """Where in the workspace screenshots go that a call gives no path."""
+    max_image_bytes: Count = 5_000_000
+    """The largest PNG that is written, in bytes."""
+    max_transfer_bytes: Count = 200_000_000
+    """What one browser may receive and send in its life, in bytes; after that it reaches nothing."""
+
+
+class ScreenshotPolicy(PagePolicy):
+    """How far one profile lets `capture_screenshot` go."""
+
+
+class BrowserPolicy(PagePolicy):
+    """How far one profile lets `browser` go; by default it only looks."""
+
+    allowed_actions: tuple[Action, ...] = LOOKING
+    """The actions that may be used; `click` and `type` can order, post and send."""
+    max_browsers: Count = 2
+    """How many browsers there may be at a time, one for each session of callers."""
+    idle_timeout_s: Seconds = 600.0
+    """A browser that was not used for so many seconds is closed when another session needs its place."""
+    max_chars: Count = 40_000
+    """Characters of a page that `read` gives."""
+
+
+class ScreenshotReason(StrEnum):
+    """Why either tool refuses a call or calls it failed: the first denies."""
+
+    DOWNLOAD_REFUSED = "download_refused"
+
+    PAGE_NOT_LOADED = "page_not_loaded"
+    BROWSER_UNAVAILABLE = "browser_unavailable"
+    BROWSER_CRASHED = "browser_crashed"
+    IMAGE_TOO_LARGE = "image_too_large"
+
+
+class BrowserReason(StrEnum):
+    """Why `browser` alone does: the first two deny."""
+
+    ACTION_NOT_ALLOWED = "action_not_allowed"
+    TOO_MANY_BROWSERS = "too_many_browsers"
+
+    MISSING_ARGUMENT = "missing_argument"
+    NO_PAGE = "no_page"
+    ELEMENT_NOT_FOUND = "element_not_found"

@@ -1,0 +1,180 @@
+"""`Proxy`: the only way of one browser to the network: SOCKS 5 on a loopback port, behind it the door.
+
+SOCKS rather than HTTP, because a tunnel per host is all it knows: no request of a page is parsed here, and none can be
+sent to another host than the one that was judged. Names come as names. Source: RFC 1928.
+"""
+
+import asyncio
+import threading
+from asyncio import StreamReader, StreamWriter
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+from toolcharter import Denied, ToolError
+from toolcharter_browser.door import Door
+from toolcharter_browser.names import OWN
+from toolcharter_browser.peers import is_ours
+
+MAX_CONNECTIONS = 256
+MAX_REFUSALS = 100
+"""The latest that are remembered."""
+HANDSHAKE_S = 10.0
+_VERSION, _CONNECT, _NO_PASSWORD = 5, 1, 0
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_DONE, _FORBIDDEN, _UNREACHABLE, _NO_COMMAND = 0, 2, 4, 7
+_PIECE = 65_536
+
+
+class Refusal(NamedTuple):
+    """A connection that did not come about."""
+
+    host: str
+    port: int
+    reason: str
+    message: str
+    is_denied: bool
+
+    def raised(self) -> Denied | ToolError:
+        """The same as what a tool raises."""
+        if self.is_denied:
+            return Denied(self.reason, self.message)
+        return ToolError(self.message, reason=self.reason)
+
+
+class Proxy:
+    """Listens from its making to `close`. The methods are for any thread.
+
+    Args:
+        door: Judges and dials.
+        max_bytes: All that may go through, both ways.
+    """
+
+    def __init__(self, door: Door, max_bytes: int) -> None:
+        self._door = door
+        self._left = max_bytes
+        self._refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="toolcharter browser proxy", daemon=True)
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+
+    def take_refusals(self) -> list[Refusal]:
+        """What was refused since this was last asked, each once, at most the latest `MAX_REFUSALS`."""
+        taken = [self._refusals.popleft() for _ in range(len(self._refusals))]
+        return list(dict.fromkeys(taken))
+
+    def close(self) -> None:
+        """Hang up everywhere. May be called twice."""
+        if not self._loop.is_closed():
+            self._run(self._end())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _end(self) -> None:
+        self._server.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # for the transports
+
+    def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        peer = writer.get_extra_info("peername")  # None if it has hung up already
+        if peer is None or len(self._tasks) >= MAX_CONNECTIONS or not is_ours(peer[1], self.port):
+            writer.close()
+            return
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                target = await _asked(reader, writer)
+            if target is not None and target[0] != OWN:
+                await self._connect(*target, reader, writer)
+        except (OSError, EOFError, TimeoutError):
+            pass  # whoever hangs up or says nothing of sense is let go
+        finally:
+            writer.close()
+
+    async def _connect(self, host: str, port: int, reader: StreamReader, writer: StreamWriter) -> None:
+        try:
+            self._require_room()
+            far_reader, far_writer = await self._door.dial(host, port)
+        except (Denied, ToolError) as error:
+            is_denied = isinstance(error, Denied)
+            self._refusals.append(Refusal(host, port, str(error.reason), str(error.message), is_denied))
+            writer.write(_reply(_FORBIDDEN if is_denied else _UNREACHABLE))
+            await writer.drain()
+            return
+        try:
+            writer.write(_reply(_DONE))
+            await self._relay((reader, far_writer), (far_reader, writer))
+        finally:
+            far_writer.close()
+
+    async def _relay(self, *ways: tuple[StreamReader, StreamWriter]) -> None:
+        """Pass on what comes, both ways, until both sides have ended or one hangs up."""
+        tasks = [self._loop.create_task(self._pass_on(*way)) for way in ways]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
+        while data := await reader.read(_PIECE):
+            self._left -= len(data)
+            if self._left < 0:
+                raise EOFError
+            writer.write(data)
+            await writer.drain()
+        with suppress(OSError):
+            writer.write_eof()
+
+    def _require_room(self) -> None:
+        if self._left < 0:
+            message = "The browser has transferred as much as it may; close it."
+            raise ToolError(message, reason="response_too_large")
+
+
+async def _asked(reader: StreamReader, writer: StreamWriter) -> tuple[str, int] | None:
+    """Which host and port the browser wants; None if it wants something else.
+
+    Raises:
+        EOFError, OSError: It hangs up.
+    """
+    version, count = await reader.readexactly(2)
+    methods = await reader.readexactly(count)
+    if version != _VERSION or _NO_PASSWORD not in methods:
+        return None
+    writer.write(bytes((_VERSION, _NO_PASSWORD)))
+    version, command, _, kind = await reader.readexactly(4)
+    if version != _VERSION or command != _CONNECT or kind not in {_IPV4, _NAME, _IPV6}:
+        writer.write(_reply(_NO_COMMAND))
+        return None
+    host = await _host(reader, kind)
+    return host, int.from_bytes(await reader.readexactly(2), "big")
+
+
+async def _host(reader: StreamReader, kind: int) -> str:
+    if kind == _NAME:
+        (length,) = await reader.readexactly(1)
+        name = (await reader.readexactly(length)).decode("latin-1")
+        return name[1:-1] if name.startswith("[") else name
+    return str(ip_address(await reader.readexactly(4 if kind == _IPV4 else 16)))
+
+
+def _reply(code: int) -> bytes:
+    """An answer that names no address: what is at the other end is not for the browser."""
+    return bytes((_VERSION, code, 0, _IPV4)) + bytes(6)

@@ -1,0 +1,203 @@
+"""`Session`: one browser, in a process of its own, with a proxy of its own; used by one call at a time."""
+
+import json
+import re
+import select
+import sys
+import threading
+import time
+from typing import Any
+
+from toolcharter import Denied, ProcessLimits, Reason, Running, ToolError, ToolRuntime
+from toolcharter_browser.door import Door
+from toolcharter_browser.folders import base, sweep
+from toolcharter_browser.policy import PagePolicy, ScreenshotReason
+from toolcharter_browser.proxy import Proxy, Refusal
+from toolcharter_browser.telling import seen
+
+START_S = 30.0
+"""How long a browser may take to start, in seconds."""
+GRACE_S = 2.0
+"""How much longer than an action its answer may take, in seconds."""
+ARGV = (sys.executable, "-I", "-c", "from toolcharter_browser.host import main; main()")
+LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
+"""Chromium reserves address space by the terabyte, so that a limit of it would keep it from starting."""
+BESIDE_IMAGE = 4_000_000
+"""Bytes of an answer beside a picture."""
+_PIECE = 65_536
+_PAUSE_S = 0.01
+_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
+_CODES = {
+    "ERR_NAME_NOT_RESOLVED": "host_not_found",
+    "ERR_TIMED_OUT": Reason.TIMED_OUT,
+    "ERR_INVALID_HTTP_RESPONSE": "invalid_response",
+    "ERR_TOO_MANY_REDIRECTS": "too_many_redirects",
+    "ERR_ABORTED": ScreenshotReason.PAGE_NOT_LOADED,
+}
+
+
+class Gone(Exception):
+    """The browser's process is no more, or says nothing of sense."""
+
+
+class Session:
+    """From the start of a browser to `close`. Nothing of it is left then.
+
+    Args:
+        rt: Of a call that may act.
+        policy: What may be reached, and limits.
+        door: Judges and dials.
+
+    Raises:
+        Denied: `sandbox_unavailable`.
+        ToolError: `browser_unavailable`, `timed_out`.
+    """
+
+    def __init__(self, rt: ToolRuntime, policy: PagePolicy, door: Door) -> None:
+        self.turn = threading.Lock()
+        """Whose holder may use it."""
+        self.used_at = time.monotonic()
+        self._rt = rt
+        self._policy = policy
+        self._left = b""
+        self._proxy = Proxy(door, policy.max_transfer_bytes)
+        self._running: Running | None = None
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, do: str, **question: Any) -> dict[str, Any]:
+        """Have the page do something, and return what it answers; what was refused meanwhile is `refused`.
+
+        Raises:
+            Denied: The page led to where nobody may go; `download_refused`.
+            ToolError: What failed; `timed_out`; `browser_crashed`, and the session is closed.
+        """
+        self.used_at = time.monotonic()
+        self._proxy.take_refusals()
+        left = self._time(self._policy.timeout_s)
+        answer = self._answer({"do": do, "timeout_s": left, **question}, left + GRACE_S)
+        refused = self._proxy.take_refusals()
+        if "error" in answer:
+            if answer["error"] == Reason.TIMED_OUT:
+                self.close()  # what hangs once goes on hanging
+            raise _failure(answer, refused)
+        shown = [{"host": one.host, "port": one.port, "reason": one.reason} for one in refused]
+        given = answer["ok"]
+        found: dict[str, Any] = {**given, "title": seen(given["title"]), "refused": shown}
+        return found
+
+    def close(self) -> None:
+        """End the browser, and remove what it wrote. May be called twice."""
+        if self._running is not None:
+            self._running.close()
+        self._proxy.close()
+        sweep()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its process has ended."""
+        return self._running is None or self._running.exit_code is not None
+
+    def _start(self) -> None:
+        sweep()
+        where = {"TMPDIR": str(base())}
+        self._running = self._rt.spawn(ARGV, env=where, limits=LIMITS, network=True)
+        policy = self._policy
+        settings = {"port": self._proxy.port, "width": policy.width, "height": policy.height}
+        answer = self._answer(settings, self._time(START_S))
+        if "error" in answer:
+            message = f"The browser did not start: {answer['message']}"
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE)
+
+    def _time(self, most_s: float) -> float:
+        """Seconds for an action; a little of the call's is kept for telling that it was not enough."""
+        left = self._rt.deadline - time.monotonic() - GRACE_S / 2
+        if left <= 0:
+            raise _overtime()
+        return min(most_s, left)
+
+    def _answer(self, question: dict[str, Any], patience_s: float) -> dict[str, Any]:
+        until = min(time.monotonic() + patience_s, self._rt.deadline - 0.2)
+        try:
+            self._write(json.dumps(question).encode() + b"\n", until)
+            answer = json.loads(self._line(until))
+        except (Gone, ValueError) as error:
+            self.close()
+            message = "The browser has ended or does not answer."
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_CRASHED, retryable=True) from error
+        except TimeoutError as error:
+            self.close()
+            raise _overtime() from error
+        return dict(answer)
+
+    def _write(self, data: bytes, until: float) -> None:
+        running = self._live()
+        while data:
+            data = data[running.write(data) :]
+            if data:
+                _require_time(until)
+                self._require_life()
+                time.sleep(_PAUSE_S)
+
+    def _line(self, until: float) -> bytes:
+        running = self._live()
+        most = self._policy.max_image_bytes * 4 // 3 + BESIDE_IMAGE
+        ready = select.poll()
+        ready.register(running.fileno(), select.POLLIN)
+        pieces = [self._left]
+        while b"\n" not in pieces[-1]:
+            ready.poll(_require_time(until) * 1000)
+            pieces.append(running.read(_PIECE))
+            if not pieces[-1]:
+                self._require_life()
+            if sum(map(len, pieces)) > most:
+                raise Gone
+        line, _, self._left = b"".join(pieces).partition(b"\n")
+        return line
+
+    def _live(self) -> Running:
+        if self._running is None or self._running.exit_code is not None:
+            raise Gone
+        return self._running
+
+    def _require_life(self) -> None:
+        self._live()
+
+
+def _require_time(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _overtime() -> ToolError:
+    return ToolError("The page took too long.", reason=Reason.TIMED_OUT, retryable=True)
+
+
+def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolError:
+    """What a tool raises for an answer that tells of a failure."""
+    why, message = str(answer["error"]), str(answer["message"])
+    if why == "download_refused":
+        return Denied(ScreenshotReason.DOWNLOAD_REFUSED, message)
+    code = _CODE.search(message)
+    if why != "page_not_loaded" or code is None:
+        return ToolError(message, reason=why, retryable=why == Reason.TIMED_OUT)
+    for one in refused:
+        if _is_of(one, str(answer.get("url"))):
+            return one.raised()
+    if code[1] == "ERR_UNSAFE_PORT":
+        return Denied("port_not_allowed", "Chromium does not speak HTTP to this port.")
+    reason = "tls_failure" if code[1].startswith(("ERR_CERT", "ERR_SSL")) else _CODES.get(code[1], "connection_failed")
+    return ToolError(f"The page did not load: {code[1]}.", reason=reason)
+
+
+def _is_of(refusal: Refusal, url: str) -> bool:
+    """Whether *url*, as the browser writes it, leads to the host that was refused."""
+    host = f"[{refusal.host}]" if ":" in refusal.host else refusal.host
+    ports = {80: "http", 443: "https"}
+    plain = f"{ports.get(refusal.port, '')}://{host}/"
+    return url.startswith(plain) or url.partition("://")[2].startswith(f"{host}:{refusal.port}/")

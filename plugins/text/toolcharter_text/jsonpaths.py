@@ -1,0 +1,217 @@
+"""JSONPath (RFC 9535) on a document, step by step, so that neither query nor document can take for ever.
+
+The library `python-jsonpath` reads the query, in its strict mode; its regular expressions are replaced, and each node,
+each comparison and each verdict of a filter is counted. Import this only where there is a query: the library takes a while.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from jsonpath import JSONPath, JSONPathEnvironment, JSONPathMatch
+from jsonpath.exceptions import JSONPathError, JSONPathRecursionError
+from jsonpath.filter import FilterQuery, walk
+from jsonpath.function_extensions import ExpressionType, FilterFunction
+from jsonpath.selectors import Filter
+from jsonpath.serialize import canonical_string
+
+from toolcharter import ToolError
+from toolcharter_text.common import NARROWER, SharedReason, check_time
+from toolcharter_text.patterns import Pattern, PatternError
+
+MAX_QUERY_CHARS = 1000
+COST_OF_A_STEP = 1000
+"""What a pattern may cost for one step of a query, which takes about as long."""
+# A dot outside of a class; what is escaped and what stands in a class goes by first.
+_DOT = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\.)")
+
+
+class QueryError(ValueError):
+    """The query is no JSONPath."""
+
+
+class Found(NamedTuple):
+    """One node that a query selects."""
+
+    path: str
+    """The normalised path (RFC 9535, section 2.7)."""
+    name: str | None
+    """Of the member that it is or, in an array, lies in; None if there is none above."""
+    value: Any
+
+
+class Budget:
+    """What a query may still do.
+
+    Args:
+        steps: Nodes, comparisons and verdicts.
+        until: When it must have ended, on `time.monotonic`'s clock.
+    """
+
+    def __init__(self, steps: int, until: float) -> None:
+        self._steps = steps
+        self._until = until
+
+    def spend(self, steps: int = 1) -> None:
+        """Take some.
+
+        Raises:
+            ToolError: `too_costly`, if there are no more; `timed_out`.
+        """
+        self._steps -= steps
+        if self._steps < 0:
+            message = "The query takes more steps than the profile allows."
+            raise ToolError(message, reason=SharedReason.TOO_COSTLY, hint=NARROWER)
+        check_time(self._until)
+
+
+class Query:
+    """A query, ready to be asked.
+
+    Raises:
+        QueryError: It is no JSONPath; the message has the character where reading it ended, counted from 1.
+    """
+
+    def __init__(self, text: str, budget: Budget) -> None:
+        if len(text) > MAX_QUERY_CHARS:
+            raise QueryError(f"it is longer than {MAX_QUERY_CHARS} characters")
+        self._path = _counted(_compiled(text, budget), budget)
+
+    def find(self, document: Any) -> Iterator[Found]:
+        """What it selects from *document*, in its order, found as it is asked for.
+
+        Raises:
+            ToolError: `too_costly`, `timed_out`.
+        """
+        try:
+            yield from map(_found, self._path.finditer(document))
+        except RecursionError as error:
+            message = "The query has too many steps for a document of this depth."
+            raise ToolError(message, reason=SharedReason.TOO_COSTLY, hint=NARROWER) from error
+
+
+def _compiled(text: str, budget: Budget) -> JSONPath:
+    try:
+        path = _Environment(budget).compile(text)
+    except JSONPathRecursionError as error:
+        raise QueryError("it nests too deeply") from error
+    except JSONPathError as error:
+        at = len(text) if error.token is None or error.token.index < 0 else error.token.index
+        raise QueryError(f"character {at + 1}: {error.message}") from error
+    except (ValueError, OverflowError) as error:
+        raise QueryError("a number in it is out of range") from error
+    assert isinstance(path, JSONPath)  # noqa: S101 - strict mode has no compound paths
+    return path
+
+
+def _counted(path: JSONPath, budget: Budget) -> "_Path":
+    """*path*, and the queries in its filters with it, made to count their steps."""
+    for selector in (selector for segment in path.segments for selector in segment.selectors):
+        if isinstance(selector, Filter):
+            for part in walk(selector.expression):
+                if isinstance(part, FilterQuery):
+                    part.path = _Path(part.path, budget)
+    return _Path(path, budget)
+
+
+def _found(node: JSONPathMatch) -> Found:
+    names = [part for part in node.parts if isinstance(part, str)]
+    steps = (f"[{canonical_string(part)}]" if isinstance(part, str) else f"[{part}]" for part in node.parts)
+    return Found("$" + "".join(steps), names[-1] if names else None, node.obj)
+
+
+class _Node(JSONPathMatch):
+    """A node that counts its children and does not keep them."""
+
+    __slots__ = ("budget",)
+
+    def __init__(self, obj: object, parts: tuple[int | str, ...], root: Any, budget: Budget) -> None:
+        budget.spend()
+        super().__init__(filter_context={}, obj=obj, parent=None, path="", parts=parts, root=root)
+        self.budget = budget
+
+    def add_child(self, *children: JSONPathMatch) -> None:
+        """Let go: all the nodes of a large document would stay in memory."""
+
+    def new_child(self, obj: object, key: int | str) -> JSONPathMatch:
+        """One step further down."""
+        return _Node(obj, (*self.parts, key), self.root, self.budget)
+
+
+class _Path(JSONPath):
+    """A path whose nodes count. The library's own would also take a document that is a string for JSON to parse."""
+
+    __slots__ = ("_budget",)
+
+    def __init__(self, path: JSONPath, budget: Budget) -> None:
+        super().__init__(env=path.env, segments=path.segments)
+        self._budget = budget
+
+    def finditer(self, data: Any, *, filter_context: Mapping[str, Any] | None = None) -> Iterable[JSONPathMatch]:  # noqa: ARG002 - as above it
+        """Nodes one by one."""
+        nodes: Iterable[JSONPathMatch] = [_Node(data, (), data, self._budget)]
+        for segment in self.segments:
+            nodes = segment.resolve(nodes)
+        return nodes
+
+
+class _Environment(JSONPathEnvironment):
+    """The library's strict mode, counted, with regular expressions on RE2."""
+
+    max_recursion_depth = 1000  # documents have their own limit
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        super().__init__(strict=True)
+
+    def setup_function_extensions(self) -> None:
+        """Those of RFC 9535, section 2.4."""
+        super().setup_function_extensions()
+        self.function_extensions["match"] = _Matching(self._budget, whole=True)
+        self.function_extensions["search"] = _Matching(self._budget, whole=False)
+
+    def is_truthy(self, obj: object) -> bool:
+        """The verdict of a filter."""
+        self._budget.spend()
+        return super().is_truthy(obj)
+
+    def compare(self, left: object, operator: str, right: object) -> bool:
+        """One comparison; of large values it takes a while."""
+        self._budget.spend()
+        return super().compare(left, operator, right)
+
+
+class _Matching(FilterFunction):
+    """`match` and `search`: nothing but a text and a pattern can match. Source: RFC 9535, sections 2.4.6 and 2.4.7."""
+
+    def __init__(self, budget: Budget, *, whole: bool) -> None:
+        self._budget = budget
+        self._whole = whole
+
+    @property
+    def arg_types(self) -> list[ExpressionType]:
+        """A text and a pattern."""
+        return [ExpressionType.VALUE, ExpressionType.VALUE]
+
+    @property
+    def return_type(self) -> ExpressionType:
+        """Yes or no."""
+        return ExpressionType.LOGICAL
+
+    def __call__(self, value: object, pattern: object) -> bool:
+        """Whether *value* matches; a pattern that is none matches nothing."""
+        if not isinstance(value, str) or not isinstance(pattern, str):
+            return False
+        compiled = _regular(pattern)
+        if compiled is None:
+            return False
+        self._budget.spend(1 + compiled.cost(value) // COST_OF_A_STEP)
+        return compiled.is_whole(value) if self._whole else compiled.find(value) is not None
+
+
+def _regular(source: str) -> Pattern | None:
+    """An I-Regexp (RFC 9485) as RE2 keeps it, compiled once: its dot matches no line break. What else RE2 knows is taken, too."""
+    try:
+        return Pattern(_DOT.sub(lambda found: r"[^\n\r]" if found[1] else found[0], source))
+    except PatternError:
+        return None

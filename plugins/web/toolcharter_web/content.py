@@ -1,0 +1,117 @@
+"""Bytes of an answer to text: what kind it is, in which encoding, and what of it nobody should be shown."""
+
+import codecs
+import re
+
+TEXT_TYPES = re.compile(
+    r"text/.+|(?:application|image|message|model)/(?:.+\+)?(?:json|xml|yaml|toml|csv|javascript|ecmascript|sql|graphql"
+    r"|x-javascript|x-yaml|x-toml|x-sh|x-httpd-php|x-ndjson|jsonl|x-www-form-urlencoded|xhtml\+xml|rtf|rfc822|problem)"
+)
+"""What is declared to be text. What is not declared is looked at."""
+_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
+"""What else is declared is nothing, and no way to say something to a model. Source: RFC 6838, section 4.2."""
+HTML = frozenset({"text/html", "application/xhtml+xml"})
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
+_META_BYTES = 1024
+"""Where a page declares its encoding. Source: HTML, section 13.2.3.2."""
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+ENCODINGS = frozenset(
+    {
+        *(
+            "utf-8",
+            "utf-16",
+            "utf-16-le",
+            "utf-16-be",
+            "big5",
+            "euc_jp",
+            "iso2022_jp",
+            "euc_kr",
+            "gb18030",
+            "gbk",
+            "gb2312",
+        ),
+        *("shift_jis", "cp932", "cp949", "cp866", "koi8-r", "koi8-u", "mac-roman", "ascii", "tis-620"),
+        *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+        *(f"cp{page}" for page in (874, *range(1250, 1259))),
+    }
+)
+"""By Python's names. Others that Python knows are no encodings of pages (UTF-7, IDNA). Source: WHATWG Encoding."""
+FALLBACK = "cp1252"
+"""What browsers read without a declaration, and in place of Latin-1 and ASCII. Source: as above, section 4.2."""
+_LATIN = frozenset({"iso8859-1", "ascii"})
+_BINARY = bytes(byte for byte in range(32) if byte not in b"\a\b\t\n\f\r\x1b")
+"""What stands in no text but a control character of its own use, as file(1) takes them."""
+_BINARY_SAMPLE = 8192
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+"""Control characters, changes of direction, and tags that carry text which nobody sees."""
+
+
+class NotText(Exception):
+    """The answer is binary; the text says what it is declared to be."""
+
+
+def media_type(declared: str, text: str) -> str:
+    """The kind of an answer, in lower case and without parameters; if it is not declared, HTML or plain text."""
+    given = _bare(declared)
+    if given:
+        return given
+    beginning = text[:_META_BYTES].lstrip().lower()
+    return "text/html" if beginning.startswith(("<!doctype html", "<html")) else "text/plain"
+
+
+def decoded(body: bytes, declared: str, *, truncated: bool = False) -> str:
+    """*body*, or its beginning if it is *truncated*, as text.
+
+    A byte-order mark decides, else the header, else a page's own declaration, else UTF-8 if it is that.
+
+    Raises:
+        NotText: It is declared to be something else, or is.
+    """
+    given = _bare(declared)
+    if given and not TEXT_TYPES.fullmatch(given):
+        raise NotText(repr(given[:80]))
+    encoding = _encoding(body, declared) or ("utf-8" if _is_utf8(body, truncated=truncated) else FALLBACK)
+    if "utf-16" not in encoding and set(_BINARY) & set(body[:_BINARY_SAMPLE]):
+        raise NotText("binary")
+    text = body.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return seen(text)
+
+
+def seen(text: str) -> str:
+    """*text* without what nobody sees."""
+    return _UNSEEN.sub("", text)
+
+
+def _bare(declared: str) -> str:
+    found = declared.partition(";")[0].strip().lower()
+    return found if _TYPE.fullmatch(found) else ""
+
+
+def _encoding(body: bytes, declared: str) -> str | None:
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            return encoding
+    in_header = _CHARSET.search(declared)
+    in_page = _META.search(body[:_META_BYTES]) if _bare(declared) in HTML else None
+    for label in (in_header and in_header[1], in_page and in_page[1].decode()):
+        if label and (known := _known(label)):
+            return known
+    return None
+
+
+def _known(label: str) -> str | None:
+    try:
+        name = codecs.lookup(label).name
+    except LookupError:
+        return None
+    return FALLBACK if name in _LATIN else name if name in ENCODINGS else None
+
+
+def _is_utf8(body: bytes, *, truncated: bool) -> bool:
+    """Whether it is, but for a character that the limit has cut in two."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body, not truncated)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,120 @@
+"""Web searches: what one question brings, by each provider, through the network guard."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+from urllib.parse import urlencode
+
+import orjson
+
+from toolcharter import Denied, HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
+from toolcharter_web.common import said
+from toolcharter_web.content import seen
+
+Provider = Literal["brave", "duckduckgo"]
+BRAVE = "https://api.search.brave.com/res/v1/web/search"
+"""Source: the Brave Search API, "Web search"."""
+KEY = "BRAVE_API_KEY"
+"""The environment variable that holds Brave's key. Source: source 000."""
+_OK = 200
+_BUSY = frozenset({202, 403, 429, 503})
+"""What providers answer who would rather be asked later, DuckDuckGo with the first two."""
+_AGENT = "Mozilla/5.0 (compatible; toolcharter)"
+MAX_SNIPPET = 500
+
+
+class Result(TypedDict):
+    """One result; all of it is untrusted."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+Ask = Callable[[str, Mapping[str, str], bytes], HttpAnswer]
+"""`(url, headers, content)`: GET without content, POST with it."""
+
+
+def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: HttpLimits) -> list[Result]:
+    """At most *count* results.
+
+    Raises:
+        ToolError: `missing_key`, `search_failed`, and as `rt.http.fetch`.
+    """
+
+    def ask(url: str, headers: Mapping[str, str], content: bytes = b"") -> HttpAnswer:
+        # The provider is the operator's choice: what pages may be reached does not bear on it.
+        policy = NetworkPolicy(allowed_domains=(url.split("/")[2],), ports=(443,))
+        method = "POST" if content else "GET"
+        return rt.http.fetch(url, policy, method=method, headers=headers, content=content, limits=limits)
+
+    found = _PROVIDERS[provider](ask, query, count)
+    return [_tidy(one) for one in found[:count] if one["url"]]
+
+
+def require_key(provider: Provider) -> None:
+    """Refuse a search that its provider would refuse.
+
+    Raises:
+        ToolError: `missing_key`.
+    """
+    if provider == "brave" and not os.environ.get(KEY):
+        message = f"Searching with Brave needs a key in the environment variable {KEY}."
+        raise ToolError(message, reason="missing_key")
+
+
+def _brave(ask: Ask, query: str, count: int) -> list[Result]:
+    headers = {"Accept": "application/json", "X-Subscription-Token": os.environ.get(KEY, "")}
+    answer = ask(f"{BRAVE}?{urlencode({'q': query, 'count': count})}", headers, b"")
+    _require_ok(answer)
+    try:
+        found: Any = orjson.loads(answer.body)["web"]["results"]
+        return [{"title": one["title"], "url": one["url"], "snippet": one.get("description") or ""} for one in found]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return _nothing(answer)
+
+
+def _nothing(answer: HttpAnswer) -> list[Result]:
+    """Brave leaves `web` out where it finds nothing; anything else is no answer."""
+    if answer.body.lstrip().startswith(b"{") and b'"results"' not in answer.body:
+        return []
+    raise ToolError("The search provider's answer cannot be read.", reason="search_failed")
+
+
+def _duckduckgo(ask: Ask, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has ten
+    from ddgs.engines.duckduckgo import Duckduckgo  # noqa: PLC0415 - with lxml and an HTTP client, 100 ms
+
+    class Guarded(Duckduckgo):
+        """Its questions and its reading of answers; the request is ours."""
+
+        def __init__(self) -> None:
+            """Without the client of its own."""
+
+        def request(self, *args: Any, **options: Any) -> Any:
+            content = urlencode(options["data"]).encode()
+            headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": _AGENT}
+            answer = ask(args[1], headers, content)
+            _require_ok(answer)
+            return answer.body.decode(errors="replace")
+
+    try:
+        found = Guarded().search(query) or []
+    except (Denied, ToolError):
+        raise
+    except Exception as error:  # a library that reads a stranger's HTML
+        raise ToolError("The search provider's answer cannot be read.", reason="search_failed") from error
+    return [{"title": one.title, "url": one.href, "snippet": one.body} for one in found]
+
+
+def _require_ok(answer: HttpAnswer) -> None:
+    if answer.status != _OK:
+        message = f"The search provider answered {said(answer.status)}."
+        raise ToolError(message, reason="search_failed", retryable=answer.status in _BUSY)
+
+
+def _tidy(result: Result) -> Result:
+    title, url, snippet = (" ".join(seen(str(value)).split()) for value in result.values())
+    return {"title": title[:MAX_SNIPPET], "url": url, "snippet": snippet[:MAX_SNIPPET]}
+
+
+_PROVIDERS: Mapping[Provider, Callable[[Ask, str, int], list[Result]]] = {"brave": _brave, "duckduckgo": _duckduckgo}

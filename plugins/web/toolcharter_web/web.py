@@ -1,0 +1,165 @@
+"""`web`: search the web, and read a page as Markdown."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import Field
+
+from toolcharter import Denied, Invocation, Reason, ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter_web.common import URL_ALIASES, WebPolicy, cut, fenced, get_page
+from toolcharter_web.content import HTML
+from toolcharter_web.pages import markdown, read
+from toolcharter_web.search import Provider, Result, require_key, search
+
+Action = Literal["search", "fetch"]
+Count = Annotated[int, Field(ge=1, le=20)]
+
+
+class WebToolPolicy(WebPolicy):
+    """How far one profile lets `web` go."""
+
+    allowed_actions: tuple[Action, ...] = ("search", "fetch")
+    """What it may be used for."""
+    provider: Provider = "brave"
+    """Who is asked: `brave`, with a key in `BRAVE_API_KEY`, or `duckduckgo`."""
+
+
+class WebToolReason(StrEnum):
+    """Why `web` refuses or fails, beside what the network guard reports."""
+
+    ACTION_NOT_ALLOWED = "action_not_allowed"
+    HTTP_STATUS = "http_status"
+    BINARY_CONTENT = "binary_content"
+    MISSING_KEY = "missing_key"
+    SEARCH_FAILED = "search_failed"
+
+
+class WebData(TypedDict, total=False):
+    """The structured result: `query` and `results` of a search, the others of a page."""
+
+    query: str
+    results: list[Result]
+    """Untrusted."""
+    url: str
+    """Of the last request, redirects followed."""
+    status: int
+    content_type: str
+    title: str
+    content: str
+    """Untrusted."""
+    truncated: bool
+    redirects: list[str]
+
+
+def build(
+    workspace: Path,  # noqa: ARG001 - every constructor takes it
+    policy: WebToolPolicy,
+    rt: ToolRuntime,
+) -> Callable[..., str]:
+    """Bind `web` to one policy."""
+
+    def web(action: Action | None = None, query: str | None = None, url: str | None = None, count: Count = 5) -> str:
+        """Search the web, or fetch a page as Markdown.
+
+        Args:
+            action: `search` needs a query, `fetch` a URL. May be left out where one of the two is given.
+            query: What to search for.
+            url: The page, absolute, http or https.
+            count: How many results a search returns.
+        """
+        chosen = _chosen(action, query, url)
+        ctx = rt.start("web", action=chosen)
+        if chosen not in policy.allowed_actions:
+            raise Denied(WebToolReason.ACTION_NOT_ALLOWED, f"The profile does not let `web` {chosen}.")
+        if chosen == "search":
+            return _search(rt, ctx, policy, query or "", count)
+        return _fetch(rt, ctx, policy, url or "")
+
+    return web
+
+
+def _chosen(action: Action | None, query: str | None, url: str | None) -> Action:
+    """The action that is asked for.
+
+    Raises:
+        ToolError: `invalid_arguments`, if that is unclear or what it needs is missing.
+    """
+    wanted = action or implied({"query": query, "url": url})
+    if wanted is None or not (query if wanted == "search" else url):
+        message = "Give a query to search for, or the url of a page to fetch; with both, say which action."
+        raise ToolError(message, reason=Reason.INVALID_ARGUMENTS)
+    return wanted
+
+
+def implied(args: Mapping[str, Any]) -> Action | None:
+    """What the arguments alone ask for."""
+    given = [bool(args.get(name)) for name in ("query", "url")]
+    return None if given[0] == given[1] else "search" if given[0] else "fetch"
+
+
+def _fetch(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, url: str) -> str:
+    rt.http.check(url, policy)
+    ctx.policy_passed()
+    page = get_page(rt, url, policy, "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5")
+    title, content, truncated = "", page.text, page.answer.truncated
+    if page.media_type in HTML:
+        document = read(page.text)
+        title, content = document.title, markdown(document, page.answer.url)
+        truncated = truncated or document.truncated
+    shown = cut(f"# {title}\n\n{content}" if title else content, policy.max_text_bytes, truncated=truncated)
+    data: WebData = {
+        "url": page.answer.url,
+        "status": page.answer.status,
+        "content_type": page.media_type,
+        "title": title,
+        "content": shown.text,
+        "truncated": shown.truncated,
+        "redirects": [*page.answer.redirects],
+    }
+    return ctx.ok(fenced(shown.text, page.answer.url, truncated=shown.truncated), data=data)
+
+
+def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str, count: int) -> str:
+    require_key(policy.provider)
+    ctx.policy_passed()
+    results = search(rt, policy.provider, query, count, policy.limits())
+    data: WebData = {"query": query, "results": results}
+    if not results:
+        return ctx.ok("Nothing was found.", data=data)
+    lines = [
+        f"{number}. {one['title']}\n   {one['url']}\n   {one['snippet']}" for number, one in enumerate(results, start=1)
+    ]
+    return ctx.ok(fenced("\n".join(lines), f"a search with {policy.provider}", truncated=False), data=data)
+
+
+def invocation(args: Mapping[str, Any]) -> Invocation:
+    """The action, said or implied."""
+    return Invocation(args.get("action") or implied(args))
+
+
+def advertise(policy: WebToolPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only the actions that its profile allows."""
+    properties = schema.get("properties", {})
+    narrowed = {**properties.get("action", {}), "enum": list(policy.allowed_actions)}
+    narrowed.pop("anyOf", None)
+    return {**schema, "properties": {**properties, "action": {"type": "string", **narrowed}}}
+
+
+SPEC = ToolSpec(
+    "web",
+    WebToolPolicy,
+    build,
+    reasons=WebToolReason,
+    capabilities={"search": {"net:read"}, "fetch": {"net:read"}},
+    safety="medium",
+    staged=True,
+    isolate=True,  # a host may take its time, and the callers of asynchronous code must not wait for it
+    group="web",
+    aliases=("web_fetch", "web_search", "WebFetch", "WebSearch", "tool_web_search"),
+    argument_aliases={**URL_ALIASES, "max_results": "count", "q": "query"},
+    output=WebData,
+    invocation=invocation,
+    advertise=advertise,
+)

@@ -1,0 +1,170 @@
+"""What a policy lets be reached."""
+
+import pytest
+from pydantic import ValidationError
+
+from toolcharter import Denied, NetworkPolicy
+from toolcharter.guards.network.judge import covers, judge_answers, judge_url
+from toolcharter.guards.network.urls import parse_url
+
+
+def verdict(url: str, **policy) -> str | None:
+    try:
+        judge_url(parse_url(url), NetworkPolicy(**policy))
+    except Denied as denied:
+        return denied.reason
+    return None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "localhost",
+        "a.b.localhost",
+        "printer.local",
+        "metadata.google.internal",
+        "metadata",
+        "x.intranet",
+        "x.private",
+        "x.corp",
+        "x.home",
+        "router.lan",
+        "x.localdomain",
+        "nas.home.arpa",
+        "kubernetes.default.svc",
+        "a.onion",
+    ],
+)
+def test_internal_names_are_private(name: str) -> None:
+    """They are refused before anything is looked up."""
+    assert verdict(f"http://{name}/") == "private_address"
+
+
+@pytest.mark.parametrize(
+    "name", ["localhost.example.com", "local.example", "home.arpa.example", "lan.de", "public.test"]
+)
+def test_names_that_only_look_internal_are_not(name: str) -> None:
+    """The end of a name decides, by whole parts."""
+    assert verdict(f"http://{name}/") is None
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed", "denied", "reason"),
+    [
+        pytest.param("example.com", ("example.com",), (), None, id="listed"),
+        pytest.param("sub.example.com", ("example.com",), (), "domain_not_allowed", id="below one listed"),
+        pytest.param("sub.example.com", ("*.example.com",), (), None, id="below a star"),
+        pytest.param("example.com", ("*.example.com",), (), None, id="a star's own"),
+        pytest.param("evilexample.com", ("*.example.com",), (), "domain_not_allowed", id="same letters"),
+        pytest.param("example.com.evil.org", ("*.example.com",), (), "domain_not_allowed", id="at the beginning"),
+        pytest.param("example.com", (), (), "domain_not_allowed", id="nothing listed"),
+        pytest.param("EXAMPLE.com", ("*",), ("example.com",), "domain_not_allowed", id="denied in capitals"),
+        pytest.param("a.example.tk", ("*",), ("*.tk",), "domain_not_allowed", id="denied end"),
+        pytest.param("example.com", ("example.com",), ("example.com",), "domain_not_allowed", id="denied wins"),
+        pytest.param("93.184.216.34", ("93.184.216.34",), (), None, id="number listed"),
+        pytest.param("93.184.216.34", ("example.com",), (), "domain_not_allowed", id="number not listed"),
+        pytest.param("m\u00fcnchen.example", ("xn--mnchen-3ya.example",), (), None, id="beyond ASCII"),
+    ],
+)
+def test_domains(host: str, allowed: tuple[str, ...], denied: tuple[str, ...], reason: str | None) -> None:
+    """Names are compared whole and without case; `denied_domains` wins."""
+    assert verdict(f"http://{host}/", allowed_domains=allowed, denied_domains=denied) == reason
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://example.com/", None),
+        ("https://example.com/", None),
+        ("https://example.com:8443/", None),
+        ("http://example.com:25/", "port_not_allowed"),
+        ("http://example.com:6379/", "port_not_allowed"),
+    ],
+)
+def test_ports(url: str, reason: str | None) -> None:
+    """Only the ports of the web by default."""
+    assert verdict(url) == reason
+
+
+@pytest.mark.parametrize(
+    ("url", "opened", "reason"),
+    [
+        pytest.param("http://10.1.2.3/", ("10.1.2.3",), None, id="address"),
+        pytest.param("http://10.1.2.4/", ("10.1.2.3",), "private_address", id="beside it"),
+        pytest.param("http://10.1.2.4/", ("10.1.2.0/24",), None, id="network"),
+        pytest.param("http://[fd12::1]/", ("fd12::/16",), None, id="IPv6"),
+        pytest.param("http://[::ffff:10.1.2.3]/", ("10.1.2.3",), "private_address", id="mapped"),
+        pytest.param("http://169.254.169.254/", ("169.254.0.0/16",), "private_address", id="metadata by its network"),
+        pytest.param("http://169.254.169.254/", ("169.254.169.254",), None, id="metadata by its address"),
+        *(
+            pytest.param(f"http://[{one}]/", ("::/0", "0.0.0.0/0"), "private_address", id=f"metadata in {one}")
+            for one in (
+                "::ffff:a9fe:a9fe",
+                "::a9fe:a9fe",
+                "64:ff9b::a9fe:a9fe",
+                "64:ff9b:1::a9fe:a9fe",
+                "2002:a9fe:a9fe::1",
+                "2001:0:4136:e378:8000:63bf:5601:5601",
+                "fe80::5efe:a9fe:a9fe",
+            )
+        ),
+        pytest.param("http://[64:ff9b::a9fe:a9fe]/", ("64:ff9b::a9fe:a9fe",), None, id="the very one that carries it"),
+        pytest.param("http://[::ffff:a00:1]/", ("::/0",), None, id="another one that is carried"),
+        pytest.param("http://wiki.intranet/", ("wiki.intranet",), None, id="name"),
+        pytest.param("http://wiki.intranet/", ("10.1.2.3",), "private_address", id="name that is not listed"),
+        pytest.param("http://a.wiki.intranet/", ("wiki.intranet",), "private_address", id="below a name"),
+    ],
+)
+def test_private_addresses_that_are_named(url: str, opened: tuple[str, ...], reason: str | None) -> None:
+    """A policy opens addresses by naming them; a metadata service by its very address only."""
+    assert verdict(url, allowed_private=opened) == reason
+
+
+def test_an_opened_name_opens_no_address() -> None:
+    """What the name leads to must be named, too."""
+    policy = NetworkPolicy(allowed_private=("wiki.intranet", "10.1.2.0/24"))
+
+    assert list(map(str, judge_answers("wiki.intranet", ["10.1.2.3", "10.1.2.3"], policy))) == ["10.1.2.3"]
+    with pytest.raises(Denied, match=r"The name 'wiki\.intranet' leads to an address that is not a public one\."):
+        judge_answers("wiki.intranet", ["10.1.2.3", "10.1.3.3"], policy)
+
+
+def test_an_address_with_a_zone_is_never_opened() -> None:
+    """Which network a zone means depends on the machine."""
+    with pytest.raises(Denied):
+        judge_answers("x.example", ["fe80::1%2"], NetworkPolicy(allowed_private=("fe80::/10",)))
+
+
+def test_an_answer_that_is_no_address_is_no_way_around() -> None:
+    """A resolver that gives something else stops the request."""
+    with pytest.raises(ValueError, match="does not appear to be an IPv4 or IPv6 address"):
+        judge_answers("x.example", ["0x7f.1"], NetworkPolicy())
+
+
+@pytest.mark.parametrize(
+    ("field", "entry"),
+    [
+        ("allowed_domains", "Example.com"),
+        ("allowed_domains", "https://example.com"),
+        ("allowed_domains", "m\u00fcnchen.example"),
+        ("denied_domains", "*example.com"),
+        ("denied_domains", "example.*"),
+        ("denied_domains", "example.com."),
+        ("denied_domains", ""),
+        ("allowed_private", "10.0.0.1/8"),
+        ("allowed_private", "*.intranet"),
+        ("allowed_private", ""),
+        ("ports", 0),
+        ("ports", 65536),
+    ],
+)
+def test_entries_that_would_never_match_are_refused(field: str, entry: object) -> None:
+    """A misspelt entry stops the start; it does not lie there in vain."""
+    with pytest.raises(ValidationError):
+        NetworkPolicy.from_profile({field: [entry]})
+
+
+def test_covers() -> None:
+    """The rule on patterns, by itself."""
+    assert covers(("a.example", "*.b.example"), "x.b.example")
+    assert not covers((), "a.example")

@@ -1,0 +1,66 @@
+"""HTML that is made to hurt whoever reads it."""
+
+import pytest
+
+from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, markdown, read
+
+N = 300_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("<div>" * N, id="deep"),
+        pytest.param("".join(f"<b x={number}>" for number in range(9000)) + "<p>x" * N, id="reopened"),
+        pytest.param("<table><tr><td>" * N, id="tables"),
+        pytest.param("<b><p></b>" * N, id="misnested"),
+        pytest.param("<a>" * N, id="many"),
+        pytest.param("<" * N, id="brackets"),
+        pytest.param("<!--" * N, id="comments"),
+        pytest.param("&" * N, id="references"),
+        pytest.param("<svg><style>" * N, id="foreign"),
+    ],
+)
+def test_hostile_pages_are_read_in_bounds(text: str) -> None:
+    """Depth, elements and output stay bounded; nothing fails."""
+    document = read(text)
+
+    assert document.html.count("<") <= 2 * MAX_ELEMENTS + 10
+    assert len(document.html) < 8 * MAX_CHARS
+    if len(document.html) < 200_000:
+        assert isinstance(markdown(document, "http://example.com/"), str)
+
+
+def test_what_is_too_deep_is_text() -> None:
+    """What stands there is shown, without its structure."""
+    deep = "<div>" * 90 + "<p>one <b>two</b></p>tail" + "</div>" * 90
+
+    assert markdown(read(deep), "http://example.com/").strip() == "one twotail"
+
+
+def test_more_elements_than_the_limit_are_told() -> None:
+    """A page that is too much is truncated, as one that is too long."""
+    assert read("<p>x" * (MAX_ELEMENTS + 10)).truncated
+    assert read("x" * (MAX_CHARS + 1)).truncated
+    assert not read("<p>x").truncated
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "<!-- x -->", "<script>x</script>", "<html hidden>x</html>"])
+def test_a_page_of_nothing(text: str) -> None:
+    """Reads as nothing, or as what cannot be taken away."""
+    assert markdown(read(text), "http://example.com/").strip() in {"", "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a<span hidden>b</span>c", "ac"),
+        ("<p><i>a</i><span style='visibility: hidden'>b</span>c</p>", "*a*c"),
+        ('<a href="http://[">x</a>', "x"),
+        ('<a href="mailto:a@b">x</a>', "[x](mailto:a@b)"),
+        ("<a>x</a>", "x"),
+    ],
+)
+def test_pieces(text: str, shown: str) -> None:
+    """Text around what is hidden stays, and links that are none are text."""
+    assert markdown(read(text), "http://example.com/").strip() == shown
