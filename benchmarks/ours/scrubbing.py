@@ -1,4 +1,4 @@
-"""The scrubber, beside `re` with the same pattern, on clean text and on text made to be slow."""
+"""The scrubber, beside `re` with the five kinds of source 004, on clean text and on text made to be slow."""
 
 import os
 import re
@@ -6,7 +6,6 @@ from functools import cache, partial
 from time import perf_counter
 
 from toolcharter.guards.secrets import scrub_bytes
-from toolcharter.guards.secrets.patterns import EXACT
 
 SIZES = {
     "200 bytes": 200,
@@ -27,10 +26,30 @@ HOSTILE = {
     "tokens almost": b"eyJ.eyJ.",
     "invalid bytes": b"\xff\xfetoken ",
     "masks": b"password=[REDACTED] ",
+    "quotes left open": b"password='a token=\"b ",
+    "flags": b"--token x ",
+    "cookies": b"Cookie: a=b; ",
+    "users": b"curl -u a:b ",
+    "percent escapes": b"%2D",
+    "unseen characters": b"s\xe2\x80\x8bk-",
+    "base64 of a key": b"cGFzc3dvcmQ",
+    "elements": b"<token>a</token>",
 }
+SECRETS = {
+    "tokens": b"AKIA" + b"ABCDEFGHIJKLMNOP ",
+    "passwords": b"password=hunter22 ",
+    "addresses": b"://a:hunter2@ ",
+    "blocks": b"-----BEGIN " + b"RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n",
+}
+"""Nothing but secrets: each is found, judged and masked."""
 _LINE = b"def area(width: float, height: float) -> float:  # the quick brown fox, %d\n    return width * height\n\n"
 
-by_re = re.compile(EXACT, re.DOTALL)
+
+by_re = re.compile(
+    rb"sk-ant-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|AKIA[A-Z0-9]{16}"
+    rb"|(?i:api[_-]?key|token|secret|password|bearer|authorization)\s*[:=]\s*[\"']?\S{8,}[\"']?"
+)
+"""The five kinds of source 004 and no more: with all of ours `re` would take some twenty times as long."""
 
 
 @cache
@@ -55,6 +74,11 @@ def hostile_rate(size: int) -> float:
     return min(_rate(unit * (size // len(unit))) for unit in HOSTILE.values())
 
 
+def secrets_rate(size: int) -> float:
+    """The scrubber's slowest pace on *size* bytes of nothing but secrets, in MB/s."""
+    return min(_rate(unit * (size // len(unit))) for unit in SECRETS.values())
+
+
 def hostile_growth(size: int) -> float:
     """How much longer four times as much takes, beyond four times, for the worst hostile kind."""
     return (
@@ -71,7 +95,7 @@ def _rate(data: bytes) -> float:
 
 def _seconds(data: bytes) -> float:
     best = float("inf")
-    for _ in range(3):
+    for _ in range(10):
         started = perf_counter()
         scrub_bytes(data)
         best = min(best, perf_counter() - started)
@@ -82,4 +106,4 @@ OPERATIONS = {
     **{f"ours {size}": partial(scrub, size) for size in SIZES},
     **{f"re {size}": partial(substitute, size) for size in SIZES},
 }
-REPORTS = {"hostile_rate": hostile_rate, "hostile_growth": hostile_growth}
+REPORTS = {"hostile_rate": hostile_rate, "secrets_rate": secrets_rate, "hostile_growth": hostile_growth}

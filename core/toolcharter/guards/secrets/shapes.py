@@ -2,28 +2,70 @@
 
 import re
 
-from toolcharter.guards.secrets.patterns import NOT_SECRETS
-
 _LOOKED_AT = 4096  # In bytes: no secret's nature shows only after that, and a rejection stays cheap.
 _STRONG_LENGTH = 16
+_MIXED_LENGTH = 12
+"""As good as the above, where small letters, capitals and digits are mixed."""
 _WORD_LENGTH = 8
+_SHORTEST_LOOSE = 6
+
+NOT_SECRETS = frozenset(
+    b"none null nil true false undefined string text str bytes int integer float number bool boolean object any "
+    b"optional required redacted [redacted] changeme change-me change_me changeit todo fixme tbd example placeholder "
+    b"value password passwd pass secret secrets token tokens key apikey api_key api-key hidden masked empty unset "
+    b"default xxx your-token your_token yourtoken your-password your_password yourpassword your-api-key your_api_key "
+    b"yourapikey your-secret your_secret mypassword my-password my_password mysecret my-secret my_secret mytoken "
+    b"my-token my_token test testing dummy fake sample username user secretref valuefrom "
+    b"foobar insert-token-here replace-me replace_me replaceme n/a".split()
+)
+"""Values that name a type, a state or a place to fill in, in lower case."""
 
 _FILL_IN = re.compile(
-    rb"[\$%]\{?\{?[A-Za-z_][\w.-]*\}?\}?"  # $TOKEN, ${TOKEN}, %TOKEN
-    rb"|<[^<>]*>|\{[^{}]*\}|\{\{[^{}]*\}\}|%\(\w*\)s"  # <your token>, {token}, {{ token }}, %(token)s
-    rb"|[xX*.#?_-]{3,}"  # xxxxxxxx, ********
+    rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
+    rb"|\$[({].*|&lt;.*&gt;\W*|<[^<>]*>|(?:\{[^{}]*\}[:@/._-]?)+|\$?\{\{[^{}]*\}\}|\[[^\[\]]*\]+"  # <your token>, {token}, {{ token }}
+    rb"|\d*\*\d*[A-Za-z-]+|[&!][A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
+    rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
+    rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
+    rb"|(?:your|my|the|some|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
+    rb"|[A-Za-z_-]*(?:_here|-here|[xX*]{6,}|\.\.\.)"  # sk-xxxxxx, abc...
+    rb"|[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
     rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
+    rb"|(?:env|secret|vault|ref|file|aws|ssm|op|arn|sops|gcp|azure)s?[:.(].*"  # env:TOKEN, vault:kv/token
 )
-_MASKED_TOKEN = re.compile(rb"(?:sk-(?:[a-z0-9]{1,12}-){0,2}|gh[a-z]_|github_pat_)[xX*_-]+")
-_ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z_.-]+)+/?", re.DOTALL | re.IGNORECASE)
+_TAIL = 8
+_MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
+_TYPED = re.compile(rb"(?i)[a-z]*(?:abcdef|qwert|asdfg|zxcvb)[a-z]*")
+_ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]+)+/?", re.DOTALL | re.IGNORECASE)
+_PATH = re.compile(
+    rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z_.~-][\w.@+-]*(?:[/\\][\w.@+-]*)*|[\w.-]+(?:/[\w.-]+)*\.[A-Za-z]{2,5}"
+)
 _CODE = re.compile(rb"[ \t]|[),;+](?:[\s)+]|$)")  # What stands behind a quote that ends a string: `"token=" + x`
-_DOTTED = re.compile(rb"[A-Za-z_]\w{0,30}(?:\.[A-Za-z_]\w{0,30})+")  # The parts of a JWT are longer.
-_UNBROKEN = re.compile(rb"[A-Za-z0-9+/=_.~-]+")
-_NUMBER = re.compile(rb"[\d.,_]+")
-_TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer", re.IGNORECASE)
+_DOTTED = re.compile(
+    rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
+)  # The parts of a JWT are longer.
+_WORDS = re.compile(
+    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,3})(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,3}))+"
+)
+_NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]+")
+_TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential|getenv|environ", re.IGNORECASE)
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
-_QUOTE = re.compile(rb"[\"']")
+_PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]+")
+_WORDY = 3.5
+"""Letters in one piece of what is put together from words: a random text has two."""
+_EXPRESSION = re.compile(rb"\.[+*]|\\[dwsS]|\[\^?[A-Za-z0-9]-")
+_ARGUMENT = re.compile(rb"[A-Za-z_]\w{0,40}=[^=]")
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:[-+*/%.]+[A-Za-z_]\w*)*[!?*&+]?")
+_QUOTE = re.compile(rb"[\"'`]")
+_LONG_NUMBER = re.compile(rb"\d{4}")
 _DIGIT = re.compile(rb"\d")
+_SPACE = re.compile(rb"\s")
+_UPPER = re.compile(rb"[A-Z]")
+_LOWER = re.compile(rb"[a-z]")
+_LETTER = re.compile(rb"[A-Za-z]")
+_OPENING = (b"(", b"[", b"{")
+_WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
+_TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
+_PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
 def is_fill_in(value: bytes) -> bool:
@@ -32,9 +74,41 @@ def is_fill_in(value: bytes) -> bool:
     return not head or head.lower() in NOT_SECRETS or _FILL_IN.fullmatch(head) is not None
 
 
+def is_place(value: bytes) -> bool:
+    """Yes if *value* is a path or an address, where a secret may lie but is not."""
+    head = value[:_LOOKED_AT]
+    return _ADDRESS.fullmatch(head) is not None or _PATH.fullmatch(head) is not None
+
+
+def is_unusual(value: bytes) -> bool:
+    """Yes if *value* can be masked wherever it stands without taking a common word away."""
+    long_enough = len(value) >= (_WORD_LENGTH if _DIGIT.search(value) else _STRONG_LENGTH)
+    return long_enough and not is_fill_in(value) and not _NUMBER.fullmatch(value)
+
+
 def is_masked_token(token: bytes) -> bool:
-    """Yes if the body of a token known by its prefix is only `x` or `*`, as documentation prints it."""
-    return _MASKED_TOKEN.fullmatch(token[:_LOOKED_AT]) is not None
+    """Yes if a token known by its shape ends in one sign again and again, as documentation prints it."""
+    tail = token[-_TAIL:]
+    return tail[-1:] in _MASKING and tail == tail[-1:] * len(tail)
+
+
+def is_strong(value: bytes) -> bool:
+    """Yes if *value* cannot be anything but random: it needs no place that tells it from a name."""
+    head = value[:_LOOKED_AT]
+    if not (_DIGIT.search(head) and _LETTER.search(head)) or _SPACE.search(head):
+        return False
+    if len(head) < _STRONG_LENGTH and not (len(head) >= _MIXED_LENGTH and _UPPER.search(head) and _LOWER.search(head)):
+        return False
+    return not (_names(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head))
+
+
+def _names(value: bytes) -> bool:
+    """Yes if *value* is put together from words, as identifiers, versions and file names are."""
+    return _WORDS.fullmatch(value) is not None or _DOTTED.fullmatch(value) is not None or _is_wordy(value)
+
+
+def _is_wordy(value: bytes) -> bool:
+    return len(value) >= _WORDY * len(_PIECE.findall(value))
 
 
 def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
@@ -47,20 +121,14 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         quoted: The value stands in quotes.
     """
     head = value[:_LOOKED_AT]
-    if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in (b"(", b"[")):
+    if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in _OPENING):
         return False
-    if b"\n" in before:
-        return after in (b"", b"\r", b"\n") and _is_strong(head)
-    if _DIGIT.search(head):
-        return not (_is_prose(head) if quoted else _is_name_or_number(head, before))
-    # A loose value (`password: required`) may be prose; `KEY=value` and `"key": value` are not.
-    loose = before[-1:] in b" \t" and not _QUOTE.search(before)
-    return _is_secret_without_digit(head, loose=loose)
-
-
-def _is_strong(value: bytes) -> bool:
-    long = len(value) >= _STRONG_LENGTH and _UNBROKEN.fullmatch(value) is not None
-    return long and _DIGIT.search(value) is not None and _DOTTED.fullmatch(value) is None
+    has_digit = _DIGIT.search(head) is not None
+    if b"\n" in before or _WEAK_KEY.search(before):
+        return is_strong(head) or (has_digit and b"value" in before)
+    if has_digit:
+        return _is_secret_with_digit(head, before, quoted=quoted)
+    return _TYPED.fullmatch(head) is not None or _is_secret_without_digit(head, before, quoted=quoted)
 
 
 def _is_code(value: bytes) -> bool:
@@ -68,20 +136,36 @@ def _is_code(value: bytes) -> bool:
 
 
 def _is_prose(value: bytes) -> bool:
-    return value.strip().count(b" ") > 1
+    return value.strip().count(b" ") > 1 or _PATH.fullmatch(value) is not None
 
 
-def _is_name_or_number(value: bytes, before: bytes) -> bool:
+def _is_name(value: bytes, before: bytes) -> bool:
+    if len(value) < _SHORTEST_LOOSE:
+        return True
+    if _PATH.fullmatch(value) or (_DOTTED.fullmatch(value) and not _LONG_NUMBER.search(value)):
+        return True
+    words = _WORDS.fullmatch(value) is not None
+    if before[-1:] not in b" \t":
+        return words and b"/" in value
+    return (words and (b"/" in value or b"_" in value)) or (len(value) >= _STRONG_LENGTH and _is_wordy(value))
+
+
+def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     if _NUMBER.fullmatch(value):
-        return not before.lower().startswith((b"passw", b"secret"))
-    return _DOTTED.fullmatch(value) is not None
+        return len(value) >= _SHORTEST_LOOSE and _PASS.match(before) is not None
+    return not (_is_prose(value) if quoted else _is_name(value, before))
 
 
-def _is_secret_without_digit(value: bytes, *, loose: bool) -> bool:
+def _is_secret_without_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     if not _NAME.fullmatch(value):
-        return len(value) >= _WORD_LENGTH
+        strange = _IDENTIFIER.fullmatch(value) or _EXPRESSION.search(value) or _DOTTED.fullmatch(value)
+        return len(value) >= _WORD_LENGTH and not strange
     if not value.isalpha() or _TELLING_WORD.search(value):
         return False
-    if value.islower() or value.isupper():
-        return not loose and len(value) >= _WORD_LENGTH
-    return not value.istitle() and len(value) >= _STRONG_LENGTH
+    if not (value.islower() or value.isupper()):
+        return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
+    if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
+        return len(value) >= _MIXED_LENGTH
+    # A loose value (`password: required`) may be prose; `KEY=value` and `"key": value` are not.
+    loose = before[-1:] in b" \t>" and not _QUOTE.search(before)
+    return not loose and len(value) >= _WORD_LENGTH

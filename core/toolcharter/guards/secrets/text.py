@@ -1,18 +1,19 @@
 """Scrub bytes and text: a boolean search first, spans only on a hit."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from toolcharter.guards.secrets.patterns import EXACT, HINT, PREFIXED_GROUPS, QUOTED_GROUPS
-from toolcharter.guards.secrets.shapes import is_masked_token, is_secret
+from toolcharter.guards.secrets import engine
+from toolcharter.guards.secrets.engine import Span
 
 MASK = "[REDACTED]"
 """Always the same: a mask as long as the secret would still tell its length."""
 
 _MASK_BYTES = MASK.encode()
-_SENTENCE_END = b".:!?"
+_IN_WORDS = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_hints = engine.hints
 
 
 def find(data: bytes) -> bool:
@@ -21,7 +22,7 @@ def find(data: bytes) -> bool:
     Args:
         data: Any bytes: text in UTF-8, also broken, or a JSON document.
     """
-    return bool((_hint.match or _hint.compile())(data))
+    return bool((_hints.match or _hints.compile())(data))
 
 
 def scrub_text(text: str) -> tuple[str, int]:
@@ -39,66 +40,35 @@ def scrub_text(text: str) -> tuple[str, int]:
 
 def scrub_bytes(data: bytes) -> tuple[bytes, int]:
     """Mask the secrets of *data*, in any encoding that contains ASCII; the same object if it is clean."""
-    if not find(data):
+    families = (_hints.match or _hints.compile())(data)
+    if not families:
         return data, 0
-    parts: list[bytes] = []
-    position = 0
-    for start, end in _spans(data, 0, len(data), nested=False):
-        parts += (data[position:start], _MASK_BYTES)
-        position = end
-    if not parts:
+    spans: list[Span] = _spans().find_spans(data, families)
+    if not spans:
         return data, 0
-    parts.append(data[position:])
-    return b"".join(parts), len(parts) // 2
-
-
-def _spans(data: bytes, begin: int, stop: int, *, nested: bool) -> Iterator[tuple[int, int]]:
-    for match in _exact().finditer(data, begin, stop):
-        group = match.lastindex
-        start, end = match.span(group)
-        if group in PREFIXED_GROUPS:
-            if not is_masked_token(data[start:end]):
-                yield start, end
-            continue
-        quoted = group in QUOTED_GROUPS
-        if is_secret(data[start:end], data[match.start() : start], data[end : end + 1], quoted=quoted):
-            yield start, end if quoted else start + len(data[start:end].rstrip(_SENTENCE_END))
-        elif not nested:
-            # Once only: a value that was let pass is looked into, and what is in there not again; more would
-            # cost quadratic time.
-            yield from _spans(data, start, end, nested=True)
-
-
-# Imported and compiled on first use: both cost milliseconds that a start without secrets saves.
-
-
-class _Hint:
-    """A set of one pattern: its match is the cheapest call that google-re2 offers for yes or no."""
-
-    match: Callable[[bytes], Sequence[int]] | None = None
-
-    def compile(self) -> Callable[[bytes], Sequence[int]]:
-        hint = import_module("re2").Set.SearchSet(_options())
-        hint.Add(HINT)
-        hint.Compile()
-        # The set below the wrapper, which would ask each time whether it is given text.
-        match: Callable[[bytes], Sequence[int]] = getattr(hint, "_set", hint).Match
-        self.match = match
-        return match
-
-
-_hint = _Hint()
+    masked = _masked(data, spans)
+    if not any(_touches(data, *span) for span in spans):
+        return masked, len(spans)
+    masked, more = scrub_bytes(masked)
+    return masked, len(spans) + more
 
 
 @cache
-def _exact() -> Any:
-    return import_module("re2").compile(EXACT, _options())
+def _spans() -> Any:
+    """What judges, imported on the first hit: its expressions cost milliseconds."""
+    return import_module("toolcharter.guards.secrets.spans")
 
 
-def _options() -> Any:
-    re2 = import_module("re2")
-    options = re2.Options()
-    # In UTF-8 mode a secret next to an invalid byte is missed.
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return options
+def _touches(data: bytes, start: int, end: int) -> bool:
+    """Yes if there is a word right beside the span: the mask gives it a border that it may have lacked."""
+    return (start > 0 and data[start - 1] in _IN_WORDS) or (end < len(data) and data[end] in _IN_WORDS)
+
+
+def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
+    parts: list[bytes] = []
+    position = 0
+    for start, end in spans:
+        parts += (data[position:start], _MASK_BYTES)
+        position = end
+    parts.append(data[position:])
+    return b"".join(parts)

@@ -6,11 +6,9 @@ from typing import Any
 
 import orjson
 
-from toolcharter.guards.secrets.patterns import KEY_NAME
-from toolcharter.guards.secrets.shapes import is_fill_in
+from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.text import MASK, find, scrub_bytes, scrub_text
 
-_KEY_NAME = re.compile(KEY_NAME.decode())
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
 _MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
 
@@ -61,16 +59,24 @@ def _scrub(value: Any, *, secret: bool, depth: int) -> tuple[Any, int]:
 def _scrub_mapping(value: Mapping[str, Any], depth: int) -> tuple[Any, int]:
     masked: dict[str, Any] = {}
     total = 0
+    named = _is_telling(value.get("name")) or _is_telling(value.get("key"))
     for key, item in value.items():
         name, in_key = scrub_text(key)
-        masked[name], in_item = _scrub(item, secret=_KEY_NAME.search(key) is not None, depth=depth + 1)
+        secret = _is_telling(key) or (named and key == "value")
+        masked[name], in_item = _scrub(item, secret=secret, depth=depth + 1)
         total += in_key + in_item
     return (masked, total) if total else (value, 0)
+
+
+def _is_telling(name: object) -> bool:
+    return isinstance(name, str) and is_telling(name)
 
 
 def _mask(text: str) -> tuple[str, int]:
     scheme = _SCHEME.match(text)
     begin = scheme.end() if scheme else 0
+    from toolcharter.guards.secrets.shapes import is_fill_in  # noqa: PLC0415 - on the first hit: it costs milliseconds
+
     if is_fill_in(text[begin:].encode("utf-8", "surrogatepass")):
         return text, 0
     return text[:begin] + MASK, 1

@@ -1,0 +1,112 @@
+"""The patterns compiled, each when it is first needed: google-re2's import and every pattern cost milliseconds."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
+
+from toolcharter.guards.secrets import known, patterns, tables
+from toolcharter.guards.secrets.patterns import Family
+
+Span = tuple[int, int]
+expression = re.compile
+"""For what is read in short matches: google-re2's automaton is for long texts."""
+
+
+class Hints:
+    """One search for all families. Its match is the cheapest call that google-re2 offers."""
+
+    match: Callable[[bytes], Sequence[int]] | None = None
+    """Gives the families that may be in some bytes; None until it is first needed, and after a change."""
+
+    def compile(self) -> Callable[[bytes], Sequence[int]]:
+        """Build `match` for what is known now."""
+        parts = patterns.hints(tables.tokens(), known.forms())
+        searched = import_module("re2").Set.SearchSet(_options())
+        for part in filter(None, parts):
+            searched.Add(part.encode())
+        searched.Compile()
+        # The set below the wrapper, which would ask each time whether it is given text.
+        match: Callable[[bytes], Sequence[int]] = getattr(searched, "_set", searched).Match
+        self.match = match
+        return match
+
+
+hints = Hints()
+
+
+def hinted(data: bytes) -> Sequence[int]:
+    """The families that may have something in *data*."""
+    return (hints.match or hints.compile())(data)
+
+
+def remember(values: Sequence[str]) -> None:
+    """Mask *values* from now on, wherever they appear in this process.
+
+    Args:
+        values: Secrets, at least 8 bytes long in UTF-8; shorter ones, and places to fill in, are left out.
+    """
+    if known.add(values):
+        hints.match = None
+
+
+def finder(family: int) -> Callable[..., Iterator[Span]]:
+    """What finds the whole matches of *family* in some bytes, from a position on, from left to right."""
+    return _known(known.forms()) if family == Family.KNOWN else _finder(family)
+
+
+@cache
+def _finder(family: int) -> Callable[..., Iterator[Span]]:
+    if family in (Family.TOKEN, Family.FLOATING):
+        floating = family == Family.FLOATING
+        return _compiled(patterns.token_pattern(kind for kind in tables.tokens() if bool(kind.hint) == floating))
+    return _compiled(
+        {
+            Family.PLACED: patterns.PLACED,
+            Family.LISTED: patterns.LISTED,
+            Family.URL: patterns.URL,
+            Family.COOKIE: patterns.COOKIE,
+            Family.BLOCK: patterns.BLOCK,
+        }[family]
+    )
+
+
+@lru_cache(maxsize=2)
+def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
+    return _compiled("|".join(map(patterns.literal, forms)))
+
+
+def _compiled(pattern: str) -> Callable[..., Iterator[Span]]:
+    module = import_module("re2")
+    # Below the wrapper: a match object would cost more than the match.
+    match = module.compile(pattern.encode(), _options())._regexp.Match  # noqa: SLF001
+    anchor = module._Anchor.UNANCHORED  # noqa: SLF001
+
+    def find(data: bytes, position: int = 0) -> Iterator[Span]:
+        stop = len(data)
+        while position < stop:
+            span = match(anchor, data, position, stop)[0]
+            position = span[1]
+            if position < 0:
+                return
+            yield span
+
+    return find
+
+
+def _options() -> Any:
+    module = import_module("re2")
+    options = module.Options()
+    # In UTF-8 mode a secret next to an invalid byte is missed.
+    options.encoding = module.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = 64 << 20  # In bytes: what the automaton may hold before it starts over.
+    return options
+
+
+@cache
+def placed() -> "re.Pattern[bytes]":
+    """Reads what `PLACED` found."""
+    return re.compile(patterns.PLACED.encode())

@@ -1,0 +1,153 @@
+"""What of a match is the secret, if anything: the key, the quotes and the words around it stay."""
+
+from collections.abc import Iterator, Sequence
+from re import Match
+
+from toolcharter.guards.secrets import engine
+from toolcharter.guards.secrets.engine import Span, expression
+from toolcharter.guards.secrets.patterns import BLOCK_GAP, LEFT_BYTES, LINE_PREFIX, Family, Place
+from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_place, is_secret, is_strong
+
+_SENTENCE_END = b".:"
+_LEFT = expression(rb"_|\\u[0-9A-Fa-f]{4}|\\[abfnrtv]|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m")
+_PAIR = expression(rb"([A-Za-z0-9_.-]+)=([^;,\s\"'\\]{6,})")
+_TELLING = expression(rb"(?i)sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secret|key|identity")
+_SPACE = expression(rb"\s")
+_TOKENS = expression(rb"(?i)token|auth|bearer|session")
+_ITEM = expression(rb"\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)'|([^\s\"',]+)")
+_BARE_ITEM = 3
+_DASHED = expression(rb"[:=>][ \t]*\r?(?=\n[ \t]*-[ \t])")
+_DASHED_ITEM = expression(
+    rb"\n[ \t]*-[ \t]+(?:\"((?:[^\"\\\r\n]|\\.)+)\"|'((?:[^'\\\r\n]|\\.)+)'|([^\s\"',]+))[ \t]*\r?(?=\n|\Z)"
+)
+_HEADER = expression(rb"-----BEGIN[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----|Private-Lines:[ ]?[0-9]+")
+_BODY = expression(
+    rb"(?:(?:Proc-Type|DEK-Info|Comment|Version|Private-Lines|Private-MAC):[^\r\n\\]{0,200}|[A-Za-z0-9+/=]+|%s)+"
+    % BLOCK_GAP.replace(LINE_PREFIX, LINE_PREFIX + "(?=[A-Za-z0-9+/=])").removesuffix("*").encode()
+)
+_CLOSING = expression(b"(?:%s)?" % LINE_PREFIX.encode() + rb"-----END[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----")
+_LONGEST_HEADER = 100
+_SHORTEST_URL_PASSWORD = 4
+_SHORTEST_CUT_OFF = 16
+_LOOKED_AT = 2
+"""How many letters of a block its pattern looks at."""
+_FEW_LETTERS = 4
+"""What only shows a block has no more, breaks among them."""
+FAR = 16_384
+"""In bytes: what lies further apart does not belong together, so that a text may be cut."""
+_NESTED = 256
+"""In bytes: a longer value that was let pass is not looked into again, to stay linear."""
+
+
+def token(text: bytes) -> Sequence[Span]:
+    """A token is a secret unless it only shows what one looks like."""
+    left = _LEFT.match(text) if text[0] in LEFT_BYTES else None
+    begin, end = left.end() if left else 0, len(text)
+    return () if is_masked_token(text[begin:end]) else ((begin, end),)
+
+
+def placed(text: bytes) -> Sequence[Span]:
+    """The value beside a key; if it is none, those of the keys in it. *text* has the byte behind the match too."""
+    span = _value(text)
+    if span or len(text) > _NESTED:
+        return (span,) if span else ()
+    # Once only: more would cost quadratic time.
+    inside = ((begin, _value(text[begin:])) for begin, _ in engine.finder(Family.PLACED)(text, 1))
+    return [(begin + span[0], begin + span[1]) for begin, span in inside if span]
+
+
+def _value(text: bytes) -> Span | None:
+    match = engine.placed().match(text)
+    group = match.lastindex if match else None
+    if match is None or group is None or _is_far(match, group):
+        return None
+    begin, end = match.span(group)
+    value, quoted = text[begin:end], group in Place.QUOTED
+    stop = end if quoted else begin + len(value.rstrip(_SENTENCE_END))
+    if group in Place.STRONG:
+        return (begin, stop) if is_strong(text[begin:stop]) else None
+    is_one = is_secret(value, text[:begin], text[end : end + 1], quoted=quoted)
+    return (begin, stop) if is_one else None
+
+
+def _is_far(match: "Match[bytes]", group: int) -> bool:
+    """Yes if the value lies far from its key, or goes on too long: no key belongs to it then."""
+    begin, end = match.span(group)
+    return begin > FAR or (end - begin > FAR and _SPACE.search(match.string, begin, end) is not None)
+
+
+def listed(text: bytes) -> Sequence[Span]:
+    """The values in a list beside a key: lists of tokens are often of another kind, and count if they are random."""
+    bracket = text.find(b"[")
+    dashed = _DASHED.search(text, 0, bracket if bracket >= 0 else len(text))
+    start = dashed.end() if dashed else bracket
+    is_token = _TOKENS.search(text, 0, start) is not None
+    before, items = text[:start], _DASHED_ITEM if dashed else _ITEM
+    found = [
+        (item.span(item.lastindex or 0), item.lastindex)
+        for item in items.finditer(text, start + (not dashed), start + FAR)
+    ]
+    return [span for span, group in found if _is_listed(text[slice(*span)], before, group, is_token=is_token)]
+
+
+def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
+    if is_token:
+        return is_strong(value)
+    return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)
+
+
+def url(text: bytes) -> Sequence[Span]:
+    """The password of `://user:password@`, or a token that stands for both."""
+    end = text.rindex(b"@")
+    colon = text.find(b":", 3, end)
+    begin = colon + 1 if colon > 0 else 3
+    value = text[begin:end]
+    short = len(value) < _SHORTEST_URL_PASSWORD
+    if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):
+        return ()
+    return ((begin, end),)
+
+
+def cookies(text: bytes) -> Sequence[Span]:
+    """The values of a line of cookies that open something."""
+    return [pair.span(2) for pair in _PAIR.finditer(text, 0, FAR) if _opens(pair[1], pair[2])]
+
+
+def _opens(name: bytes, value: bytes) -> bool:
+    if _TELLING.search(name):
+        return not is_fill_in(value) and not is_place(value)
+    return is_strong(value)
+
+
+def blocks(data: bytes) -> Iterator[Span]:
+    """Private keys from their first line to their last; what is cut off, as far as it goes on."""
+    for start, end in engine.finder(Family.BLOCK)(data):
+        stop = _end_of_block(data, end - _LOOKED_AT)
+        if stop > end:
+            yield start, stop
+
+
+def _end_of_block(data: bytes, begin: int) -> int:
+    """Where the block ends whose first letters are at *begin*; 0 if it is none."""
+    body = _BODY.match(data, begin)
+    stop = body.end() if body else begin
+    closing = _CLOSING.match(data, stop)
+    if closing:
+        return closing.end() if len(set(data[begin:stop])) > _FEW_LETTERS else 0
+    length = len(data[begin:stop].rstrip())
+    return begin + length if length >= _SHORTEST_CUT_OFF else 0
+
+
+def open_block(data: bytes) -> int | None:
+    """Where the block begins that goes on behind the end of *data*; None if none does."""
+    last = max(data.rfind(b"PRIVATE KEY"), data.rfind(b"Private-Lines:"))
+    headers = list(_HEADER.finditer(data, max(0, last - _LONGEST_HEADER))) if last >= 0 else []
+    if not headers:
+        return None
+    body = _BODY.match(data, headers[-1].end())
+    stop = body.end() if body else headers[-1].end()
+    return headers[-1].start() if len(data) - stop < _LONGEST_HEADER and not _is_closed(data, stop) else None
+
+
+def _is_closed(data: bytes, stop: int) -> bool:
+    return _CLOSING.match(data, stop) is not None

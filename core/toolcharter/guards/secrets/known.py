@@ -1,0 +1,97 @@
+"""Values that are secret because somebody said so: the environment's, and those of a store.
+
+They are masked as they are, in base64 however they are aligned, and percent-encoded.
+"""
+
+import os
+import re
+import threading
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from toolcharter.guards.secrets.patterns import KEY_NAME
+
+_SHORTEST = 8
+"""In bytes: a shorter value stands in too many harmless words."""
+
+
+class _Known:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.values: set[bytes] | None = None
+        self.forms: tuple[bytes, ...] = ()
+
+
+_state = _Known()
+
+
+def add(values: Iterable[str]) -> bool:
+    """Note *values*; whether any of them is new, long enough and no place to fill in."""
+    wanted = {value.encode("utf-8", "surrogateescape") for value in values}
+    with _state.lock:
+        before = _values()
+        fresh = {value for value in wanted - before if len(value) >= _SHORTEST and not _shapes().is_fill_in(value)}
+        if fresh:
+            _state.values = before | fresh
+            _state.forms = _forms_of(_state.values)
+        return bool(fresh)
+
+
+def forms() -> tuple[bytes, ...]:
+    """All that is to be masked, the longest first."""
+    with _state.lock:
+        _values()
+        return _state.forms
+
+
+def _values() -> set[bytes]:
+    if _state.values is None:
+        _state.values = {value.encode("utf-8", "surrogateescape") for value in _of_environment()}
+        _state.forms = _forms_of(_state.values)
+    return _state.values
+
+
+def _of_environment() -> Iterator[str]:
+    for name, value in os.environ.items():
+        data = value.encode("utf-8", "surrogateescape")
+        if is_telling(name) and _shapes().is_unusual(data) and not _shapes().is_place(data):
+            yield value
+
+
+# Imported and compiled on first use: a start that meets no secret does without.
+
+
+def is_telling(name: str) -> bool:
+    """Yes if the name of a variable or of a JSON member says that its value is a secret."""
+    return _telling().search(name) is not None
+
+
+@cache
+def _telling() -> "re.Pattern[str]":
+    return re.compile(KEY_NAME)
+
+
+@cache
+def _shapes() -> Any:
+    return import_module("toolcharter.guards.secrets.shapes")
+
+
+def _forms_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
+    found = {form for value in values for form in _forms(value)}
+    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+def _forms(value: bytes) -> Iterator[bytes]:
+    # By lines, as all else is looked at.
+    yield from (line for line in value.splitlines() if len(line) >= _SHORTEST)
+    quote = import_module("urllib.parse").quote
+    yield quote(value, safe="").encode()
+    yield quote(value).encode()
+    for before in range(3):
+        text = b64encode(b"\0" * before + value)
+        part = text[(before * 8 + 5) // 6 : (before + len(value)) * 8 // 6]
+        yield part
+        yield part.translate(bytes.maketrans(b"+/", b"-_"))

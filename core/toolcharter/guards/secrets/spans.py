@@ -1,0 +1,121 @@
+"""Where the secrets of some bytes are: what each family finds, judged, and put together."""
+
+from binascii import a2b_base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from toolcharter.guards.secrets import engine, judged
+from toolcharter.guards.secrets.engine import Span
+from toolcharter.guards.secrets.patterns import Family
+from toolcharter.guards.secrets.veils import bare_of, unveiled
+
+_REMEMBERED = 512
+"""In bytes: a longer match is judged each time it is met."""
+_MOST_REMEMBERED = 4096
+_BASE64_RUN = engine.expression(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_WRAPPED = frozenset({Family.VEILED, Family.ENCODED})
+
+Judge = Callable[[bytes], Sequence[Span]]
+
+
+def find_spans(data: bytes, families: Iterable[int]) -> list[Span]:
+    """The spans of *data* to mask, in order and apart.
+
+    Args:
+        data: Any bytes.
+        families: Those that `engine.hinted` told.
+    """
+    return _apart([span for family in families for span in _FINDERS[family](data)])
+
+
+def find_matches(data: bytes) -> list[Span]:
+    """All that the families match in *data*, secret or not: what must not be torn apart."""
+    plain = (family for family in engine.hinted(data) if family not in _WRAPPED)
+    return [span for family in plain for span in engine.finder(family)(data)]
+
+
+def find_plain(data: bytes) -> list[Span]:
+    """The spans of *data* that are not wrapped in anything."""
+    families = [family for family in engine.hinted(data) if family not in _WRAPPED]
+    return find_spans(data, families) if families else []
+
+
+def _apart(spans: list[Span]) -> list[Span]:
+    if len(spans) < 2:  # noqa: PLR2004 - one cannot overlap
+        return spans
+    spans.sort()
+    apart = spans[:1]
+    for start, end in spans:
+        last = apart[-1]
+        if start > last[1]:
+            apart.append((start, end))
+        elif end > last[1]:
+            apart[-1] = (last[0], end)
+    return apart
+
+
+def _matched(family: int, judge: Judge, behind: int = 0) -> Callable[[bytes], Iterator[Span]]:
+    """The spans that *judge* sees in the matches of *family*, each with so many bytes *behind* it."""
+
+    def find(data: bytes) -> Iterator[Span]:
+        remembered = _Remembered(judge)
+        for start, end in engine.finder(family)(data):
+            for begin, stop in remembered(data[start : end + behind]):
+                yield start + begin, start + stop
+
+    return find
+
+
+class _Remembered:
+    """A judge that is asked once about what is met again and again in one text."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._known: dict[bytes, Sequence[Span]] = {}
+
+    def __call__(self, text: bytes) -> Sequence[Span]:
+        spans = self._known.get(text)
+        if spans is None:
+            spans = self._judge(text)
+            if len(text) <= _REMEMBERED and len(self._known) < _MOST_REMEMBERED:
+                self._known[text] = spans
+        return spans
+
+
+def _veiled(data: bytes) -> Iterator[Span]:
+    if find_plain(bare_of(data)):
+        bare, back = unveiled(data)
+        yield from back(find_plain(bare))
+
+
+def _encoded(data: bytes) -> Iterator[Span]:
+    remembered = _Remembered(_of_run)
+    for run in _BASE64_RUN.finditer(data):
+        if remembered(run[0]):
+            yield run.span()
+
+
+def _of_run(run: bytes) -> Sequence[Span]:
+    if Family.ENCODED not in engine.hinted(run):
+        return ()
+    body = run.rstrip(b"=").translate(_TO_STANDARD)
+    whole = body[: len(body) - (len(body) % 4 == 1)]
+    return find_plain(a2b_base64(whole + b"=" * (-len(whole) % 4)))
+
+
+def _known(data: bytes) -> Iterator[Span]:
+    return engine.finder(Family.KNOWN)(data)
+
+
+_FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
+    Family.TOKEN: _matched(Family.TOKEN, judged.token),
+    Family.FLOATING: _matched(Family.FLOATING, judged.token),
+    Family.PLACED: _matched(Family.PLACED, judged.placed, behind=1),
+    Family.LISTED: _matched(Family.LISTED, judged.listed),
+    Family.URL: _matched(Family.URL, judged.url),
+    Family.COOKIE: _matched(Family.COOKIE, judged.cookies),
+    Family.BLOCK: judged.blocks,
+    Family.VEILED: _veiled,
+    Family.ENCODED: _encoded,
+    Family.KNOWN: _known,
+}

@@ -1,0 +1,143 @@
+"""Values that are secret because somebody said so."""
+
+import base64
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from toolcharter.guards.secrets import MASK, engine, known, remember, scrub_bytes, scrub_line, scrub_text
+from toolcharter.guards.secrets.shapes import is_fill_in
+
+HEX = hashlib.sha256(b"known").hexdigest()
+VALUE = "horse/" + HEX[:10] + "+staple"
+
+
+@pytest.fixture(autouse=True)
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is known before a test, and nothing stays behind."""
+    state = known._Known()
+    state.values = set()
+    monkeypatch.setattr(known, "_state", state)
+    engine.hints.match = None
+    yield
+    engine.hints.match = None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(VALUE, id="as it is"),
+        pytest.param(quote(VALUE, safe=""), id="percent"),
+        pytest.param(quote(VALUE), id="percent, with slashes"),
+    ],
+)
+def test_known_value_is_masked(form: str) -> None:
+    """It needs no shape and no key."""
+    remember([VALUE])
+
+    assert scrub_text(f"see <{form}> there") == (f"see <{MASK}> there", 1)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode], ids=["standard", "urlsafe"])
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+def test_known_value_is_masked_in_base64(before: str, encode) -> None:
+    """However it is aligned there; at most the letters that it shares with its neighbours stay."""
+    remember([VALUE])
+    text = encode(f"{before}{VALUE} and more".encode())
+
+    masked, count = scrub_bytes(text)
+
+    first, _, last = masked.partition(MASK.encode())
+    assert count == 1
+    assert (text.startswith(first), text.endswith(last)) == (True, True)
+    assert len(first) <= len(encode(before.encode()).rstrip(b"="))
+    assert len(last) <= len(encode(b" and more")) + 4
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=10, max_size=30))
+def test_any_long_value_is_masked(value: str) -> None:
+    """Whatever it is made of, as long as it is no place to fill in."""
+    assume(not is_fill_in(value.encode()) and len(value.splitlines()) == 1)
+    remember([value])
+
+    assert value not in scrub_text(f"a {value} b")[0]
+
+
+def test_lines_of_a_value_are_masked_one_by_one() -> None:
+    """A value of many lines is found by its lines, which a stream may see one at a time."""
+    remember([f"{HEX[:20]}\nab\n{HEX[20:40]}"])
+
+    assert scrub_text(f"> {HEX[:20]}\n> {HEX[20:40]}\n") == (f"> {MASK}\n> {MASK}\n", 2)
+
+
+@pytest.mark.parametrize("value", ["short", "changeme", "${API_TOKEN}", "xxxxxxxxxx"])
+def test_short_values_and_places_to_fill_in_are_not_noted(value: str) -> None:
+    """They stand in too many harmless texts."""
+    remember([value])
+
+    assert known.forms() == ()
+
+
+def test_noting_a_value_again_changes_nothing() -> None:
+    """The patterns are compiled anew for new values alone."""
+    remember([VALUE])
+    scrub_text("")
+    match = engine.hints.match
+
+    remember([VALUE])
+
+    assert engine.hints.match is match
+
+
+def test_line_of_the_filter_names_values() -> None:
+    """What is given at run time goes, in URLs too."""
+    line = b'{"id": 1, "values": ["203.0.113.77"], "text": "http://203.0.113.77:8080/api"}'
+
+    assert scrub_line(line) == b'{"id":1,"text":"http://[REDACTED]:8080/api","redactions":1}'
+
+
+def test_line_of_the_filter_with_broken_values_is_malformed() -> None:
+    """What cannot be noted is not ignored."""
+    assert b"invalid_arguments" in scrub_line(b'{"id": 1, "values": [7], "text": ""}')
+
+
+def test_secrets_of_the_environment_are_known() -> None:
+    """Values of variables with a telling name, unless they are common words, paths or places to fill in."""
+    given_values = {
+        "DEPLOY_TOKEN": VALUE,
+        "DB_PASSWORD": "production",
+        "SSH_KEY_TOKEN": "/run/secrets/token",
+        "API_KEY": "${OTHER}",
+        "PLAIN": "plain-" + HEX[:10],
+    }
+    code = "from toolcharter.guards.secrets import scrub_text as s; import sys; print(s(sys.stdin.read())[0])"
+    text = " ".join(given_values.values())
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], **given_values},
+    )
+
+    assert done.stdout.strip() == text.replace(VALUE, MASK)
+
+
+def test_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first time that values are needed, and not again."""
+    monkeypatch.setattr(known, "_state", known._Known())
+    monkeypatch.setenv("DEPLOY_TOKEN", VALUE)
+
+    assert VALUE.encode() in known.forms()
+    monkeypatch.delenv("DEPLOY_TOKEN")
+    assert VALUE.encode() in known.forms()
