@@ -1,6 +1,9 @@
-# make run     set up `.venv` and drive the calls of examples/review.jsonl through the reviewer's profile
+# make run     set up `.venv` and drive the calls of three agents through their profiles
 # make test    the test suite on every Python of 3.11 to 3.13 that is present (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
+# make environment  `.venv` alone, with the developers' tools
+# make soak    10,000 programs on every runner that is present; nothing of them may be left
+# make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md
 # make mutants mutation testing of policy; writes tests/mutants.md
 # make docs    the tables in the pages that are made from code
@@ -24,14 +27,17 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: run test lint bench mutants docs format coverage lock clean python
+.PHONY: run test environment lint bench soak fuzz-shell mutants docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
-	@$(BIN)/python examples/review.py
+	@$(BIN)/python examples/sessions.py
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)
+
+environment: python
+	@$(PYTHON) scripts/environment.py dev
 
 lint: python
 	@$(PYTHON) scripts/environment.py dev
@@ -44,6 +50,14 @@ lint: python
 bench: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+soak: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/soak_runs.py $(ARGS)
+
+fuzz-shell: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/fuzz_shell.py $(ARGS)
 
 mutants: python
 	@$(PYTHON) scripts/environment.py dev

@@ -58,6 +58,7 @@ LLM = Environment("llm", ("llm",))
 MCP = Environment("mcp", ("mcp",))
 STRANDS = Environment("strands", ("strands-agents",))
 LIMITS = Environment("limits", ("limits",))
+BASHLEX = Environment("bashlex", ("bashlex",))
 STRUCTLOG = Environment("structlog", ("structlog", "orjson"))
 
-PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, LIMITS, STRUCTLOG)
+PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, LIMITS, BASHLEX, STRUCTLOG)

@@ -16,6 +16,7 @@ import deciding
 import event_files
 import guards
 import lasting
+import shell
 import starting
 from environments import OURS, PEERS
 from measure import HERE, Bench, NotMeasured, Row
@@ -26,6 +27,7 @@ TOPICS = {
     "Rules": deciding.ROWS,
     "Events": event_files.ROWS,
     "Guards": guards.ROWS,
+    "Shell": shell.ROWS,
     "Start": starting.ROWS,
     "Endurance": lasting.ROWS,
 }

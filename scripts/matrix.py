@@ -3,7 +3,9 @@
     python3.11 scripts/matrix.py [PYTEST_ARGUMENT ...]
 
 The Python that runs this file tests in `.venv`, each other version in `.venvs/<version>`. `PYTHONS="3.11 3.13"` in the
-environment narrows the choice. Exit status: 0 if the suite passed everywhere, else 1.
+environment narrows the choice. The first version runs all tests, the others what depends on the version (`AGAIN`), beside
+it, since many of its tests wait for programs; tests that an argument names run on each. Exit status: 0 if the suite passed
+everywhere, else 1.
 """
 
 import os
@@ -11,35 +13,80 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from environment import ROOT, VENV, prepare
 
+_ABSENT = "not present"
+_WORKERS = (os.cpu_count() or 1) + 2
+"""Of the first version: more than there are processors, since many tests wait for programs."""
 SUPPORTED = ("3.11", "3.12", "3.13")
+AGAIN = (
+    "tests/core/spec",
+    "tests/core/profile/test_read.py",
+    "tests/core/loader",
+    "tests/core/gate",
+    "tests/test_contract.py",
+    "--hypothesis-profile=again",
+    "--ignore=tests/core/gate/approvals",
+    "--deselect=tests/core/spec/test_tool_spec.py::test_type_checkers_refuse_a_constructor_for_another_policy",
+)
+"""What depends on the version of Python: annotations, metadata, threads, cancellation, and every plugin by its contract.
+The rest is about other programs than Python, pure, or long. Since a file is named, no run judges which reasons no test
+reaches."""
 
 
 def main(arguments: list[str]) -> int:
-    """Test on each version in turn; returns the exit status."""
-    outcomes = {version: _outcome(version, arguments) for version in os.environ.get("PYTHONS", "").split() or SUPPORTED}
+    """Test on each version; returns the exit status."""
+    wanted = os.environ.get("PYTHONS", "").split() or SUPPORTED
+    pythons = {version: find(version) for version in wanted}
+    present = {version: python for version, python in pythons.items() if python is not None}
+    outcomes = dict.fromkeys(wanted, _ABSENT) | run_all(present, arguments)
     print("\nTests, by Python version:")
     for version, outcome in outcomes.items():
         print(f"  {version}  {outcome}")
-    passed = [outcome.startswith("passed") for outcome in outcomes.values() if outcome != "not present"]
-    return 0 if passed and all(passed) else 1
+    return 0 if present and all(outcomes[version].startswith("passed") for version in present) else 1
 
 
-def _outcome(version: str, arguments: list[str]) -> str:
-    python = find(version)
-    if python is None:
-        return "not present"
+def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]:
+    """Test on *pythons*, by version: what came of each. What the later ones have said is shown behind the first."""
+    venvs = {version: _prepared(version, python) for version, python in pythons.items()}
+    with ThreadPoolExecutor(1) as beside:
+        later = {
+            version: beside.submit(_run, venvs[version], ["-n1", *selection(arguments, is_first=False)], shown=False)
+            for version in list(venvs)[1:]
+        }
+        outcomes = dict[str, str]()
+        for version, venv in venvs.items():
+            print(f"\nPython {version}", flush=True)
+            words = [f"-n{_WORKERS}", *selection(arguments, is_first=True)]
+            outcomes[version], said = later[version].result() if version in later else _run(venv, words, shown=True)
+            print(said, end="", flush=True)
+    return outcomes
+
+
+def _prepared(version: str, python: Path) -> Path:
     venv = VENV if python == Path(sys.executable) else ROOT / ".venvs" / version
     prepare(venv, python, "dev")
-    print(f"\nPython {version}", flush=True)
+    return venv
+
+
+def _run(venv: Path, words: Sequence[str], *, shown: bool) -> tuple[str, str]:
+    """What came of pytest with *words*, and what it has said, unless that is *shown* at once."""
     started = time.monotonic()
-    command: list[str | Path] = [venv / "bin" / "python", "-m", "pytest", "-nauto", *arguments]
-    status = subprocess.run(command, cwd=ROOT, check=False).returncode
-    return f"{f'failed ({status})' if status else 'passed'} in {time.monotonic() - started:.0f} s"
+    output = None if shown else subprocess.PIPE
+    command = [str(venv / "bin" / "python"), "-m", "pytest", *words]
+    ran = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True, check=False)
+    outcome = f"failed ({ran.returncode})" if ran.returncode else "passed"
+    return f"{outcome} in {time.monotonic() - started:.0f} s", ran.stdout or ""
+
+
+def selection(arguments: list[str], *, is_first: bool) -> list[str]:
+    """What pytest is given: the user's words, behind what this version runs unless they name a place themselves."""
+    names_places = any((ROOT / argument.partition("::")[0]).exists() for argument in arguments)
+    return [*(() if is_first or names_places else AGAIN), *arguments]
 
 
 def find(version: str) -> Path | None:

@@ -102,7 +102,9 @@ def _warm_up() -> None:
         importlib.import_module(name)
     # No shrinking: that a test fails is all that counts.
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-    hypothesis.settings.register_profile("mutants", derandomize=True, database=None, deadline=None, phases=phases)
+    hypothesis.settings.register_profile(
+        "mutants", derandomize=True, database=None, deadline=None, phases=phases, max_examples=400
+    )
     hypothesis.settings.load_profile("mutants")
     if any(name.startswith("toolcharter.policy") for name in sys.modules):
         raise RuntimeError("what is to be changed is loaded already")

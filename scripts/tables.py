@@ -16,6 +16,7 @@ from typing import Any
 import toolcharter
 from pages import ROOT, pages, regenerated
 from toolcharter import hookspecs
+from toolcharter.guards.secrets.tables import tokens
 from toolcharter.profile import schema, settings, shapes
 from toolcharter.profile.model import Case, Events, Limits
 from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, NotifyShape, RuleShape, RuleText
@@ -53,7 +54,14 @@ def paths_members() -> str:
 
 def opened_members() -> str:
     """What `rt.paths` opens."""
-    return "\n\n".join((_members("OpenFile", "file"), _members("OpenFolder", "folder"), _members("Entry", "entry")))
+    return "\n\n".join(
+        (
+            _members("OpenFile", "file"),
+            _members("OpenFolder", "folder"),
+            _members("OpenPlace", "place"),
+            _members("Entry", "entry"),
+        )
+    )
 
 
 def completed_members() -> str:
@@ -125,6 +133,12 @@ def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
     return table
 
 
+def secrets() -> str:
+    """Each kind of token that the scrubber knows by its shape."""
+    kinds = sorted(tokens(), key=lambda kind: (kind.provider.lower(), kind.name))
+    return _table(("provider", "kind", "source"), [(kind.provider, f"`{kind.name}`", kind.source) for kind in kinds])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "profile-keys": profile_keys,
     "rule-keys": _below("deny", heading="key of a rule"),
@@ -147,6 +161,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tool-reasons": tool_reasons,
     "names": names,
     "plugins": plugins,
+    "secrets": secrets,
 }
 
 

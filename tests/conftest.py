@@ -12,11 +12,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 # Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too.
 _PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / ".venv" / "bin")])
 _MISSING = "missing_program"
+
+# `--hypothesis-profile` chooses; without it Hypothesis tries its own 100 examples. A test that asks for a number keeps it.
+# None has a deadline: how fast a machine is decides no test.
+settings.register_profile("usual", deadline=None)
+settings.register_profile("again", deadline=None, max_examples=20)  # On the second and third Python: scripts/matrix.py.
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile("usual")
 
 
 def pytest_configure(config: pytest.Config) -> None:

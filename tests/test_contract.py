@@ -3,5 +3,15 @@
 from toolcharter.testing.contract import contract_of
 
 TestContract = contract_of(
-    open_defaults={"git": {"allowed_branches": "allow_push is false and allowed_remotes is empty"}}
+    open_defaults={
+        "browser": {
+            "allowed_actions": "they look; `click` and `type`, which can act, are not among them",
+            "allowed_domains": "as of `web`, below",
+        },
+        "git": {"allowed_branches": "allow_push is false and allowed_remotes is empty"},
+        **{
+            tool: {"allowed_domains": "only public addresses are reached, and for that a profile lists the tool"}
+            for tool in ("web", "http_get", "html_scraper", "capture_screenshot")
+        },
+    }
 )

@@ -4,7 +4,8 @@ A page is run from top to bottom in one shell, in a folder that stands for the c
 comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
 identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one, and
 their cases must hold. `yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken`
-are only read. `pip install` is done by uv from its cache, if that has all of it.
+are only read, as is `sh illustration`. `console bwrap` needs that program: without it the block is left out, and in CI
+that is a failure. `pip install` is done by uv from its cache, if that has all of it.
 """
 
 import doctest
@@ -25,6 +26,7 @@ from environment import _uv_settings
 from pages import ROOT, Block, blocks, pages
 
 ELSEWHERE = {"commands.md", "testing.md"}  # tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py
+NEEDED = ("bwrap",)
 SHELL = ("console", "ini", "markdown", "python", "sh", "toml", "yaml")
 
 # Without `--python` uv would look for an environment by itself, and find the one that runs these tests.
@@ -124,8 +126,15 @@ def _steps(text: str, out: Path) -> Iterator[Step]:
     if "add a tool in ten steps" in text.lower():
         yield Step(0, f"pip install {DEVELOPERS}", None)
     for block in blocks(text):
-        if block.language in SHELL and "illustration" not in block.words:
+        if block.language in SHELL and "illustration" not in block.words and _can_run(block):
             yield from _steps_of(block, out)
+
+
+def _can_run(block: Block) -> bool:
+    missing = [word for word in block.words if word in NEEDED and shutil.which(word) is None]
+    if missing and os.environ.get("CI"):
+        pytest.fail(f"line {block.line}: {missing[0]!r} is missing, and CI is set", pytrace=False)
+    return not missing
 
 
 def _steps_of(block: Block, out: Path) -> Iterator[Step]:

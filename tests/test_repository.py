@@ -51,7 +51,7 @@ def test_plugin_follows_the_house(folder: Path) -> None:
     project, package = settings["project"], f"toolcharter_{folder.name}"
     groups = project["entry-points"]
 
-    assert project["name"] == f"toolcharter-{folder.name}"
+    assert project["name"] == f"toolcharter-{folder.name.replace('_', '-')}"
     assert "toolcharter>=0.1,<1" in project["dependencies"]
     assert set(groups) <= {"toolcharter", "toolcharter.extensions"}
     assert {place.split(".")[0] for group in groups.values() for place in group.values()} == {package}
@@ -74,6 +74,17 @@ def test_lock_file_pins_every_package_with_hashes_and_no_addresses() -> None:
     )
 
     assert re.sub(entry, "", lock, flags=re.IGNORECASE) == ""
+
+
+@pytest.mark.parametrize(
+    "folder", [".ci", "benchmarks", "core", "docs", "examples", "plugins", "profiles", "scripts", "tests"]
+)
+def test_no_file_names_a_package_index(folder: str) -> None:
+    """Where packages come from is each machine's own affair; what tests need of it is put together at run time."""
+    named = re.compile("index-" + r"url[= ]\s*\S*://")
+    files = (path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+    assert [str(path.relative_to(ROOT)) for path in files if named.search(path.read_text(errors="replace"))] == []
 
 
 def test_lock_file_covers_every_requirement() -> None:

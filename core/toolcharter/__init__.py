@@ -19,8 +19,17 @@ if TYPE_CHECKING:
     from toolcharter.errors import ToolError as ToolError
     from toolcharter.gate.approvals.terminal import TerminalApprover as TerminalApprover
     from toolcharter.gate.build import build_tools as build_tools
+    from toolcharter.gate.live import LiveToolbox as LiveToolbox
+    from toolcharter.gate.live import open_live as open_live
     from toolcharter.gate.tool import Tool as Tool
     from toolcharter.gate.toolbox import Toolbox as Toolbox
+    from toolcharter.guards.output import mask_middle as mask_middle
+    from toolcharter.guards.process.launch import Launch as Launch
+    from toolcharter.guards.process.limits import controlling as controlling
+    from toolcharter.guards.process.limits import limited as limited
+    from toolcharter.guards.process.local import LocalRunner as LocalRunner
+    from toolcharter.guards.process.marks import Mark as Mark
+    from toolcharter.guards.process.marks import is_marked as is_marked
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.spec.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.spec.approval import ApprovalRequest as ApprovalRequest
@@ -32,21 +41,39 @@ if TYPE_CHECKING:
     from toolcharter.spec.call import Deny as Deny
     from toolcharter.spec.call import Invocation as Invocation
     from toolcharter.spec.call import ToolResult as ToolResult
+    from toolcharter.spec.discovery import DiscovererPolicy as DiscovererPolicy
+    from toolcharter.spec.discovery import Discovery as Discovery
+    from toolcharter.spec.discovery import ProfileView as ProfileView
     from toolcharter.spec.explanation import Explanation as Explanation
     from toolcharter.spec.extension import CheckPolicy as CheckPolicy
     from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
     from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
     from toolcharter.spec.extension import Sink as Sink
+    from toolcharter.spec.network import Http as Http
+    from toolcharter.spec.network import HttpAnswer as HttpAnswer
+    from toolcharter.spec.network import HttpLimits as HttpLimits
+    from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
     from toolcharter.spec.reasons import Reason as Reason
+    from toolcharter.spec.runner import Detached as Detached
+    from toolcharter.spec.runner import Ended as Ended
+    from toolcharter.spec.runner import Job as Job
+    from toolcharter.spec.runner import ProcessLimits as ProcessLimits
+    from toolcharter.spec.runner import ProgramRunner as ProgramRunner
+    from toolcharter.spec.runner import RunnerScope as RunnerScope
+    from toolcharter.spec.runner import Running as Running
+    from toolcharter.spec.runner import TerminalSize as TerminalSize
     from toolcharter.spec.runtime import Completed as Completed
     from toolcharter.spec.runtime import Entry as Entry
     from toolcharter.spec.runtime import OpenFile as OpenFile
     from toolcharter.spec.runtime import OpenFolder as OpenFolder
+    from toolcharter.spec.runtime import OpenPlace as OpenPlace
     from toolcharter.spec.runtime import Paths as Paths
+    from toolcharter.spec.runtime import Reload as Reload
     from toolcharter.spec.runtime import ToolContext as ToolContext
     from toolcharter.spec.runtime import ToolRuntime as ToolRuntime
     from toolcharter.spec.tool import ToolSpec as ToolSpec
+    from toolcharter.spec.variables import check_variables as check_variables
 
 _HOMES = {
     "toolcharter.errors": (
@@ -55,17 +82,27 @@ _HOMES = {
     ),
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
     "toolcharter.gate.build": "build_tools",
+    "toolcharter.gate.live": "LiveToolbox open_live",
     "toolcharter.gate.tool": "Tool",
     "toolcharter.gate.toolbox": "Toolbox",
+    "toolcharter.guards.output": "mask_middle",
+    "toolcharter.guards.process.launch": "Launch",
+    "toolcharter.guards.process.limits": "controlling limited",
+    "toolcharter.guards.process.local": "LocalRunner",
+    "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.spec.discovery": "DiscovererPolicy Discovery ProfileView",
     "toolcharter.spec.explanation": "Explanation",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.spec.network": "Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "Reason",
-    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder Paths ToolContext ToolRuntime",
+    "toolcharter.spec.runner": "Detached Ended Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
+    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths Reload ToolContext ToolRuntime",
     "toolcharter.spec.tool": "ToolSpec",
+    "toolcharter.spec.variables": "check_variables",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -1,8 +1,8 @@
 """The hooks of toolcharter: when each runs, with what, and what a failure does.
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
-the object that an extension builds may implement `check_call`, `open_sink` and `answer_approval` as
-methods, and is closed with the toolbox if it has a method `close`.
+the object that an extension builds may implement `check_call`, `open_sink`, `answer_approval` and
+`open_runner` as methods, and is closed with the toolbox if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -10,13 +10,16 @@ wrapper; a misspelt hook, or one that does not fit, stops the start with the dis
 """
 
 from collections.abc import Awaitable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pluggy
 
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Ask, Call, Deny
+from toolcharter.spec.discovery import Discovery, ProfileView
 from toolcharter.spec.extension import ExtensionSpec, Sink
+from toolcharter.spec.runner import ProgramRunner, RunnerScope
 from toolcharter.spec.tool import ToolSpec
 
 PROJECT = "toolcharter"
@@ -56,6 +59,43 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
+    """
+
+
+@hookspec
+def register_programs() -> Sequence[Path]:  # type: ignore[empty-body]
+    """Say what the options and operands of programs do, so that allow rules cover their ordinary purpose and no more.
+
+    Called when a toolbox is built, after the import of the plugin.
+
+    Returns:
+        Paths of TOML files that lie in the plugin, one for each program or small family; the page on the shell guard
+        has their format. Read when the toolbox is built.
+
+    Raises:
+        Exception: Anything raised, a file that cannot be read, and a program that has a table already, stop the
+            start-up with the distribution's name and version.
+    """
+
+
+@hookspec(firstresult=True)
+def discover_tools(profile: ProfileView, workspace: Path | None) -> Discovery:  # type: ignore[empty-body]
+    """Find tools that no entry point names: declared in a profile, or lying in folders.
+
+    Called in the module of each extension that the profile lists, when a toolbox is built and the policies are
+    valid, and again when a `LiveToolbox` reloads. It reads files, and starts and changes nothing.
+
+    Args:
+        profile: The profile's name and folder, the tools that it lists, and the extension's policy.
+        workspace: Real path of the workspace; None where a profile is looked at without one.
+
+    Returns:
+        A `Discovery`. Its specs are of kind `cli` or `custom`, have a `fingerprint` and no aliases. Never is a tool
+        of a plugin replaced, whether the profile lists it or not.
+
+    Raises:
+        Exception: Anything raised stops the start-up, with its own faults if it is a `ConfigurationError` (those with a
+            path and no place get the place in the profile), else with the distribution's name and version. While a session lasts, what it had before stays.
     """
 
 
@@ -105,6 +145,25 @@ def answer_approval(
     Raises:
         Exception: Anything raised, or another answer, denies with `approval_unavailable`, a
             timeout with `approval_timeout`.
+    """
+
+
+@hookspec(firstresult=True)
+def open_runner(scope: RunnerScope) -> ProgramRunner:  # type: ignore[empty-body]
+    """Open the place where programs run, for one toolbox.
+
+    Called when the first program is to run, at most once for each toolbox, and only for the object of the
+    extension that the profile's `runner` names.
+
+    Args:
+        scope: The workspace and what in it no program may write to; the harness has chosen both.
+
+    Returns:
+        A `ProgramRunner`; it is closed with the toolbox.
+
+    Raises:
+        Exception: `Denied` with `sandbox_unavailable` denies the call, and the next call tries again; so does
+            anything else raised, with its type in the message. Nothing falls back to the host.
     """
 
 

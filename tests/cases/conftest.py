@@ -159,3 +159,13 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     yield made
     for toolbox in made.opened:
         toolbox.close()
+
+
+@pytest.fixture(scope="session")
+def decision_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """What a line meets with the real `bash` of a profile: `decision_on(profile, line)`."""
+    from tests.cases.shell_tree import Lines  # noqa: PLC0415 - it takes the samples' folder from here
+
+    lines = Lines(tmp_path_factory.mktemp("lines"))
+    yield lines
+    lines.close()

@@ -13,11 +13,10 @@ CASE = 'design, section 4: "names without case".'
 ANCHORED = 'design, section 4: "Anchored; only `*` is special".'
 ANY_ACTION = 'design, section 4: "a rule without action covers all actions".'
 UNKNOWN = 'design, section 4: "A name that nothing provides is a load error with near matches, in `deny` too".'
-NOT_PARSED = 'design, section 5: "Anything that cannot be parsed, found or reached denies".'
 FLOOR = 'design, section 4: "The fixed floor, `deny`, ... hold in every mode".'
 
 _PLAIN = re.compile(r"[\w@%+:,./-]+(?: [\w@%+=:,./-]+)*", re.ASCII)
-_CATASTROPHE = re.compile(r"(sudo )?rm -\w+ .*/.*")
+_CATASTROPHE = re.compile(r"\brm -\w+ .*[/~]")
 
 
 class Asked(NamedTuple):
@@ -38,7 +37,12 @@ class Asked(NamedTuple):
     @property
     def is_left_to_the_shell_guard(self) -> bool:
         """Whether it is a line whose meaning, or whose harm, takes more than reading its words."""
-        return self.tool_type == "bash" and not (_PLAIN.fullmatch(self.text) and not _CATASTROPHE.match(self.text))
+        return self.tool_type == "bash" and (self.is_catastrophe or not _PLAIN.fullmatch(self.text))
+
+    @property
+    def is_catastrophe(self) -> bool:
+        """Whether the floor refuses the line; the samples know one kind."""
+        return self.tool_type == "bash" and _CATASTROPHE.search(self.text) is not None
 
 
 class Theirs:
@@ -103,8 +107,8 @@ def why_otherwise(policy: Mapping[str, Any], asked: Asked) -> Iterator[str]:
     """The sentences of the design by which a decision may differ from the source's."""
     if any(is_refused(pattern, asked) for pattern in patterns_of(policy)):
         yield UNKNOWN
-    if asked.is_left_to_the_shell_guard:
-        yield NOT_PARSED if not _PLAIN.fullmatch(asked.text) else FLOOR
+    if asked.is_catastrophe:
+        yield FLOOR
     for permits, patterns in ((False, policy.get("deny", ())), (True, policy.get("allow", ()))):
         for pattern in patterns:
             how = {rules.matches(pattern, asked, permits=permits) for rules in (Theirs, Ours)}

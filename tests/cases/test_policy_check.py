@@ -8,12 +8,12 @@ from tests.cases.source_000 import Asked, Ours, Theirs, decided, patterns_of, wh
 
 ROWS = sample_rows("seeds/000-policy-check")
 MODES = ("dangerous", "ask", "restrict")
-DENY = ["bash:git push*", "*:*password*", "mcp:*:delete*", "cli:*dangerous*", "*secret*", "builtin:web:fetch"]
+DENY = ["bash:git show*", "*:*password*", "mcp:*:delete*", "cli:*dangerous*", "*secret*", "builtin:web:fetch"]
 ALLOW = ["bash:git *", "bash:ls", "mcp:github:*", "cli:deploy*", "builtin:web:*", "*:read*", "BASH:make*"]
 INVOCATIONS = [
     *(
         ("bash", line)
-        for line in ("git status", "git push origin", "ls", "make all", "echo secret", "read x", "Git log")
+        for line in ("git status", "git show origin", "ls", "make all", "echo secret", "read x", "Git log")
     ),
     *(("mcp", tool) for tool in ("github:create_issue", "github:delete_repo", "vault:get_password", "fs:read_file")),
     *(("cli", tool) for tool in ("deploy-prod", "predeploy", "Deploy", "dangerous-thing", "password-gen")),
@@ -42,7 +42,7 @@ def test_sample(row: dict[str, Any], bench: Bench) -> None:
 
     assert decided(Theirs, policy, asked) == row["expect"]["decision"]
     if asked.is_left_to_the_shell_guard:
-        assert found in {"deny", wanted}
+        assert found == ("deny" if asked.is_catastrophe else wanted)
     else:
         assert found == decided(Ours, policy, asked)
         assert found == wanted or sentences

@@ -53,11 +53,11 @@ def test_decision(row: dict[str, Any], bench: Bench) -> None:
 
     verdict, _ = bench.verdict(write_tiers(bench, tiers), use_of(*asked), patterns_of(merged(tiers)))
 
-    # A line that only the shell guard understands may always be refused.
-    refusable = {"deny"} if asked.is_left_to_the_shell_guard else {decided_by_tiers(tiers, asked)}
-    assert verdict in accepted(row) | refusable
-    assert asked.is_left_to_the_shell_guard or verdict == decided_by_tiers(tiers, asked)
     assert verdict in accepted(row) or sentences(tiers, asked)
+    if asked.is_left_to_the_shell_guard:
+        assert verdict in ({"deny"} if asked.is_catastrophe else accepted(row))
+    else:
+        assert verdict == decided_by_tiers(tiers, asked)
 
 
 def settle(bench: Bench, policy: dict[str, Any], answer: str | None, command: str) -> tuple[str, list[str | None]]:
@@ -87,9 +87,7 @@ def test_approval(row: dict[str, Any], bench: Bench) -> None:
     ended, _ = settle(bench, policy, row["user_action"], COMMAND)
 
     assert ended == ("denied" if row["user_action"] == "deny" else "ok")
-    # A line of several commands is refused until the shell guard understands it: stricter than to ask.
-    assert later(bench, policy, commands) <= accepted(row) | {"deny" for line in commands if ";" in line or "&" in line}
-    assert later(bench, policy, commands[:1]) <= accepted(row)
+    assert later(bench, policy, commands) <= accepted(row)
 
 
 @pytest.mark.parametrize("action", ["allow_once", "allow_always", "deny", None])

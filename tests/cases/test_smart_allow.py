@@ -1,10 +1,11 @@
 """Source 000's plan for lines of several commands, and for what "allow always" keeps; ours by a toolbox."""
 
+import shlex
 from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, bash_tool, needs_samples, row_params, sample_rows
-from tests.cases.source_000 import Asked
+from tests.cases.source_000 import FLOOR, Asked
 
 ROWS = sample_rows("seeds/000-smart-allow-spec")
 # What "allow always" would keep is decided otherwise, for each row that asks for it.
@@ -15,28 +16,27 @@ def params(key: str) -> list[Any]:
     return row_params([row for row in ROWS if key in row["expect"]])
 
 
-def offered(bench: Bench, line: str) -> tuple[str | None, list[tuple[tuple[str, ...], str | None]]]:
-    """The reason why *line* is refused; the commands that a person is shown, and the rule that they are offered."""
+def offered(bench: Bench, line: str) -> list[tuple[tuple[str, ...], str | None]]:
+    """The commands of *line* that a person is shown, and the rule that they are offered, each time they are asked."""
     seen: list[tuple[tuple[str, ...], str | None]] = []
     toolbox = bench.open(
         {"mode": "ask"}, bash_tool(), approver=lambda request: seen.append((request.commands, request.always))
     )
-    return toolbox.call("bash", {"command": line}).reason, seen
+    toolbox.call("bash", {"command": line})
+    return seen
 
 
 @needs_samples
 @pytest.mark.parametrize("row", params("decision"))
 def test_decision(row: dict[str, Any], bench: Bench) -> None:
-    """The decision is the source's; a line that only the shell guard understands may be refused instead."""
+    """The decision is the source's, but for a catastrophe: nobody is asked about one."""
     policy = {key: row["input"][key] for key in ("mode", "allow", "deny") if key in row["input"]}
     line, wanted = row["input"]["command"], row["expect"]["decision"]
 
     decision = bench.open(policy, bash_tool()).decide("bash", {"command": line})
 
-    if Asked("bash", line).is_left_to_the_shell_guard:
-        # Whatever may run unattended must have been understood.
-        assert decision.outcome in {wanted, "deny"}
-        assert decision.outcome == wanted or decision.reason == "not_understood"
+    if Asked("bash", line).is_catastrophe:
+        assert (decision.outcome, decision.reason) == ("deny", "denied_by_floor"), FLOOR
     else:
         assert decision.outcome == wanted
 
@@ -47,25 +47,23 @@ def test_what_is_kept_for_good(row: dict[str, Any], bench: Bench) -> None:
     """Where the source keeps all commands that begin alike, ours keeps the one that was shown, or nothing."""
     line = row["input"]["segment"]
 
-    reason, seen = offered(bench, line)
+    seen = offered(bench, line)
 
     assert row["expect"]["pattern"].endswith(" *"), NARROWEST
     assert not any("*" in (rule or "") for _, rule in seen)
-    if Asked("bash", line).is_left_to_the_shell_guard:
-        assert seen or reason == "not_understood"
-    else:
-        assert [commands for commands, _ in seen] == [(line,)]
-        assert {rule for _, rule in seen} <= {f"bash:{line}", None}
+    # In normal form; the samples are single commands.
+    form = shlex.join(shlex.split(line))
+    assert [commands for commands, _ in seen] == [(form,)]
+    assert {rule for _, rule in seen} <= {f"bash:{form}", None}
 
 
 @needs_samples
 @pytest.mark.parametrize("row", params("segments"))
 def test_segments(row: dict[str, Any], bench: Bench) -> None:
-    """A person is shown as many commands as the line has; a line that is not understood is refused."""
-    reason, seen = offered(bench, row["input"]["command"])
+    """A person is shown as many commands as the line has."""
+    seen = offered(bench, row["input"]["command"])
 
-    assert [len(commands) for commands, _ in seen] in ([len(row["expect"]["segments"])], [])
-    assert seen or reason == "not_understood"
+    assert [len(commands) for commands, _ in seen] == [len(row["expect"]["segments"])]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ def test_segments(row: dict[str, Any], bench: Bench) -> None:
 )
 def test_more_that_is_kept(line: str, rule: str | None, bench: Bench) -> None:
     """The one command in normal form; nothing for what runs other programs, or a file that tools could change."""
-    _, seen = offered(bench, line)
+    seen = offered(bench, line)
 
     assert [kept for _, kept in seen] == [rule]
 

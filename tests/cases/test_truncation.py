@@ -1,4 +1,4 @@
-"""Source 000's samples of cutting a result; masking by turn is no part of cutting one text."""
+"""Source 000's samples of cutting a result, and of masking those in the middle."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from toolcharter.guards.output import truncate
+from toolcharter.guards.output import mask_middle, truncate
 
 SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/000-truncation.jsonl"
 ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
 CUTTING = [row for row in ROWS if "strategy" in row["input"]]
+
+MASKING = [row for row in ROWS if "results" in row["input"]]
 
 CHARACTERS_PER_TOKEN = 4  # Source 000 counts tokens and takes each for four bytes.
 NOTICE = 45  # Source 000 adds its notice to the limit; the design counts it in.
@@ -37,3 +39,19 @@ def test_sample(row: Any) -> None:
     assert truncated == ("contains" in expect)
     assert len(cut) <= limit
     assert cut.startswith(text[: expect.get("kept_bytes", 0)])
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in MASKING])
+def test_masking_sample(row: Any) -> None:
+    """The source takes each result for a turn of its own."""
+    given = row["input"]
+    turns = [[f"result {number}"] for number in range(given["results"])]
+
+    masked = mask_middle(turns, keep_first=given["keep_first"], keep_last=given["keep_last"])
+
+    assert [place for place, turn in enumerate(masked) if "[result masked" in turn[0]] == row["expect"]["masked"]
+
+
+def test_every_sample_is_one_or_the_other() -> None:
+    """No row is left out."""
+    assert len(CUTTING) + len(MASKING) == len(ROWS)

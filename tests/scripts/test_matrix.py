@@ -48,6 +48,31 @@ def test_interpreter_of_another_version_is_passed_over(bare: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "is_first", "selected"),
+    [
+        pytest.param([], True, [], id="first"),
+        pytest.param(["-k", "git"], True, ["-k", "git"], id="first, chosen"),
+        pytest.param([], False, [*matrix.AGAIN], id="later"),
+        pytest.param(["-k", "git"], False, [*matrix.AGAIN, "-k", "git"], id="later, chosen"),
+        pytest.param(["tests/scripts", "-x"], False, ["tests/scripts", "-x"], id="a folder"),
+        pytest.param(["tests/test_docs.py::test_x"], False, ["tests/test_docs.py::test_x"], id="a test"),
+    ],
+)
+def test_first_version_runs_all(arguments: list[str], *, is_first: bool, selected: list[str]) -> None:
+    """The others run what depends on the version, or what the user names."""
+    assert matrix.selection(arguments, is_first=is_first) == selected
+
+
+@pytest.mark.parametrize("word", matrix.AGAIN)
+def test_what_runs_again_is_there(word: str, project_root: Path) -> None:
+    """A test that moves takes its entry with it: pytest would pass over an option that fits nothing."""
+    place, _, test = word.removeprefix("--ignore=").removeprefix("--deselect=").partition("::")
+
+    assert word.startswith("--hypothesis") or (project_root / place).exists()
+    assert not test or f"def {test}(" in (project_root / place).read_text()
+
+
+@pytest.mark.parametrize(
     ("outcomes", "status"),
     [
         pytest.param({"3.11": "passed in 3 s", "3.12": "not present"}, 0, id="passed where present"),
@@ -60,8 +85,28 @@ def test_status_and_closing_lines(
 ) -> None:
     """One failure fails the whole, an absent version does not, and nothing tested is no success."""
     monkeypatch.setenv("PYTHONS", " ".join(outcomes))
-    monkeypatch.setattr(matrix, "_outcome", lambda version, _arguments: outcomes[version])
+    monkeypatch.setattr(matrix, "find", lambda version: None if outcomes[version] == "not present" else Path(version))
+    monkeypatch.setattr(matrix, "run_all", lambda pythons, _: {version: outcomes[version] for version in pythons})
 
     assert matrix.main([]) == status
     lines = [f"  {version}  {outcome}" for version, outcome in outcomes.items()]
     assert capsys.readouterr().out.splitlines() == ["", "Tests, by Python version:", *lines]
+
+
+def test_versions_run_beside_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each gets its words, none the terminal before the first has ended, and a failure of any is told."""
+    pythons = {}
+    for version, status in (("3.11", 0), ("3.12", 3), ("3.13", 0)):
+        put(tmp_path / version / "bin" / "python", f'echo "{version}: $4"; exit {status}')
+        pythons[version] = tmp_path / version
+    monkeypatch.setattr(matrix, "_prepared", lambda _, python: python)
+
+    outcomes = matrix.run_all(pythons, [])
+
+    told = [line for line in capfd.readouterr().out.splitlines() if line]
+    again = matrix.AGAIN[0]
+    assert told[:2] == ["Python 3.11", "3.11: "]
+    assert told[2:] == ["Python 3.12", f"3.12: {again}", "Python 3.13", f"3.13: {again}"]
+    assert [outcome.partition(" in ")[0] for outcome in outcomes.values()] == ["passed", "failed (3)", "passed"]

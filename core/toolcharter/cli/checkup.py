@@ -9,21 +9,26 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, NamedTuple
 
-from toolcharter.errors import ToolError
+from toolcharter.errors import Denied, ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.events.sinks import CORE_SCHEMES, open_sink
 from toolcharter.gate.build import Plan, open_toolbox, plan_profile
+from toolcharter.gate.running import Runners, protected_below
 from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.load import Loaded
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
 from toolcharter.spec.call import Caller, Decision, Stage
 from toolcharter.spec.extension import Sink
 from toolcharter.spec.reasons import Reason
+from toolcharter.spec.runner import Job, RunnerScope
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.samples import sample_arguments
 
@@ -35,6 +40,9 @@ DENIED_CALL = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
 PASSED_CALL = (BEFORE, POLICY_BEFORE, AFTER)
 _ENTERED = "entered"
 _MAX_SAMPLES = 20
+_HARMLESS = "true"
+"""Does nothing, wherever it runs."""
+_RUN_S = 60
 
 
 class Finding(NamedTuple):
@@ -96,6 +104,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
     try:
         yield from _notes(plan(), has_approver=loaded.approver is not None)
+        yield from _runner(plan(), loaded, workspace)
         yield from _refused(plan(), workspace, caller, sinks)
         yield from _reached(plan(), workspace, caller)
         yield from map(_of_sink, sinks)
@@ -119,6 +128,29 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
             else "at the terminal or by the host; without either such calls are denied"
         )
         yield Finding("approvals", "who is asked", "note", who)
+
+
+def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
+    """Whether a program runs where the profile says, one that does nothing."""
+    name = plan.profile.runner
+    if name is None:
+        return
+    scope = RunnerScope(workspace, protected_below(workspace, *plan.files))
+    runners = Runners(name, loaded.runners.get(name), scope)
+    try:
+        runner = runners.runner_for(bounded=False)
+        ended = runner.run(Job((_HARMLESS,), env=CLEAN_ENVIRONMENT, expires=monotonic() + _RUN_S, read_only=True))
+        told: tuple[Result, str] = "ok", "contains programs" if runner.is_sandbox else "runs them, and contains nothing"
+        if ended.timed_out or ended.exit_code:
+            why = f"ended with {ended.exit_code}" if ended.exit_code and not ended.timed_out else "did not end in time"
+            told = "failed", f"the program {_HARMLESS!r} {why}"
+    except (Denied, ToolError) as error:
+        told = "failed", f"{error.reason}: {error.message}"
+    except Exception as error:  # noqa: BLE001 - a runner of somebody's own may raise anything
+        told = "failed", scrub_text(f"{type(error).__name__}: {error}")[0]
+    finally:
+        runners.close()
+    yield Finding(f"runner {name}", "runs a program", *told)
 
 
 def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,9 +61,37 @@ def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installe
     groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
     present = set(map(same_tool, there | groups))
     pending = [name for name in plan.profile.missing_ok if same_tool(name) not in present]
-    subject = Reviewed(plan.profile, tools, plan.ceilings, pending, places.of, is_launcher)
+    tables = plan.loaded.program_tables()
+
+    def has_table(program: str) -> bool:
+        return tables.find(program.rpartition("/")[2] if program.startswith("/") else program) is not None
+
+    def is_open_launcher(program: str) -> bool:
+        # Where there is a table, a rule covers the ordinary purpose of a program, and what it starts needs rules, too.
+        return is_launcher(program) and not has_table(program)
+
+    own_rules = [rule for rules in plan.tool_rules.values() for rule in rules]
+    subject = Reviewed(
+        replace(plan.profile, allow=(*plan.profile.allow, *own_rules)),
+        tools,
+        plan.ceilings,
+        pending,
+        places.of,
+        is_open_launcher,
+        has_table,
+    )
+    yield from _unrun(plan, places)
     for finding in (*review(subject), *review_settings(subject), *taken_away(subject)):
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
+
+
+def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
+    """Tools that run programs, and nowhere to run them."""
+    unbounded = sorted(spec.name for spec in plan.specs if spec.kind in {"bash", "cli"})
+    if plan.profile.runner is None and unbounded:
+        names = ", ".join(map(repr, unbounded))
+        what = f"the profile names no runner, so that nothing that {names} would start can run."
+        yield Fault(places.of("tools", unbounded[0]), "runner", what, "Write `runner: bwrap`, or `runner: host`.")
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:

@@ -1,15 +1,28 @@
 """A toolbox for the length of one command, and what is said when it ends."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from toolcharter.gate.live import LiveToolbox
     from toolcharter.gate.toolbox import Toolbox
     from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
     from toolcharter.spec.call import Caller
+
+
+@contextmanager
+def opened_live(
+    profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None
+) -> "Generator[LiveToolbox]":
+    """The same for a session in which more tools may appear."""
+    from toolcharter.gate.live import open_live  # noqa: PLC0415 - `--help` does without the gate
+
+    live = open_live(profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal)
+    with _ending(live.close, lambda: live.current):
+        yield live
 
 
 @contextmanager
@@ -24,14 +37,21 @@ def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller 
     toolbox = build_toolbox(
         profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
     )
-    try:
+    with _ending(toolbox.close, lambda: toolbox):
         yield toolbox
+
+
+@contextmanager
+def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Generator[None]:
+    try:
+        yield
     finally:
         try:
-            toolbox.close()
+            close()
         except ExceptionGroup as group:
             for error in group.exceptions:
                 _tell(f"closing a tool failed: {type(error).__name__}: {error}")
+        toolbox = present()
         if toolbox.lost_events:
             cause = toolbox.lost_because
             _tell(f"{toolbox.lost_events} event lines were lost: {type(cause).__name__}: {cause}")

@@ -17,9 +17,9 @@ from toolcharter.gate.approvals.folder import state_folder
 from toolcharter.gate.approvals.kept import Kept, keep, load, written
 from toolcharter.gate.approvals.narrowest import Always, narrowest
 from toolcharter.gate.arguments import as_json
+from toolcharter.gate.closing import shown_reason, shown_text
 from toolcharter.gate.context import CallContext
 from toolcharter.guards.secrets import scrub_text, scrub_value
-from toolcharter.policy.facts import Subject
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Approvals
@@ -36,7 +36,8 @@ class _Known(NamedTuple):
     """The approvals that were kept, as last read. In one piece: threads that read must not mix two files."""
 
     state: object = None
-    rules: tuple[tuple[Matcher, datetime], ...] = ()
+    rules: tuple[tuple[Matcher, datetime, str | None], ...] = ()
+    """Each with when it ends, and the fingerprint of the tool that it is for."""
 
 
 _REHEARSAL_S = 60.0
@@ -86,7 +87,7 @@ class Desk:
         state = _state_of(self._folder / f"{self._shared.profile}.yaml")
         if state != self._kept.state:
             found = load(self._folder, self._shared.profile, self._shared.workspace, _now())
-            self._kept = _Known(state, tuple((Matcher(rule_of(kept)), kept.until) for kept in found))
+            self._kept = _Known(state, tuple((Matcher(rule_of(kept)), kept.until, kept.code) for kept in found))
 
     def kept_rule(self, passage: "Passage", ctx: CallContext) -> Rule | None:
         """The kept approval that covers the call; what was forgotten meanwhile covers nothing."""
@@ -97,8 +98,9 @@ class Desk:
         rules = self._kept.rules
         if not rules:
             return None
-        now, subject = _now(), Subject(ctx.action, as_json(ctx.values), ctx.commands)
-        holding = (matcher for matcher, until in rules if now < until)
+        now, subject = _now(), passage.subject(ctx)
+        code = passage.tool.spec.fingerprint
+        holding = (matcher for matcher, until, known in rules if now < until and known == code)
         return next((matcher.rule for matcher in holding if matcher.covers(passage.tool.facts, subject)), None)
 
     def settle(self, passage: "Passage", ctx: CallContext) -> bool:
@@ -124,7 +126,7 @@ class Desk:
             return
         verdict = self._asking.ask(case.request)
         if self._close(ctx, case, verdict):
-            self._redeem(ctx, case, rehearse(passage, ctx), verdict)
+            self._redeem(passage, ctx, case, rehearse(passage, ctx), verdict)
 
     async def aseek(self, passage: "Passage", ctx: CallContext, ask: Ask) -> None:
         """The same from asynchronous code."""
@@ -137,7 +139,7 @@ class Desk:
             return
         verdict = await self._asking.aask(case.request)
         if self._close(ctx, case, verdict):
-            self._redeem(ctx, case, await arehearse(passage, ctx), verdict)
+            self._redeem(passage, ctx, case, await arehearse(passage, ctx), verdict)
 
     def _open(self, passage: "Passage", ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
         """Begin to wait, unless the tool's own checks refuse the call already: then nobody is bothered."""
@@ -168,13 +170,17 @@ class Desk:
     def _request(self, passage: "Passage", ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, Always]:
         shared, spec = self._shared, passage.tool.spec
         always = Always(why_not="It is not offered for what a check asks.")
-        if self._folder is not None and not ctx.asked_by_check:
+        strange = passage.subject(ctx).strange if ctx.commands else None
+        if strange is not None:
+            always = Always(why_not=f"No rule can cover the line: {strange}")
+        elif self._folder is not None and not ctx.asked_by_check:
             always = narrowest(
                 spec.kind,
                 spec.name,
                 ctx.action,
                 as_json(ctx.values),
                 commands=ctx.commands,
+                sources=passage.sources(ctx),
                 arguments=passage.tool.reader.closed_names,
                 workspace=shared.workspace,
             )
@@ -182,7 +188,7 @@ class Desk:
         until = None if always.text is None else written(_now() + timedelta(days=self._settings.keep_days))
         return ApprovalRequest(
             tool=spec.name,
-            action=None if ctx.action is None else scrub_text(ctx.action)[0],
+            action=shown_text(ctx.action),
             args=scrub_value(dict(args))[0],
             commands=tuple(scrub_text(command)[0] for command in ctx.commands),
             workspace=shared.workspace,
@@ -190,8 +196,8 @@ class Desk:
             caller=ctx.caller,
             call_id=ctx.call_id,
             digest=digest,
-            reason=ask.reason,
-            message=None if ask.message is None else scrub_text(ask.message)[0],
+            reason=shown_reason(ask.reason) or "",
+            message=shown_text(ask.message),
             always=always.text,
             always_until=until,
             timeout_s=self._settings.timeout_s,
@@ -221,10 +227,10 @@ class Desk:
     def _decide(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         self._ledger.answer(case.token, verdict.outcome)
         told = {
-            "approver": verdict.approver,
+            "approver": shown_text(verdict.approver),
             "answer": verdict.answer or "none",
             "reason": verdict.reason,
-            "message": verdict.message,
+            "message": shown_text(verdict.message),
             "expires": case.expires,
         }
         return self._tell(ctx, APPROVAL_DECISION, told)
@@ -240,7 +246,9 @@ class Desk:
         """Let everybody go who waits for an answer."""
         self._asking.close()
 
-    def _redeem(self, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict) -> None:
+    def _redeem(
+        self, passage: "Passage", ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict
+    ) -> None:
         """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
         if _refuses(rehearsed):
             ctx.follow(rehearsed)
@@ -252,15 +260,16 @@ class Desk:
             message = "What was approved is not what would run now; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
         elif verdict.answer == "allow_always":
-            self._keep(ctx, case, verdict)
+            self._keep(ctx, case, verdict, passage.tool.spec.fingerprint)
 
-    def _keep(self, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
+    def _keep(self, ctx: CallContext, case: _Case, verdict: Verdict, code: str | None) -> None:
         now = _now()
         until = now + timedelta(days=self._settings.keep_days)
         rule, workspace = case.always.rule, self._shared.workspace
         if self._folder is None or rule is None:
             return
-        kept = Kept(rule, ctx.tool, str(workspace), self._shared.profile, verdict.approver, now, until)
+        kept = Kept(rule, ctx.tool, str(workspace), self._shared.profile, shown_text(verdict.approver), now, until)
+        kept = kept._replace(code=code)
         try:
             keep(self._folder, kept, workspace)
         except ConfigurationError:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from toolcharter.errors import ConfigurationError, Fault, PluginError, SpecError
@@ -17,19 +18,22 @@ from toolcharter.gate.closing import OutputLimit
 from toolcharter.gate.function import take_apart
 from toolcharter.gate.passage import BuiltTool
 from toolcharter.gate.plan import Plan, plan_profile
-from toolcharter.gate.runtime import Runtime, check_deadline
+from toolcharter.gate.running import ALWAYS_PROTECTED, PROTECTED_FROM_PROGRAMS, Runners, protected_below
+from toolcharter.gate.runtime import Runtime, View, check_deadline
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths.repositories import repository_folders, ways
 from toolcharter.loader.load import LoadedTool
 from toolcharter.loader.sites import protected_dirs
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
-from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.find import SUFFIXES
 from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Memory, Rates
 from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller
 from toolcharter.spec.reasons import GuardReason, Reason
+from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
     from toolcharter.events.notify import Notifier
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "build_toolbox", "build_tools", "open_toolbox", "plan_profile"]
 
+_NO_TOOLS: Mapping[str, BuiltTool] = MappingProxyType({})
 _ALWAYS_PERMITTED = frozenset(map(str, (*Reason, *GuardReason)))
 
 
@@ -90,8 +95,7 @@ def build_toolbox(
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
     """
-    sinks = _sinks(events)
-    plan = plan_profile(profile, workspace=existing_folder(workspace), schemes=_schemes(sinks))
+    plan, sinks = plan_for(profile, workspace, events)
     return open_toolbox(
         plan,
         workspace=workspace,
@@ -101,6 +105,14 @@ def build_toolbox(
         last_approver=last_approver,
         strict=strict,
     )
+
+
+def plan_for(
+    profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
+) -> tuple[Plan, list[SinkLike]]:
+    """The plan of a profile for a workspace, and the sinks that *events* stands for."""
+    sinks = _sinks(events)
+    return plan_profile(profile, workspace=existing_folder(workspace), schemes=_schemes(sinks)), sinks
 
 
 def open_toolbox(
@@ -114,11 +126,31 @@ def open_toolbox(
     strict: bool = False,
 ) -> Toolbox:
     """Build the tools of *plan* and open its sinks."""
+    plan, shared = open_ground(plan, workspace, sinks, approver, last_approver, strict=strict)
+    try:
+        return furnish(shared, plan, caller or Caller())
+    except BaseException:
+        shared.close()
+        raise
+
+
+def open_ground(
+    plan: Plan,
+    workspace: str | Path,
+    sinks: Iterable[SinkLike],
+    approver: Approver | None = None,
+    last_approver: Approver | None = None,
+    *,
+    strict: bool = False,
+) -> tuple[Plan, Shared]:
+    """All of a toolbox but its tools: what a reload leaves as it is."""
     root = existing_folder(workspace)
     plan = plan.within(root)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
     notifier, rates = _notifier(plan), _rates(plan)
+    sinks = tuple(sinks)
+    scope = _scope(root, plan, sinks)
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
     shared = Shared(
         profile=profile.name,
@@ -126,25 +158,39 @@ def open_toolbox(
         workspace=root,
         lines=LineFormat(profile.name, plan.digest),
         emitter=emitter,
-        policy=compile_policy(profile, ceilings),
+        policy=compile_policy(profile, ceilings, plan.tool_rules),
         availability=compile_availability(profile, plan.universe),
         required=profile.events.required,
         args_detail=profile.events.args,
         checks=loaded.checks,
         rates=rates,
         notifier=notifier,
+        tables=loaded.program_tables() if loaded.program_files else None,
+        runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
         open_desk=partial(_desk, approver or loaded.approver or last_approver, profile.approvals),
         strict=strict,
     )
-    for close in (*loaded.closers, *(one.close for one in (notifier, rates) if one is not None)):
+    for close in (*loaded.closers, shared.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
         shared.on_close(close)
     try:
-        if any(mode == "ask" for mode, _ in shared.policy.modes):
-            shared.desk  # noqa: B018 - approvals that were kept and cannot be read stop the start
-        return _toolbox(shared, plan, caller or Caller())
+        shared.paths = paths = WorkspacePaths(
+            root, protected=_protected(root), read_only=_read_only(scope, plan), check=check_deadline
+        )
+        shared.on_close(paths.close)
+        shared.facts |= facts_for(plan.universe, plan.specs)
+        shared.memory = _memory(shared, plan)
     except BaseException:
         shared.close()
         raise
+    return plan, shared
+
+
+def _scope(root: Path, plan: Plan, sinks: Iterable[SinkLike]) -> RunnerScope:
+    """What no program may write to: the files that decide what it may do, and those that tell what it did."""
+    written = [
+        sink.partition(":")[2].partition("?")[0] for sink in sinks if isinstance(sink, str) and sink.startswith("file:")
+    ]
+    return RunnerScope(root, protected_below(root, *plan.files, *map(Path, written), *protected_dirs(root)))
 
 
 def _notifier(plan: Plan) -> "Notifier | None":
@@ -171,35 +217,77 @@ def _desk(approver: Approver | None, settings: Approvals, shared: Shared) -> "De
     return Desk(shared, approver, settings, os.environ)
 
 
-def _memory(shared: Shared, plan: Plan, facts: Mapping[str, ToolFacts]) -> "SessionMemory | None":
+def _protected(root: Path) -> list[str]:
+    return [str(folder) for folder in protected_dirs(root)]
+
+
+def _read_only(scope: RunnerScope, plan: Plan) -> list[str]:
+    """What no tool may change: whoever did could loosen what holds it, or have programs run later."""
+    root = scope.workspace
+    # A profile that is written there would be found before the one that is meant: `extends` looks beside its file first.
+    folders = {root / "profiles", *(file.resolve().parent for file in plan.files)}
+    names = {file.stem + suffix for file in plan.files for suffix in SUFFIXES}
+    found_first = [folder / name for folder in folders if folder.is_relative_to(root) for name in names]
+    named = [way for file in plan.files for way in ways(Path("/"), str(file.absolute())) if root in way.parents]
+    protected = (*(root / name for name in scope.protected), *repository_folders(root), *named)
+    return [*PROTECTED_FROM_PROGRAMS, *ALWAYS_PROTECTED, *map(str, (*protected, *found_first))]
+
+
+def _memory(shared: Shared, plan: Plan) -> "SessionMemory | None":
     if plan.profile.memory == Memory():
         return None
     from toolcharter.gate.remembering import session_memory  # noqa: PLC0415 - not every profile remembers
 
     # Paths of its own: it looks between calls, when no deadline runs.
-    paths = WorkspacePaths(shared.workspace, protected=[str(folder) for folder in protected_dirs(shared.workspace)])
+    paths = WorkspacePaths(shared.workspace, protected=_protected(shared.workspace))
     shared.on_close(paths.close)
-    return session_memory(plan.profile.memory, paths, facts)
+    return session_memory(plan.profile.memory, paths, shared.facts)
 
 
-def _toolbox(shared: Shared, plan: Plan, caller: Caller) -> Toolbox:
-    paths = WorkspacePaths(
-        shared.workspace, protected=[str(folder) for folder in protected_dirs(shared.workspace)], check=check_deadline
-    )
-    shared.on_close(paths.close)
-    facts = facts_for(plan.universe, plan.specs)
-    shared.memory = _memory(shared, plan, facts)
+def furnish(
+    shared: Shared,
+    plan: Plan,
+    caller: Caller,
+    *,
+    ground: Shared | None = None,
+    kept: Mapping[str, BuiltTool] = _NO_TOOLS,
+) -> Toolbox:
+    """Build the tools of *plan*.
+
+    Args:
+        shared: The toolbox's own ground.
+        plan: Whose tools.
+        caller: Who calls.
+        ground: What outlives the toolbox, and holds the tools of plugins; by default *shared*.
+        kept: Tools that are built already.
+    """
+    ground = ground or shared
+    if any(mode == "ask" for mode, _ in shared.policy.modes):
+        shared.desk  # noqa: B018 - approvals that were kept and cannot be read stop the start
+    ground.facts |= facts_for(plan.universe, plan.specs)
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}
     names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}
     toolbox = Toolbox(shared, tools, names, caller)
     for name, loaded in plan.loaded.specs.items():
-        runtime = Runtime(shared, paths, toolbox.for_caller, staged=loaded.spec.staged)
-        tools[name] = _build(shared, plan, loaded, facts[name], runtime)
+        home = shared if name in plan.discovered.tools else ground
+        tools[name] = kept.get(name) or _build(home, plan, loaded, _runtime(home, ground, loaded))
+    ground.view = toolbox.for_caller
     return toolbox
 
 
-def _build(shared: Shared, plan: Plan, loaded: LoadedTool, facts: ToolFacts, runtime: Runtime) -> BuiltTool:
+def _runtime(home: Shared, ground: Shared, loaded: LoadedTool) -> Runtime:
+    bounded = ground.facts[loaded.spec.name].is_bounded
+    assert home.paths is not None  # noqa: S101 - opened with the ground; this tells the type checkers
+
+    def view(caller: Caller) -> View:
+        assert ground.view is not None  # noqa: S101 - as above, before any call
+        return ground.view(caller)
+
+    return Runtime(home, home.paths, view, staged=loaded.spec.staged, bounded=bounded)
+
+
+def _build(shared: Shared, plan: Plan, loaded: LoadedTool, runtime: Runtime) -> BuiltTool:
     spec, owner = loaded.spec, f"{loaded.distribution} {loaded.version}"
     policy = plan.policies[spec.name]
     limits = plan.limits_for(spec.name)
@@ -209,6 +297,8 @@ def _build(shared: Shared, plan: Plan, loaded: LoadedTool, facts: ToolFacts, run
     try:
         function = take_apart(spec, spec.build(shared.workspace, policy, runtime))
         reader = ArgumentReader(spec, function)
+    except ConfigurationError:
+        raise
     except SpecError as error:
         raise PluginError([Fault(owner, "", f"{error}.", "The plugin's author has to mend it.")]) from error
     except Exception as error:
@@ -219,7 +309,7 @@ def _build(shared: Shared, plan: Plan, loaded: LoadedTool, facts: ToolFacts, run
         spec=spec,
         plugin=loaded.distribution,
         policy=policy,
-        facts=facts,
+        facts=shared.facts[spec.name],
         function=function,
         reader=reader,
         limit=OutputLimit(limits.max_output_chars, limits.truncate or "head"),

@@ -1,23 +1,139 @@
-"""From what a tool says it would run to the commands that rules see."""
+"""From what a tool says it would run to what rules see of it, and to what has to be looked at in the world."""
 
 from collections.abc import Iterable
+from posixpath import basename
+from typing import TYPE_CHECKING, NamedTuple
 
-from toolcharter.guards.shell.plain import NotUnderstood, of_line, of_vector
-from toolcharter.policy.facts import Refusal
+from toolcharter.policy.facts import Needs, Refusal, as_often
 from toolcharter.spec.reasons import Reason
 
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.judge import Judged, Judgement
+    from toolcharter.guards.shell.tables import Tables
 
-def understood(commands: Iterable[str | tuple[str, ...]]) -> tuple[tuple[str, ...], Refusal | None]:
-    """Each command in normal form; or why the call is refused, if even one is not understood."""
+
+class Place(NamedTuple):
+    """A path, or a glob over paths, that a command would look at."""
+
+    path: str
+    is_pattern: bool
+    folders: tuple[str, ...]
+    """From where it is seen, relative to the workspace."""
+
+
+class Names(NamedTuple):
+    """Names that one command prints and another one gets as words."""
+
+    path: str
+    """Below or in what they lie, or a glob that they match."""
+    folders: tuple[str, ...]
+    """From where it is seen, relative to the workspace."""
+    kind: str
+    """As `toolcharter.guards.shell.parts.Listed` has it."""
+    is_bare: bool
+    """Whether one could be an option."""
+    is_split: bool
+    """Whether one could become other words."""
+    name: str
+    """A glob that they match; folders on the way do not. Empty for any."""
+
+
+class World(NamedTuple):
+    """What has to hold in the world for the commands of a call to mean what their letters say."""
+
+    places: tuple[Place, ...] = ()
+    """Have to lie in the workspace."""
+    programs: tuple[str, ...] = ()
+    """Names that must not lead into the workspace."""
+    repositories: tuple[str, ...] = ()
+    """Folders, relative to the workspace, in which git would run."""
+    links_repositories: bool = False
+    """Whether git would add files, and then start itself in every repository among them."""
+    names: tuple[Names, ...] = ()
+    """Have to be handed on unchanged."""
+
+
+class Understood(NamedTuple):
+    """What a call would run, as far as it is understood."""
+
+    commands: tuple[str, ...] = ()
+    """Each in normal form."""
+    refusal: Refusal | None = None
+    """Why nobody may permit it."""
+    needs: tuple[Needs, ...] = ()
+    """What each asks of the rule that would allow it."""
+    strange: str | None = None
+    """What in them no rule can cover."""
+    world: World | None = None
+    judged: "tuple[Judged, ...]" = ()
+    """The same commands with all that is known of them, for `explain`."""
+
+
+NOTHING = Understood()
+_LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
+
+
+def understood(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> Understood:
+    """Judge the commands of one call.
+
+    Args:
+        commands: Shell lines and argument vectors, as a tool's `invocation` gives them.
+        workspace: Real path of the workspace.
+        tables: What is known of programs; by default what the core knows.
+    """
+    commands = tuple(commands)
+    if not commands:
+        return NOTHING
+    from toolcharter.guards.shell.judge import judge  # noqa: PLC0415 - few profiles run programs
+    from toolcharter.guards.shell.parts import NotUnderstood  # noqa: PLC0415 - as above
+
     try:
-        return tuple(map(_normal_form, commands)), None
+        judgement = judge(commands, workspace, tables)
     except NotUnderstood as error:
-        return (), Refusal(Reason.NOT_UNDERSTOOD, str(error))
+        return Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
+    except Exception as error:  # noqa: BLE001 - what cannot be judged cannot be permitted
+        message = f"The commands cannot be judged: {type(error).__name__}."
+        return Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
+    judged = judgement.commands
+    forms, needs = tuple(one.form for one in judged), tuple(map(_needs, judged))
+    return Understood(forms, _refusal(judgement), needs, judgement.strange, _world(judgement), judged)
 
 
-def _normal_form(command: object) -> str:
-    if isinstance(command, str):
-        return of_line(command)
-    if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
-        return of_vector(command)
-    raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
+def _refusal(judgement: "Judgement") -> Refusal | None:
+    if judgement.catastrophe is not None:
+        return Refusal(Reason.DENIED_BY_FLOOR, judgement.catastrophe)
+    if judgement.unnamed is not None:
+        return Refusal(Reason.NOT_UNDERSTOOD, judgement.unnamed)
+    return None
+
+
+def _needs(one: "Judged") -> Needs:
+    return Needs(
+        frozenset(as_often(need.form, need.times) for need in one.needs),
+        one.needs[0].why if one.needs else None,
+        one.bare,
+        one.guises,
+        one.is_transparent,
+    )
+
+
+def _world(judgement: "Judgement") -> World:
+    judged = judgement.commands
+    gits = [one for one in judged if basename(one.program) == "git"]
+    return World(
+        tuple(Place(*reach) for reach in (*judgement.reaches, *(reach for one in judged for reach in one.reaches))),
+        tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
+        tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
+        _links_repositories([one.form.split() for one in gits]),
+        tuple(dict.fromkeys(Names(*listed) for one in judged for listed in one.listings)),
+    )
+
+
+def _links_repositories(commands: list[list[str]]) -> bool:
+    """Whether one of git's *commands* would look into what an earlier one has added: a call is looked at only once."""
+    added = False
+    for words in commands:
+        if added and not _LOOK_INTO_WHAT_IS_ADDED.isdisjoint(words):
+            return True
+        added = added or "add" in words
+    return False

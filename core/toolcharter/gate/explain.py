@@ -15,8 +15,9 @@ from toolcharter.gate.shared import Shared
 from toolcharter.gate.shown import shown_action, shown_value
 from toolcharter.guards.secrets import scrub_text, scrub_value
 from toolcharter.policy.explain import explain as explain_policy
+from toolcharter.policy.fates import Fate, command_fates
 from toolcharter.spec.call import Decision, Stage
-from toolcharter.spec.explanation import Explanation, RuleNote, Step
+from toolcharter.spec.explanation import CommandNote, Explanation, RuleNote, Step
 
 _POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "mode")
 _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
@@ -47,6 +48,7 @@ def explain(passage: Passage, trial: Trial, given: str, args: Mapping[str, Any])
         profile_digest=passage.shared.digest,
         decision=decision,
         steps=tuple(replace(step, decides=step.stage == decision.stage) for step in steps),
+        parse=tuple(_parse(passage, ctx, decision)),
         hidden=passage.policy.concealed,
     )
 
@@ -103,6 +105,27 @@ def _policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[
     yield from map(_scrubbed, steps)
 
 
+def _parse(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
+    """Each command with what the shell guard knows of it and what rules make of it."""
+    if decision.stage == "arguments":
+        return
+    subject, understanding = passage.seen_by_policy(ctx)
+    try:
+        fates = command_fates(passage.policy, subject, ctx.decision)
+    except Exception as error:  # noqa: BLE001 - as above
+        fates = (Fate(f"a rule cannot be held against the call: {type(error).__name__}"),) * len(subject.commands)
+    for judged, fate in zip(understanding.judged, fates, strict=True):
+        yield CommandNote(
+            scrub_text(judged.form)[0],
+            judged.within,
+            tuple(scrub_text(need.why)[0] for need in judged.needs),
+            tuple(scrub_text(reach.path)[0] for reach in judged.reaches),
+            judged.is_known,
+            fate.said,
+            fate.decides,
+        )
+
+
 def _unanswered(stage: Stage, error: Exception, decision: Decision) -> Step:
     looked_at = f"a rule cannot be held against the call: {type(error).__name__}"
     if stage == decision.stage:
@@ -123,7 +146,8 @@ def _scrubbed(step: Step) -> Step:
 def _behind_policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     """The stages that are only asked if none before them ends the call."""
     yield _step("check", _checks(passage), decision, "satisfy the check, or change the policy of its extension")
-    yield _step("guard", _guards(passage), decision, "make the calls that the message names first, or change `guards`")
+    change = "take a path, a program or a repository that is plainly in its place; or do first what the message names"
+    yield _step("guard", _guards(passage, ctx), decision, change)
     yield _approval(ctx, decision)
     rates = passage.shared.rates
     limits = [] if rates is None else rates.concerning(passage.tool.spec.name, passage.caller.agent)
@@ -142,9 +166,10 @@ def _checks(passage: Passage) -> str:
     return "checks of plugins: " + (", ".join(check.plugin for check in passage.shared.checks) or "none")
 
 
-def _guards(passage: Passage) -> str:
+def _guards(passage: Passage, ctx: CallContext) -> str:
     memory = passage.shared.memory
-    return "guards that remember calls: " + ("none" if memory is None else ", ".join(memory.switched_on))
+    looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
+    return f"{looked_at}guards that remember calls: " + ("none" if memory is None else ", ".join(memory.switched_on))
 
 
 def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:

@@ -16,7 +16,7 @@ from toolcharter.gate.arguments import ArgumentReader, InvalidArguments, as_json
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.checks import Answer, Waiting, objections
 from toolcharter.gate.closing import Closer, OutputLimit
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import NOTHING, Understood, World, understood
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.examine import examiner
 from toolcharter.gate.function import ToolFunction
@@ -79,7 +79,7 @@ class Passage:
         self._always = self.policy.constant if spec.invocation is None else None
         # A deny rule on commands could never match its calls, whatever they run.
         self._untold = _UNTOLD if spec.kind == "bash" and self.policy.denials.look_at_commands else None
-        self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision]] = {}
+        self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, World | None]] = {}
         self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
         self._is_watched = bool(shared.checks) or shared.memory is not None
@@ -156,14 +156,23 @@ class Passage:
             return _action(ctx)
         known = self._memo.get(raw)
         if known is None:
-            subject = self.subject(ctx)
-            known = subject.action, subject.commands, self._decide(subject)
+            subject, understanding = self.seen_by_policy(ctx)
+            known = subject.action, subject.commands, self._decide(subject), understanding.world
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
                 self._memo[raw] = known
-        action, ctx.commands, ctx.decision = known
+        action, ctx.commands, ctx.decision, world = known
+        if world is not None and ctx.decision.rule is not None:
+            self._look(ctx, world)
         return action
+
+    def _look(self, ctx: CallContext, world: World) -> None:
+        """Stage 4 for commands that rules allow by their letters; a person, or `bash:*`, allows them as they are."""
+        if ctx.decision.outcome == "allow" and not self.policy.permits.name_everything:
+            denied = self.shared.lookout.objection(world)
+            if denied is not None:
+                ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
 
     def _decide(self, subject: Subject) -> Decision:
         try:
@@ -173,17 +182,27 @@ class Passage:
             return Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
 
     def subject(self, ctx: CallContext) -> Subject:
-        """The call as rules see it; defaults are filled in by now."""
+        """The call as rules see it."""
+        return self.seen_by_policy(ctx)[0]
+
+    def seen_by_policy(self, ctx: CallContext) -> tuple[Subject, Understood]:
+        """The call as rules see it, and what is understood of its commands; defaults are filled in by now."""
         invocation = self.tool.spec.invocation
         try:
             args = self._seen_by_rules(as_json(ctx.values))
             if invocation is None:
-                return Subject(_action(ctx), args, (), self._untold)
+                return Subject(_action(ctx), args, (), self._untold), NOTHING
             action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
             message = f"What the call would do cannot be told: {type(error).__name__}."
-            return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message))
-        return Subject(action, args, *understood(commands))
+            return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
+        found = understood(commands, str(self.shared.workspace), self.shared.tables)
+        return Subject(action, args, found.commands, found.refusal, found.needs, found.strange), found
+
+    def sources(self, ctx: CallContext) -> tuple[object, ...]:
+        """The commands of a call that was understood, as its tool gives them."""
+        invocation = self.tool.spec.invocation
+        return () if invocation is None else tuple(_told_apart(invocation(MappingProxyType(ctx.values)))[1])
 
     def _seen_by_rules(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """*args* under their other names, too: a rule may have been written with one of them."""

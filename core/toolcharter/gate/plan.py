@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from toolcharter.errors import ConfigurationError, Fault, PluginError
+from toolcharter.gate.discovered import with_discovered
+from toolcharter.loader.discover import NOTHING, Discovered, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
@@ -23,6 +25,7 @@ from toolcharter.profile.ceilings import read_ceilings
 from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
+from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
 from toolcharter.profile.validation import faults_of
 from toolcharter.spec.policy import ToolPolicy
@@ -41,12 +44,20 @@ class Plan:
     """What else holds: the administrator's file, the workspace's, the environment."""
     workspace: Path | None = None
     """The workspace whose file is among them; None if no workspace was asked."""
+    files: tuple[Path, ...] = ()
+    """The profile's own file and those that it extends."""
+    tool_rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+    """By tool of kind `bash`, the `allow` of its own policy: rules that permit this tool's commands and no other's."""
+    discovered: Discovered = NOTHING
+    """What its discoverers have added to the tools that are loaded."""
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the profile permits, with the versions of what is loaded."""
         policies, extensions = _dumped(self.policies), _dumped(self.extensions)
-        return self.profile.digest(policies, extensions, self.loaded.distributions, self.ceilings)
+        return self.profile.digest(
+            policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
+        )
 
     @cached_property
     def universe(self) -> Universe:
@@ -55,7 +66,7 @@ class Plan:
 
     @property
     def specs(self) -> list[ToolSpec[Any]]:
-        """Those of the listed tools, in the profile's order."""
+        """Those of the listed tools, in the profile's order, and of those that were discovered."""
         return [tool.spec for tool in self.loaded.specs.values()]
 
     def limits_for(self, tool: str) -> Limits:
@@ -67,19 +78,22 @@ class Plan:
         return limits
 
     def within(self, workspace: Path) -> "Plan":
-        """The same plan under the ceilings that hold in *workspace*.
+        """The same plan under the ceilings that hold in *workspace*, with the tools that are discovered there.
 
         Raises:
-            ConfigurationError: With every fault of every ceiling.
+            ConfigurationError: With every fault of every ceiling and discoverer.
         """
         if self.workspace == workspace:
             return self
         ceilings, faults = read_ceilings(workspace, os.environ)
+        plan = self
+        if has_discoverers(self.loaded):
+            plan = with_discovered(self, workspace, installed().tools)
         if ceilings:
-            faults += faults_of_names(self.profile, ceilings, self.universe, installed().tools, lambda *_: "")
+            faults += faults_of_names(plan.profile, ceilings, plan.universe, installed().tools, lambda *_: "")
         if faults:
             raise ConfigurationError(in_file_order(faults))
-        return replace(self, ceilings=ceilings, workspace=workspace)
+        return replace(plan, ceilings=ceilings, workspace=workspace)
 
 
 def plan_profile(
@@ -110,7 +124,7 @@ def plan_profile(
     try:
         loaded = load_plugins(
             {name: places.of("tools", name) for name in chosen.tools},
-            {name: places.of("extensions", name) for name in chosen.extensions},
+            _extension_places(source, chosen),
             schemes,
             {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
             chosen.missing_ok,
@@ -121,12 +135,25 @@ def plan_profile(
         kind = ConfigurationError if faults else PluginError
         raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
     policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
-    extensions = dict(_policies(source, "extensions", chosen.extensions, loaded.extension_specs, faults))
-    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace)
+    extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
+    rules = dict(_tool_rules(source, loaded, policies, faults))
+    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules)
+    try:
+        plan = with_discovered(plan, workspace, index.tools)
+    except ConfigurationError as error:
+        kind = PluginError if isinstance(error, PluginError) and not faults else ConfigurationError
+        raise kind(in_file_order([*faults, *_placed(error, source)], source.places.root.place.file)) from error
     faults += faults_of_names(chosen, ceilings, plan.universe, index.tools, places.of)
     if faults:
         raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
     return _with_digest(plan)
+
+
+def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:
+    """The faults of a discovery, those that name a key of the profile with its place."""
+    for fault in error.faults:
+        keys = fault.path.split(".")
+        yield fault if fault.place or not fault.path else replace(fault, place=source.places.of(*keys))
 
 
 def _policies(
@@ -147,6 +174,31 @@ def _policies(
             faults.extend(fault for fault in found if fault.place not in refused)
 
 
+def _tool_rules(
+    source: ProfileSource, loaded: Loaded, policies: Mapping[str, Any], faults: list[Fault]
+) -> Iterator[tuple[str, tuple[Rule, ...]]]:
+    """The rules in the policies of tools of kind `bash`; what cannot be read goes to *faults*."""
+    for name, policy in policies.items():
+        written = getattr(policy, "allow", ())
+        if loaded.specs[name].spec.kind == "bash" and isinstance(written, tuple) and written:
+            places = [source.places.of("tools", name, "allow", number) for number in range(len(written))]
+            rules = [_command_rule(text, place, faults) for text, place in zip(written, places, strict=True)]
+            yield name, tuple(rule for rule in rules if rule is not None)
+
+
+def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
+    """A rule on commands, or None."""
+    try:
+        rule = parse_rule(text, place)
+    except RuleError as error:
+        faults.append(Fault(place, "allow", error.what, error.fix))
+        return None
+    if rule.prefix != "bash":
+        faults.append(Fault(place, "allow", f"{text!r} is no rule on commands.", "Write one such as 'bash:git log *'."))
+        return None
+    return rule
+
+
 def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Installed) -> list[Fault]:
     """What is wrong with limits, and with the policies of those plugins that do load, where others do not."""
     faults, aliases = list[Fault](), list[str]()
@@ -156,11 +208,20 @@ def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Instal
             aliases += loaded.aliases
             dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
     faults += limit_faults(profile, aliases, source.places.of)
-    for name in profile.extensions:
+    for name, place in _extension_places(source, profile).items():
         with suppress(PluginError):
-            extensions = load_plugins({}, {name: source.places.of("extensions", name)}, index=index).extension_specs
-            dict(_policies(source, "extensions", profile.extensions, extensions, faults))
+            extensions = load_plugins({}, {name: place}, index=index).extension_specs
+            dict(_policies(source, "extensions", profile.all_extensions, extensions, faults))
     return faults
+
+
+def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]:
+    """Where each extension is written, or `runner`, which names one."""
+    places = source.places
+    return {
+        name: places.of("extensions", name) if name in profile.extensions else places.of("runner")
+        for name in profile.all_extensions
+    }
 
 
 def _with_digest(plan: Plan) -> Plan:
@@ -179,11 +240,11 @@ def _unwritable(plan: Plan) -> Iterator[Fault]:
         *((plan.loaded.extension_specs[name], policy) for name, policy in plan.extensions.items()),
     ]
     for loaded, policy in owned:
-        for field in type(policy).model_fields:
+        for name in type(policy).model_fields:
             try:
-                json.dumps(to_jsonable_python(getattr(policy, field)), allow_nan=False)
+                json.dumps(to_jsonable_python(getattr(policy, name)), allow_nan=False)
             except (ValueError, TypeError) as error:
-                what = f"the field {field!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
+                what = f"the field {name!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
                 owner = f"{loaded.distribution} {loaded.version}"
                 yield Fault(owner, "", what, "The plugin's author has to mend its default.")
 

@@ -1,18 +1,23 @@
 """`Runtime`: what a constructor is handed. Everything it gives is bound to the present call."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
-from toolcharter.errors import Denied, NotGated, ToolError
+from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
 from toolcharter.gate.closing import Closer
 from toolcharter.gate.context import CURRENT, CallContext
+from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS
 from toolcharter.gate.shared import Shared, new_call_id
 from toolcharter.gate.shown import shown_name, shown_value
-from toolcharter.guards.process import HostRunner
+from toolcharter.guards.paths.workspace import View as WorkspaceView
+from toolcharter.guards.process import GovernedRunner
 from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.network import Http
 from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runtime import Paths, Runner
+from toolcharter.spec.runtime import Paths, Reload, Runner
 
 
 class View(Protocol):
@@ -30,13 +35,35 @@ class View(Protocol):
 class Runtime:
     """The `ToolRuntime` of one tool; shared by all its calls, from any thread or task."""
 
-    def __init__(self, shared: Shared, paths: Paths, view: Callable[[Caller], View], *, staged: bool) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        paths: WorkspaceView,
+        view: Callable[[Caller], View],
+        *,
+        staged: bool,
+        bounded: bool = True,
+    ) -> None:
         self._shared = shared
-        self._paths = paths
+        self._paths: Paths = paths.acting(self._require_mark)
         self._view = view
         self._staged = staged
-        self.run: Runner = HostRunner(shared.workspace, deadline=self._deadline, check=self._require_mark)
-        self.inspect: Runner = HostRunner(shared.workspace, deadline=self._deadline, check=check_deadline)
+        self._bounded = bounded
+        governed = partial(
+            GovernedRunner,
+            partial(shared.runners.runner_for, bounded=bounded),
+            shared.workspace,
+            deadline=self._deadline,
+            protected=() if bounded else PROTECTED_FROM_PROGRAMS,
+            wanted=_present_call_goes_on,
+            environment={} if bounded else _git_overrides(shared.workspace),
+        )
+        acting = governed(check=self._require_mark)
+        self.run: Runner = acting
+        self.spawn = acting.spawn
+        self.detach = acting.detach
+        self._outlives = acting.outlives
+        self.inspect: Runner = governed(check=check_deadline, read_only=True)
 
     @property
     def caller(self) -> Caller:
@@ -52,6 +79,40 @@ class Runtime:
     def paths(self) -> Paths:
         """The workspace's files."""
         return self._paths
+
+    @property
+    def http(self) -> Http:
+        """The network."""
+        return self._http
+
+    @cached_property
+    def _http(self) -> Http:
+        from toolcharter.gate.networking import GovernedHttp  # noqa: PLC0415 - few tools reach the network
+
+        return GovernedHttp(lambda: self._shared.client, self._require_mark, self._deadline)
+
+    @property
+    def runner(self) -> str:
+        """The name of the runner; empty if programs run nowhere."""
+        return self._shared.runners.name_for(bounded=self._bounded)
+
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether the runner contains programs."""
+        return self._shared.runners.is_sandbox_for(bounded=self._bounded)
+
+    @property
+    def outlives(self) -> bool:
+        """Whether `detach` can be had of the runner."""
+        try:
+            return self._outlives()
+        except Denied:
+            return False
+
+    @property
+    def profile(self) -> str:
+        """The profile's name."""
+        return self._shared.profile
 
     def _deadline(self) -> float:
         return current_call().deadline
@@ -80,6 +141,21 @@ class Runtime:
         """The same from asynchronous code."""
         self._require_mark()
         return await self._view(current_call().caller).acall(tool, args)
+
+    def reload(self) -> Reload:
+        """Have the tools that discoverers find looked for again.
+
+        Raises:
+            Denied: The profile lets no tools appear.
+            ToolError: The toolbox never changes, or what was found cannot be used.
+        """
+        self._require_mark()
+        if self._shared.reload is None:
+            raise ToolError("This toolbox never changes: only a session with a LiveToolbox can have tools reloaded.")
+        try:
+            return self._shared.reload()
+        except ConfigurationError as error:
+            raise ToolError(f"Nothing was reloaded, and all tools are as they were: {error}") from error
 
     def on_close(self, callback: Callable[[], None], /) -> None:
         """Call *callback* when the toolbox closes, the last registered first."""
@@ -117,6 +193,13 @@ class Runtime:
         return ctx
 
 
+def _git_overrides(workspace: Path) -> Mapping[str, str]:
+    """What keeps git from running the programs that a repository names, whoever starts it."""
+    from toolcharter.guards.shell.git_environment import git_overrides  # noqa: PLC0415 - few profiles run programs
+
+    return git_overrides(str(workspace))
+
+
 def current_call() -> CallContext:
     """The call whose body runs here.
 
@@ -129,6 +212,12 @@ def current_call() -> CallContext:
     if ctx.closed:
         raise NotGated(f"the call {ctx.call_id!r} has ended; its body may not go on")
     return ctx
+
+
+def _present_call_goes_on() -> Callable[[], bool]:
+    """What tells whether the call whose body runs here is still under way, wherever it is asked."""
+    ctx = current_call()
+    return lambda: not ctx.closed
 
 
 def check_deadline() -> None:

@@ -4,7 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -16,16 +16,26 @@ from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.loop import LoopThread
+from toolcharter.gate.running import Runners
 from toolcharter.gate.shown import ArgsDetail
 from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import ToolFacts
+from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
     from toolcharter.events.notify import Notifier
     from toolcharter.gate.approval import Desk
+    from toolcharter.gate.runtime import View
+    from toolcharter.gate.world import Lookout
     from toolcharter.guards.memory.session import SessionMemory
+    from toolcharter.guards.network.client import Client
+    from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
+    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.spec.call import Caller
+    from toolcharter.spec.runtime import Reload
 
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
@@ -80,6 +90,20 @@ class Shared:
     """None if nobody wants to be told."""
     memory: "SessionMemory | None" = None
     """The guards that remember a session's calls; None if none is switched on."""
+    tables: "Tables | None" = None
+    """What plugins know of programs besides the core; None if that is nothing."""
+    runners: Runners = field(default_factory=lambda: Runners(None, None, RunnerScope(Path())))
+    """Where programs run."""
+    facts: dict[str, ToolFacts] = field(default_factory=dict)
+    """What rules see of each tool, also of those that a reload took away."""
+    paths: "WorkspacePaths | None" = None
+    """The workspace's files."""
+    view: "Callable[[Caller], View] | None" = None
+    """The present tools, as a caller may use them."""
+    reload: "Callable[[], Reload] | None" = None
+    """Looks for tools again; None if the toolbox never changes."""
+    is_lent: bool = False
+    """It stands on another's ground, which outlives it: sinks, runners and what remembers are not its to close."""
     open_desk: "Callable[[Shared], Desk] | None" = None
     """Makes what `desk` gives, when the first call has to wait for a person."""
     strict: bool = False
@@ -98,8 +122,28 @@ class Shared:
             raise ToolcharterError("this toolbox has no desk")
         return self.open_desk(self)
 
+    @cached_property
+    def client(self) -> "Client":
+        """The way to the network."""
+        from toolcharter.guards.network.client import Client  # noqa: PLC0415 - few profiles reach the network
+
+        return Client()
+
+    @cached_property
+    def lookout(self) -> "Lookout":
+        """What holds commands against the file system."""
+        from toolcharter.gate.world import Lookout  # noqa: PLC0415 - few profiles run programs
+
+        lookout = Lookout(self.workspace)
+        self.on_close(lookout.close)
+        return lookout
+
     def __post_init__(self) -> None:
         _ALL.add(self)
+
+    def lend(self, **changed: Any) -> "Shared":
+        """The ground of another toolbox on this one, with calls and resources of its own."""
+        return replace(self, live={}, closed=False, is_lent=True, _callbacks=[], _closing=threading.Lock(), **changed)
 
     def withdraw(self, ctx: CallContext) -> None:
         """Take back the question whether *ctx* may run, if somebody is being asked."""
@@ -144,8 +188,9 @@ class Shared:
                 except Exception as error:  # noqa: BLE001 - the others must run too
                     errors.append(error)
         finally:
-            self.loop.close()
-            self.emitter.close()
+            if not self.is_lent:
+                self.loop.close()
+                self.emitter.close()
         return errors
 
 

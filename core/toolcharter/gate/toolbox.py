@@ -52,6 +52,11 @@ class Toolbox(Mapping[str, Tool]):
         return self._tools
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a call is under way; for our own commands."""
+        return bool(self._shared.live)
+
+    @property
     def lost_events(self) -> int:
         """How many event lines some sink did not take."""
         return self._shared.emitter.lost
@@ -160,9 +165,13 @@ class Toolbox(Mapping[str, Tool]):
         Raises:
             ExceptionGroup: What tools raised while they closed; everything is closed all the same.
         """
-        errors = self._shared.close()
+        errors = self.close_shared()
         if errors:
             raise ExceptionGroup("tools raised while the toolbox closed", errors)
+
+    def close_shared(self) -> list[Exception]:
+        """`close`, which returns what tools raised; for our own commands."""
+        return self._shared.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
-"""Cut a tool's output to size, and find the structured data in what a program printed. Pure."""
+"""Cut a tool's output to size, mask what a model has long seen, find structured data in what a program printed. Pure."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 from unicodedata import category
 
@@ -71,6 +72,35 @@ def _joined(left: str, right: str) -> bool:
         or _SKIN_TONES[0] <= right <= _SKIN_TONES[1]
         or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
     )
+
+
+def mask_middle(turns: Sequence[Sequence[str]], *, keep_first: int = 1, keep_last: int = 5) -> list[list[str]]:
+    """Mask the results of all turns of a conversation but the first and the last ones: hosts keep their context small.
+
+    The first results say what the task met, the last ones what is going on; of those between, the model keeps what it
+    has written of them itself. A turn's results belong together, and are masked or kept together.
+
+    Args:
+        turns: In order, the texts of the results that came of each turn of the model.
+        keep_first: How many turns at the beginning are left as they are.
+        keep_last: How many at the end. With both 0 nothing is masked.
+
+    Returns:
+        New lists of the same lengths; a masked text says how many characters (code points) it had.
+
+    Raises:
+        ValueError: A number is negative.
+
+    Source: duragent, `context/truncation.rs`, observation masking.
+    """
+    if min(keep_first, keep_last) < 0:
+        raise ValueError("keep_first and keep_last are numbers of turns, and cannot be negative.")
+    masked = range(keep_first, len(turns) - keep_last) if keep_first or keep_last else ()
+    return [list(map(_masked, turn)) if place in masked else list(turn) for place, turn in enumerate(turns)]
+
+
+def _masked(text: str) -> str:
+    return f"[result masked: {len(text)} characters left out]"
 
 
 def structured(text: str) -> Any:

@@ -1,6 +1,7 @@
 """From a profile, its ceilings and the specs of its tools to one `Policy` and the availability of its tools."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from toolcharter.errors import Fault
@@ -12,6 +13,7 @@ from toolcharter.policy.names import limit_faults, name_faults, tool_faults, wri
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling
 from toolcharter.spec.tool import ToolSpec
 
@@ -38,11 +40,19 @@ def facts_for(universe: Universe, specs: Iterable[ToolSpec[Any]]) -> dict[str, T
     }
 
 
-def compile_policy(profile: Profile, ceilings: Sequence[Ceiling]) -> Policy:
-    """The rules, modes and capabilities of *profile* and of all *ceilings*."""
+def compile_policy(
+    profile: Profile, ceilings: Sequence[Ceiling], tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({})
+) -> Policy:
+    """The rules, modes and capabilities of *profile* and of all *ceilings*.
+
+    Args:
+        profile: Its own rules come first.
+        ceilings: What else holds.
+        tool_rules: More `allow` rules, each for one tool.
+    """
     written = [("profile", profile.capabilities), *((ceiling.name, ceiling.capabilities) for ceiling in ceilings)]
     bounds = Bounds([bound(source, capabilities) for source, capabilities in written])
-    return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings)
+    return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings, tool_rules)
 
 
 def compile_availability(profile: Profile, universe: Universe) -> AvailabilityPlan:
@@ -57,6 +67,6 @@ def faults_of_names(
     tools = [*universe.tools, *universe.aliases, *installed]
     groups = {group for own in universe.tools.values() for group in own} | GROUPS.keys() | set(universe.groups)
     yield from name_faults(written_patterns(profile, ceilings), tools, groups, profile.missing_ok)
-    yield from limit_faults(profile, universe.aliases, place_of)
+    yield from limit_faults(profile, (*universe.aliases, *universe.tools), place_of)
     yield from tool_faults(written_tools(profile, ceilings, place_of), tools, profile.missing_ok)
     yield from availability_faults(profile.availability, universe, installed, place_of)

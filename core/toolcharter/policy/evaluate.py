@@ -4,13 +4,14 @@ The one evaluator: the gate asks it before it runs a call, a toolbox asks it whi
 each stage for all it has to say. Source: design.md, sections 4 and 5.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bounds
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.facts import Needs, Subject, ToolFacts
 from toolcharter.policy.rulelist import Denials, Permits, RuleList
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Mode
@@ -18,6 +19,8 @@ from toolcharter.spec.call import Decision, RuleRef, Stage, Verdict
 from toolcharter.spec.reasons import Reason
 
 ALLOWED = Decision("allow", "mode")
+_MAX_SHOWN = 200
+"""Of a command that has no rule, in characters."""
 _STRICTNESS = ("allow", "ask", "deny")
 
 
@@ -47,11 +50,13 @@ class Policy:
         mode: Mode = "policy",
         bounds: Bounds | None = None,
         ceilings: Sequence[Ceiling] = (),
+        tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({}),
     ) -> None:
         self.ceilings = ceilings
         # The reported rule is the first match: ceilings, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.allow = RuleList(allow)
+        self._tool_rules = tool_rules
         self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in ceiling.deny)
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
@@ -72,8 +77,13 @@ class Policy:
         """The rules that concern a tool, looked up once for all callers."""
         known = self._by_tool.get(facts.name)
         if known is None or known[0] != facts:
-            known = self._by_tool[facts.name] = facts, Denials(self.deny, facts), Permits(self.allow, facts)
+            known = self._by_tool[facts.name] = facts, Denials(self.deny, facts), Permits(self.allow_for(facts), facts)
         return known[1:]
+
+    def allow_for(self, facts: ToolFacts) -> RuleList:
+        """The profile's `allow` rules and the tool's own behind them."""
+        own = self._tool_rules.get(facts.name)
+        return RuleList([*(matcher.rule for matcher in self.allow.matchers), *own]) if own else self.allow
 
 
 class ToolPolicyView:
@@ -105,7 +115,7 @@ class ToolPolicyView:
         rule = self.permits.first(subject)
         if rule is not None:
             return Decision("allow", "mode", rule=ref(rule))
-        return not_covered(self._strictest, self.facts)
+        return not_covered(self._strictest, self.facts, _doubt(subject, self.permits.first_uncovered(subject)))
 
     @cached_property
     def _strictest(self) -> Permission:
@@ -184,12 +194,24 @@ def denied_by(rule: Rule, owner: str) -> Decision:
     return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
 
 
-def not_covered(permission: Permission, facts: ToolFacts) -> Decision:
-    """The decision on a call that needs an `allow` rule and has none."""
+def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> Decision:
+    """The decision on a call that needs an `allow` rule and has none; *doubt* is a sentence behind the message."""
     if permission.verdict == "ask":
-        return Decision("ask", "mode", Reason.NOT_IN_ALLOW, "A person has to agree: no rule of the profile allows it.")
+        message = f"A person has to agree: no rule of the profile allows it.{doubt}"
+        return Decision("ask", "mode", Reason.NOT_IN_ALLOW, message)
     nature = "this call" if facts.is_bounded else "this call, whose arguments are programs"
-    return Decision("deny", "mode", Reason.NOT_IN_ALLOW, f"No rule of the profile allows {nature}.")
+    return Decision("deny", "mode", Reason.NOT_IN_ALLOW, f"No rule of the profile allows {nature}.{doubt}")
+
+
+def _doubt(subject: Subject, uncovered: tuple[str, Needs] | None) -> str:
+    """Which command lacks a rule, and what one would have to name, as a sentence behind another."""
+    if subject.strange is not None:
+        return f" No rule can: {subject.strange}"
+    if uncovered is None:
+        return ""
+    command, needs = uncovered
+    shown = command if len(command) <= _MAX_SHOWN else f"{command[:_MAX_SHOWN]}..."
+    return f" Not covered: {shown!r}." + ("" if needs.why is None else f" A rule would have to name more: {needs.why}.")
 
 
 def unknown_tool(name: str, hint: str | None) -> Decision:

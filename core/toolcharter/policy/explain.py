@@ -10,7 +10,7 @@ from typing import NamedTuple
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bound, safety_of
 from toolcharter.policy.evaluate import STAGES, ToolPolicyView, stage_name
-from toolcharter.policy.facts import Subject, ToolFacts, mcp_subject
+from toolcharter.policy.facts import Needs, Subject, ToolFacts, mcp_subject
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.globs import GlobError, escape_glob
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
@@ -134,12 +134,12 @@ def _mode(view: ToolPolicyView, subject: Subject) -> _Told:
     used = None if decision.rule is None else view.permits.first(subject)
     notes = tuple(
         _note(matcher.rule, said, decides=matcher.rule is used)
-        for matcher in view.policy.allow.matchers
+        for matcher in view.permits.matchers
         if (said := standing(matcher, view.facts, subject)) is not None
     )
     modes = ", ".join(mode if source == PROFILE else f"{mode} (of {source})" for mode, source in view.policy.modes)
     nature = "bounded" if view.facts.is_bounded else "unbounded"
-    count = len(view.policy.allow)
+    count = len(view.permits.matchers)
     looked_at = f"mode: {modes}; the tool is {nature}, of kind {view.facts.kind!r}; allow rules: {count}"
     changes = _closing(view, subject, decision) if decision.outcome == "allow" else _permitting(view, subject)
     return _Told(looked_at, notes, tuple(changes))
@@ -174,7 +174,8 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None
     """What an `allow` rule has to say of a call, as a clause; None if it is about others."""
     if matcher.covers(facts, subject):
         return "covers the call"
-    touched = sum(map(matcher.matches_command, subject.commands))
+    touched = sum(matcher.touches_command(*one) for one in subject.paired)
+    lacking = _lacking(matcher, subject)
     if not (touched or matcher.names(facts, subject.action)):
         return None
     prefix = matcher.rule.prefix
@@ -183,6 +184,8 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None
         return f"matches, but {form} never permit a tool of kind {facts.kind!r}"
     if not matcher.condition_holds(subject.args):
         return "names it, but asks for other arguments"
+    if lacking is not None:
+        return lacking
     partly = {
         "bash": f"covers {touched} of {len(subject.commands)} commands",
         "cap": "covers only a part of what the action touches",
@@ -190,15 +193,38 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None
     return partly.get(prefix, "matches a command, but does not name the tool")
 
 
+def _lacking(matcher: Matcher, subject: Subject) -> str | None:
+    """What a `bash:` rule that matches some command leaves unnamed of it, as a clause."""
+    if matcher.rule.prefix != "bash":
+        return None
+    if subject.strange is not None:
+        return f"matches, but no rule covers the line: {subject.strange}"
+    for command, needs in subject.needing:
+        if matcher.touches_command(command, needs) and not matcher.names_words(needs.words):
+            return f"matches {command!r}, but does not name enough of it: {needs.why}"
+    return None
+
+
 def missing_rules(view: ToolPolicyView, subject: Subject) -> tuple[str, ...]:
     """Rules that would cover the call together with those that `allow` has; empty if none can."""
     facts, args = view.facts, subject.args
     if facts.kind == "bash" and subject.commands:
-        having = [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.condition_holds(args)]
-        open_ones = [command for command in subject.commands if not any(one.matches_command(command) for one in having)]
-        rules = dict.fromkeys(f"bash:{escape_glob(command)}" for command in open_ones)
-        return tuple(rules) if all(map(_parsed, rules)) else ()
+        having = [one for one in view.permits.matchers if one.rule.prefix == "bash" and one.condition_holds(args)]
+        if subject.strange is not None:
+            return ()
+        open_ones = {
+            f"bash:{escape_glob(command)}": (command, needs)
+            for command, needs in subject.needing
+            if not any(one.covers_command(command, needs) for one in having)
+        }
+        return tuple(open_ones) if all(_would_cover(text, *one) for text, one in open_ones.items()) else ()
     return naming_rules(facts, subject, Matcher.covers)
+
+
+def _would_cover(text: str, command: str, needs: Needs) -> bool:
+    """Whether a rule covers a command; the best of them does not where nobody knows in which folder it runs."""
+    rule = _parsed(text)
+    return rule is not None and Matcher(rule).covers_command(command, needs)
 
 
 def naming_rules(

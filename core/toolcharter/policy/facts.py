@@ -53,6 +53,31 @@ class Refusal(NamedTuple):
     message: str
 
 
+def as_often(word: str, times: int) -> str:
+    """How `Needs.words` holds a *word* that a rule has to name *times* times; no word of a command has a bare space."""
+    return word if times == 1 else f"{word} {times}"
+
+
+class Needs(NamedTuple):
+    """What one command asks of the rule that would allow it, besides matching."""
+
+    words: frozenset[str] = frozenset()
+    """The words of its normal form that the rule has to name, literally; see `as_often` for one that stands twice."""
+    why: str | None = None
+    """The first of them, and what it does, for people."""
+    bare: str | None = None
+    """The command without the assignments before it, where they are harmless (`LC_ALL=C sort x`): a rule may match this
+    instead."""
+    guises: tuple[str, ...] = ()
+    """What a `deny` rule may match instead: the command without assignments and redirections, its program without a
+    path, its subcommand without the options before it."""
+    is_exempt: bool = False
+    """It needs no rule, because all that it does is start another command (`time`), which needs one."""
+
+
+NO_NEEDS = Needs()
+
+
 class Subject(NamedTuple):
     """A call as rules see it."""
 
@@ -63,6 +88,27 @@ class Subject(NamedTuple):
     """What it would run, each command in normal form."""
     refusal: Refusal | None = None
     """What it would run cannot be understood, or nobody may permit it."""
+    needs: tuple[Needs, ...] = ()
+    """One for each of *commands*; empty if none of them asks for more than a rule that matches."""
+    strange: str | None = None
+    """What in the commands no rule can cover, for people."""
+
+    @property
+    def paired(self) -> tuple[tuple[str, Needs], ...]:
+        """Each command with what it asks of its rule."""
+        needs = self.needs or (NO_NEEDS,) * len(self.commands)
+        return tuple(zip(self.commands, needs, strict=True))
+
+    @property
+    def deniable(self) -> tuple[str, ...]:
+        """The texts that `deny` rules look at: each command, and what is left of it without what stands around it."""
+        return (*self.commands, *(guise for needs in self.needs for guise in needs.guises))
+
+    @property
+    def needing(self) -> tuple[tuple[str, Needs], ...]:
+        """The commands that allow rules have to cover; those that need none have to be covered where there are no others."""
+        paired = self.paired
+        return tuple(pair for pair in paired if not pair[1].is_exempt) or paired
 
 
 def facts_of(spec: ToolSpec[Any], groups: frozenset[str] = frozenset()) -> ToolFacts:

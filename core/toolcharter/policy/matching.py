@@ -3,10 +3,12 @@
 Source: design.md, section 4, "Rules". `toolcharter.policy.rulelist` answers the same for a whole list, faster.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
-from toolcharter.policy.facts import Subject, ToolFacts, mcp_subject
+from toolcharter.policy.facts import Needs, Subject, ToolFacts, as_often, mcp_subject
 from toolcharter.profile.conditions import compile_condition
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
@@ -29,7 +31,7 @@ class Matcher:
     def denies(self, facts: ToolFacts, subject: Subject) -> bool:
         """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""
         return self.condition_holds(subject.args) and (
-            self.names(facts, subject.action) or any(map(self.matches_command, subject.commands))
+            self.names(facts, subject.action) or any(map(self.matches_command, subject.deniable))
         )
 
     def covers(self, facts: ToolFacts, subject: Subject) -> bool:
@@ -37,7 +39,11 @@ class Matcher:
         if not (self.may_cover(facts) and self.condition_holds(subject.args)):
             return False
         if self.rule.prefix == "bash":
-            return bool(subject.commands) and all(map(self.matches_command, subject.commands))
+            return (
+                subject.strange is None
+                and bool(subject.commands)
+                and all(self.covers_command(command, needs) for command, needs in subject.needing)
+            )
         if self.rule.prefix == "cap":
             declared = facts.capabilities_of(subject.action)
             return all(map(self.matches_capability, declared)) if declared else False
@@ -72,6 +78,27 @@ class Matcher:
             return self.rule.glob.matches(fold(command))
         return self.rule.prefix == "bash" and self.rule.glob.matches(command)
 
+    def covers_command(self, command: str, needs: Needs) -> bool:
+        """Whether the rule in `allow` covers one command: it matches, and names what has to be named."""
+        return self.touches_command(command, needs) and self.names_words(needs.words)
+
+    def touches_command(self, command: str, needs: Needs) -> bool:
+        """Whether the rule in `allow` matches one command, perhaps without its assignments, whatever it names."""
+        return self.matches_command(command) or (needs.bare is not None and self.matches_command(needs.bare))
+
+    def names_words(self, words: frozenset[str]) -> bool:
+        """Whether each of *words* stands in the rule literally, not through `*`; `bash:*` names everything."""
+        return not words or self._names_all or words <= self._named_words
+
+    @cached_property
+    def _names_all(self) -> bool:
+        return self.rule.glob.parts == ("", "")
+
+    @cached_property
+    def _named_words(self) -> frozenset[str]:
+        times = Counter(literal_words(self.rule.glob))
+        return frozenset(as_often(word, number) for word in times for number in range(1, times[word] + 1))
+
     def matches_capability(self, capability: str) -> bool:
         """Whether the rule's glob matches *capability*."""
         return self.rule.glob.matches(capability)
@@ -105,6 +132,23 @@ def _names(prefix: str, facts: ToolFacts, action: str | None) -> Iterator[str]:
             yield f"{name}:{fold(action)}"
     if prefix == "*" and facts.kind == "mcp":
         yield mcp_subject(facts.name)
+
+
+def literal_words(glob: Glob) -> Iterator[str]:
+    """The words of a glob over commands that no star is part of, as the normal form has them."""
+    star = "\0"  # No command in normal form holds one.
+    word, quote = "", ""
+    for character in star.join(glob.parts) + " ":
+        if character == " " and not quote:
+            if word and star not in word:
+                yield word
+            word = ""
+            continue
+        word += character
+        if character == quote:
+            quote = ""
+        elif not quote and character in "'\"":
+            quote = character
 
 
 def names_literally(glob: Glob) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from toolcharter.policy.facts import ToolFacts
 from toolcharter.policy.index import GlobIndex
-from toolcharter.policy.matching import Matcher, subjects_of
+from toolcharter.policy.matching import Matcher, literal_words, subjects_of
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
@@ -200,7 +200,9 @@ class Coverers:
         if rule.takes_commands(tool, sense):
             if prefixes == ("*", "bash"):
                 return one.rule.glob.matches(fold(text))
-            return prefixes[0] == prefixes[1] and one.rule.glob.matches(text)
+            # In `allow`, the narrow rule may name words that the wide one leaves to its star.
+            named = frozenset(literal_words(rule.rule.glob)) if sense == "allow" else frozenset[str]()
+            return prefixes[0] == prefixes[1] and one.rule.glob.matches(text) and one.names_words(named)
         if prefixes[1] == "cap" or tool.actions is not None:
             actions = tool.facts.actions if prefixes[1] == "cap" else (None, *(tool.actions or ()))
             return all(one.names(tool.facts, action) for action in actions if rule.matcher.names(tool.facts, action))

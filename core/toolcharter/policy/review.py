@@ -54,6 +54,8 @@ class Reviewed(NamedTuple):
     place_of: PlaceOf = lambda *_: ""
     is_launcher: Callable[[str], bool] = lambda _: False
     """Whether a program, as written, is known to run other programs or code."""
+    has_table: Callable[[str], bool] = lambda _: True
+    """Whether it is known what the options and operands of a program, as written, do."""
 
 
 def review(subject: Reviewed) -> Iterator[Finding]:
@@ -250,7 +252,10 @@ class RulesReview:
         return _capabilities(self.tools)
 
     def _launching(self, rule: Rule) -> Iterator[Finding]:
-        if rule.prefix != "bash" or rule.glob.literal is not None:
+        if rule.prefix != "bash":
+            yield from self._naming_a_shell(Reaching(rule))
+            return
+        if rule.glob.literal is not None:
             return
         head = rule.glob.prefix
         while found := _ASSIGNMENT.match(head):
@@ -260,9 +265,18 @@ class RulesReview:
             what = f"the star of {rule.text!r} stands for any program, interpreters included."
         elif self.subject.is_launcher(program):
             what = f"{program!r} can run any other program, and {rule.text!r} leaves open what it is told."
+        elif not ("*" in program or self.subject.has_table(program)):
+            what = f"nothing is known about {program!r}: {rule.text!r} covers all its options, and only paths are confined."
         else:
             return
         yield Finding("risky", rule.source, "allow", what, "Write the commands out, without a star.")
+
+    def _naming_a_shell(self, rule: Reaching) -> Iterator[Finding]:
+        shells = [tool for tool in self.tools if tool.gives_commands and tool.facts.kind == "bash"]
+        named = [tool for tool in shells if rule.could_cover(tool)]
+        if named and not rule.asked:
+            what = f"{rule.rule.text!r} stands for any program that {names(named)} may start, interpreters included."
+            yield Finding("risky", rule.rule.source, "allow", what, "Write the commands out: `bash:git status`.")
 
 
 def _capabilities(tools: Iterable[Known]) -> frozenset[str]:

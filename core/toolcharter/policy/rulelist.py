@@ -7,9 +7,10 @@ in `toolcharter.policy.matching`; tests hold the two against each other.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.facts import Needs, Subject, ToolFacts
 from toolcharter.policy.index import GlobIndex
 from toolcharter.policy.matching import Matcher, argument, subjects_of
 from toolcharter.profile.globs import Glob, fold
@@ -83,6 +84,14 @@ class RuleList:
     def first_on_command(self, command: str) -> int | None:
         """The first `bash:` rule without conditions that matches *command*."""
         return self._on_commands.first(command)
+
+    def first_covering(self, command: str, needs: Needs) -> int | None:
+        """The first `bash:` rule without conditions that matches *command* and names what has to be named."""
+        if not needs.words and needs.bare is None:
+            return self._on_commands.first(command)
+        matchers = self.matchers
+        found = {one for form in (command, needs.bare) if form is not None for one in self._on_commands.all(form)}
+        return min((one for one in found if matchers[one].names_words(needs.words)), default=None)
 
     def first_on_anything(self, command: str) -> int | None:
         """The first `*:` rule without conditions that matches *command*."""
@@ -193,13 +202,14 @@ class Denials(_ToolRules):
 
     def _by_command(self, subject: Subject) -> Iterator[int]:
         rules = self._rules
-        for command in subject.commands:
+        commands = subject.deniable
+        for command in commands:
             for found in (rules.first_on_command(command), rules.first_on_anything(command)):
                 if found is not None:
                     yield found
         if self._on_commands:
             holding = self._on_commands.holding(subject.args)
-            yield from _next(one for one in holding if any(map(rules.matchers[one].matches_command, subject.commands)))
+            yield from _next(one for one in holding if any(map(rules.matchers[one].matches_command, commands)))
 
 
 class Permits(_ToolRules):
@@ -207,6 +217,8 @@ class Permits(_ToolRules):
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
         super().__init__(rules, facts)
+        self.matchers = rules.matchers
+        """All of the list, also those that do not concern the tool."""
         self._may_cover = frozenset(one for one, matcher in enumerate(rules.matchers) if matcher.may_cover(facts))
         takes_commands = facts.kind == "bash"
         self._on_commands = Conditional(rules, rules.conditional_on_commands)
@@ -224,6 +236,18 @@ class Permits(_ToolRules):
         if self._facts.is_bounded:
             found.extend(self._on_all(self._on_each_capability(subject)))
         return self._rules.matchers[min(found)].rule if found else None
+
+    def first_uncovered(self, subject: Subject) -> tuple[str, Needs] | None:
+        """The first command that no rule covers; None if each has one, or there are none."""
+        if not subject.commands or not self.look_at_commands:
+            return subject.needing[0] if subject.commands else None
+        found = zip(subject.needing, self._on_each_command(subject), strict=False)
+        return next((pair for pair, rule in found if rule is None), None)
+
+    @cached_property
+    def name_everything(self) -> bool:
+        """Whether `bash:*`, without conditions, is among them: then nothing has to be confined, either."""
+        return self.look_at_commands and self._rules.first_covering("\0", Needs(frozenset({"\0"}))) is not None
 
     def could_cover(self) -> bool:
         """Whether there is a rule that could cover any call of the tool at all; errs on the side of yes."""
@@ -244,11 +268,14 @@ class Permits(_ToolRules):
             yield min(ordinals)
 
     def _on_each_command(self, subject: Subject) -> Iterator[int | None]:
+        if subject.strange is not None:
+            yield None
+            return
         rules = self._rules
         holding = [one for one in self._on_commands.holding(subject.args) if rules.matchers[one].rule.prefix == "bash"]
-        for command in subject.commands:
-            plain = rules.first_on_command(command)
-            others = (one for one in holding if rules.matchers[one].matches_command(command))
+        for command, needs in subject.needing:
+            plain = rules.first_covering(command, needs)
+            others = (one for one in holding if rules.matchers[one].covers_command(command, needs))
             yield min((one for one in (plain, next(others, None)) if one is not None), default=None)
 
     def _on_each_capability(self, subject: Subject) -> Iterator[int | None]:

@@ -37,6 +37,7 @@ def profile_from(node: Node) -> Profile:
         description=below.get("description"),
         tools=MappingProxyType(below.get("tools", {})),
         extensions=MappingProxyType(below.get("extensions", {})),
+        runner=below.get("runner"),
         plugins=MappingProxyType(below.get("plugins", {})),
         limits=limits,
         tool_limits=tool_limits,

@@ -30,6 +30,7 @@ def written(profile: Profile) -> dict[str, Any]:
         "guards": _guards(profile.memory),
         "limits": _limits(profile),
         "notify": [_given(entry) for entry in profile.notify],
+        "runner": profile.runner,
         "extensions": dict(profile.extensions),
         "plugins": dict(profile.plugins),
         "events": _given(profile.events),

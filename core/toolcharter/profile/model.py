@@ -10,6 +10,8 @@ from toolcharter.profile.settings import Approvals, Availability, Capabilities, 
 from toolcharter.profile.shapes import same_tool
 from toolcharter.spec.call import Stage, Verdict
 
+HOST = "host"
+"""The runner that contains nothing and that no plugin provides."""
 Truncate = Literal["head", "tail", "both"]
 
 
@@ -77,6 +79,8 @@ class Profile:
     description: str | None = None
     tools: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
     extensions: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
+    runner: str | None = None
+    """Where programs run; None if the profile does not say, so that only bounded tools run any."""
     plugins: Mapping[str, str] = field(default_factory=_nothing)
     """Accepted versions by distribution, names as written."""
     limits: Limits = field(default_factory=Limits)
@@ -97,6 +101,13 @@ class Profile:
     cases: tuple[Case, ...] = ()
     missing_ok: tuple[str, ...] = ()
 
+    @property
+    def all_extensions(self) -> Mapping[str, dict[str, Any]]:
+        """Those that are written, and the runner, which need not be."""
+        if self.runner is None or self.runner == HOST or self.runner in self.extensions:
+            return self.extensions
+        return {**self.extensions, self.runner: {}}
+
     def limits_for(self, *names: str) -> Limits:
         """The limits of the tool of these *names*: the smallest of those written for one of them and the profile's."""
         return limits_of(self.tool_limits, names).within(self.limits)
@@ -107,6 +118,7 @@ class Profile:
         extensions: Mapping[str, Mapping[str, Any]],
         distributions: Mapping[str, str],
         ceilings: Sequence[Ceiling] = (),
+        discovered: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         """SHA-256, in hexadecimal, of all that decides what this profile permits.
 
@@ -117,6 +129,7 @@ class Profile:
             extensions: By extension, the same.
             distributions: Versions of the loaded distributions by name.
             ceilings: What else holds: the administrator's file, the workspace's, the environment.
+            discovered: The fingerprints of the tools that were discovered, by name.
 
         Raises:
             ValueError: A policy holds an infinite number or one that is none.
@@ -129,6 +142,7 @@ class Profile:
             "profile": self.name,
             "tools": {name: dict(policy) for name, policy in policies.items()},
             "extensions": {name: dict(policy) for name, policy in extensions.items()},
+            "runner": self.runner,
             "plugins": dict(self.plugins),
             "limits": self.limits._asdict(),
             "tool_limits": {name: limits._asdict() for name, limits in self.tool_limits.items()},
@@ -147,6 +161,7 @@ class Profile:
             "ceilings": values_of(tuple(ceilings)),
             "missing_ok": sorted(self.missing_ok),
             "distributions": dict(distributions),
+            **({"discovered": dict(discovered)} if discovered else {}),
         }
         text = json.dumps(effective, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

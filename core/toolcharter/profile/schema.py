@@ -64,6 +64,10 @@ PROFILE = Keys(
             ),
             "Plugins without tools, such as checks, each with its policy.",
         ),
+        "runner": Key(
+            Text("the name of a runner", NAME, "Runners: 'host', which contains nothing, and those of plugins."),
+            "Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing.",
+        ),
         "plugins": Key(
             Named(
                 Specifier(),

@@ -28,6 +28,26 @@ class RuleNote:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandNote:
+    """One command of the call, as the shell guard reads it."""
+
+    form: str
+    """Its normal form, which rules see."""
+    within: tuple[str, ...] = ()
+    """What it stands in, outermost first: `loop`, `substitution`, the command that starts it."""
+    needs: tuple[str, ...] = ()
+    """What an allow rule has to name besides matching, and why."""
+    confined: tuple[str, ...] = ()
+    """The paths that have to lie in the workspace when it runs."""
+    is_known: bool = True
+    """Whether there is a table of its program."""
+    said: str = ""
+    """What rules make of it, as a clause."""
+    decides: bool = False
+    """Whether the call is refused, or needs a person, because of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One stage of a decision."""
 
@@ -61,6 +81,8 @@ class Explanation:
     """The same as `Toolbox.decide` gives."""
     steps: tuple[Step, ...]
     """In the order of the gate; exactly one of them decides."""
+    parse: tuple[CommandNote, ...] = ()
+    """The same commands, each with what is known of it."""
     hidden: Decision | None = None
     """Why the tool is not listed for this caller; None if it is."""
 

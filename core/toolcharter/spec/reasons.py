@@ -39,7 +39,7 @@ class Reason(StrEnum):
 
 
 class GuardReason(StrEnum):
-    """What guards report through `ToolError`; every tool may pass these on undeclared."""
+    """What guards report through `ToolError` and `Denied`; every tool may pass these on undeclared."""
 
     PATH_NOT_FOUND = "path_not_found"
     NOT_DIRECTORY = "not_directory"
@@ -47,7 +47,24 @@ class GuardReason(StrEnum):
     NOT_REGULAR = "not_regular"
     INVALID_PATH = "invalid_path"
     READ_FAILURE = "read_failure"
+    WRITE_FAILURE = "write_failure"
+    PATH_EXISTS = "path_exists"
+    NOT_EMPTY = "not_empty"
+    CHANGED_MEANWHILE = "changed_meanwhile"
+    HARD_LINK = "hard_link"
     PROGRAM_NOT_FOUND = "program_not_found"
+    URL_NOT_UNDERSTOOD = "url_not_understood"
+    SCHEME_NOT_ALLOWED = "scheme_not_allowed"
+    CREDENTIALS_IN_URL = "credentials_in_url"
+    DOMAIN_NOT_ALLOWED = "domain_not_allowed"
+    PORT_NOT_ALLOWED = "port_not_allowed"
+    INSECURE_REDIRECT = "insecure_redirect"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    HOST_NOT_FOUND = "host_not_found"
+    CONNECTION_FAILED = "connection_failed"
+    TLS_FAILURE = "tls_failure"
+    INVALID_RESPONSE = "invalid_response"
+    RESPONSE_TOO_LARGE = "response_too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +148,30 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
     GuardReason.NOT_REGULAR: ReasonInfo("error", "The path is a device, a pipe or a socket."),
     GuardReason.INVALID_PATH: ReasonInfo("error", "The path is empty, too long or holds characters no path can."),
     GuardReason.READ_FAILURE: ReasonInfo("error", "The file exists but cannot be read."),
+    GuardReason.WRITE_FAILURE: ReasonInfo("error", "The system refuses the change; what was there is as it was."),
+    GuardReason.PATH_EXISTS: ReasonInfo("error", "Something lies already where something new is wanted."),
+    GuardReason.NOT_EMPTY: ReasonInfo("error", "The folder holds something."),
+    GuardReason.CHANGED_MEANWHILE: ReasonInfo(
+        "error", "Somebody else changed the file between the look at it and the write.", retryable=True
+    ),
+    GuardReason.HARD_LINK: ReasonInfo("denied", "The file has other names, which may lie outside the workspace."),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
+    GuardReason.URL_NOT_UNDERSTOOD: ReasonInfo(
+        "denied", "The URL is not in the one form that all programs read alike."
+    ),
+    GuardReason.SCHEME_NOT_ALLOWED: ReasonInfo("denied", "The URL is neither http nor https."),
+    GuardReason.CREDENTIALS_IN_URL: ReasonInfo("denied", "The URL carries a user name or a password."),
+    GuardReason.DOMAIN_NOT_ALLOWED: ReasonInfo("denied", "The policy does not let the tool reach this host."),
+    GuardReason.PORT_NOT_ALLOWED: ReasonInfo("denied", "The policy does not let the tool reach this port."),
+    GuardReason.INSECURE_REDIRECT: ReasonInfo("denied", "A redirect leads from https to http."),
+    GuardReason.TOO_MANY_REDIRECTS: ReasonInfo("error", "One redirect led to the next, beyond the limit."),
+    GuardReason.HOST_NOT_FOUND: ReasonInfo("error", "The host's name leads to no address."),
+    GuardReason.CONNECTION_FAILED: ReasonInfo("error", "The host cannot be reached, or hung up.", retryable=True),
+    GuardReason.TLS_FAILURE: ReasonInfo("error", "The host's certificate is not valid for its name, or TLS failed."),
+    GuardReason.INVALID_RESPONSE: ReasonInfo(
+        "error", "The host's answer is not valid HTTP, or is in no known encoding."
+    ),
+    GuardReason.RESPONSE_TOO_LARGE: ReasonInfo("error", "The host's answer is larger than the limit."),
 }
 
 _KNOWN = (*CORE_REASONS.items(), *GUARD_REASONS.items())

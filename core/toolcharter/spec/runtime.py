@@ -7,9 +7,16 @@ world only through these, already bound to the workspace, limits and deadline of
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.network import Http
+from toolcharter.spec.runner import Detached, ProcessLimits, Running, TerminalSize
+
+PlaceUse = Literal["write", "delete", "move", "receive", "make"]
+"""What a place is for: to write a file, to delete what lies there, to move it, to receive what is moved, to make a
+folder."""
+PlaceKind = Literal["missing", "file", "folder", "link", "other"]
 
 
 class ToolContext(Protocol):
@@ -124,6 +131,51 @@ class Entry(NamedTuple):
     """In bytes; 0 for anything but a file."""
 
 
+class OpenPlace(Protocol):
+    """A name in a folder beneath the workspace, held to be changed. A context manager.
+
+    Each change is refused before the mark of a staged body. It raises `ToolError`: `changed_meanwhile`, if what lies
+    there is not what was looked at; `write_failure`, if the system refuses. What was there is then as it was.
+    """
+
+    path: str
+    """Relative to the workspace, with `/`, links resolved."""
+    kind: PlaceKind
+    """`missing`, `file`, `folder`, `link` or `other`, when it was opened."""
+    size: int
+    """In bytes; 0 for anything but a file."""
+
+    def read(self, max_bytes: int) -> bytes:
+        """At most *max_bytes* from the file's beginning."""
+        ...
+
+    def below(self) -> Iterator[str]:
+        """What lies below the folder, at any depth, relative to it; nothing for anything else."""
+        ...
+
+    def write(self, data: bytes, *, append: bool = False) -> None:
+        """Make *data* the file's content, or its end, all at once; missing folders are made."""
+        ...
+
+    def delete(self) -> None:
+        """Take the file, the link itself or the empty folder away."""
+        ...
+
+    def move(self, target: Any) -> None:
+        """Rename it to *target*, another place of the same paths; missing folders are made."""
+        ...
+
+    def make_folder(self) -> None:
+        """Make a folder, and those above it that are missing; one that is there will do."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
 class Paths(Protocol):
     """Opens what lies beneath the workspace, and nothing else, whatever the path says.
 
@@ -132,8 +184,10 @@ class Paths(Protocol):
     `invalid_path`, `read_failure`) for what is malformed or missing.
     """
 
-    def narrowed(self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = ()) -> "Paths":
-        """The same workspace with extra roots to read from and extra protected name globs."""
+    def narrowed(
+        self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
+    ) -> "Paths":
+        """The same workspace with extra roots to read from, extra protected name globs, and extra ones to read only."""
         ...
 
     def open_file(self, path: str) -> OpenFile:
@@ -142,6 +196,14 @@ class Paths(Protocol):
 
     def open_folder(self, path: str = ".") -> OpenFolder:
         """Open a folder."""
+        ...
+
+    def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
+        """Find where something is to be changed, and hold its folder; changes nothing yet.
+
+        What the use cannot be made of is refused here, before the mark: besides the reasons above `path_exists`,
+        `not_empty`, `hard_link`, and `protected_path` for what may be read only, though it does not exist yet.
+        """
         ...
 
 
@@ -172,6 +234,8 @@ class Runner(Protocol):
         stdin: bytes = b"",
         timeout_s: float | None = None,
         max_output_bytes: int = 1_000_000,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
     ) -> Completed:
         """Run *argv* without a shell.
 
@@ -184,6 +248,8 @@ class Runner(Protocol):
             timeout_s: In seconds; the call's deadline if that is sooner. A program over its time
                 is terminated, then killed with all of its group, and answers `timed_out`.
             max_output_bytes: Kept of each stream, from its beginning.
+            limits: What the program may take; by default those of `ProcessLimits`.
+            network: Whether it may reach the network, where the runner's policy grants that, too.
 
         Raises:
             Denied: `sandbox_unavailable`; `protected_path`, for a program below the workspace;
@@ -192,6 +258,23 @@ class Runner(Protocol):
                 (NUL, lone surrogates); `timed_out`, if the call had no time left to start one.
         """
         ...
+
+
+class Reload(NamedTuple):
+    """What a reload has brought. Names are sorted."""
+
+    tools: tuple[str, ...]
+    """All tools that were discovered."""
+    new: tuple[str, ...] = ()
+    """Those that the session did not have before."""
+    changed: tuple[str, ...] = ()
+    """Those whose code is not what it was when the session began; each call of one asks a person."""
+    gone: tuple[str, ...] = ()
+    """Those that are no longer there."""
+    folders: tuple[str, ...] = ()
+    """Where was looked."""
+    notes: tuple[str, ...] = ()
+    """What was passed over, as sentences."""
 
 
 class ToolRuntime(Protocol):
@@ -213,16 +296,76 @@ class ToolRuntime(Protocol):
         ...
 
     @property
+    def http(self) -> Http:
+        """The network, as far as a tool's policy goes."""
+        ...
+
+    @property
     def run(self) -> Runner:
         """Run a program that may act."""
         ...
 
     @property
     def inspect(self) -> Runner:
-        """Run a program that only looks, on the tool's word: no sandbox holds it to that yet.
+        """Run a program that only looks: no sandbox lets it write to the workspace; `host` takes the tool's word.
 
         The program runs as one of `run` does, also before the mark and in a dry run, which is
         therefore only as harmless as what its tool inspects with.
+        """
+        ...
+
+    @property
+    def runner(self) -> str:
+        """The name of the runner: `host`, `bwrap`, `docker`; empty if the profile names none."""
+        ...
+
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether the runner contains programs."""
+        ...
+
+    @property
+    def outlives(self) -> bool:
+        """Whether the runner can have programs that outlive the toolbox: whether `detach` works."""
+        ...
+
+    @property
+    def profile(self) -> str:
+        """The profile's name."""
+        ...
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Running:
+        """Start a program that goes on when the call has ended; arguments and errors as of `run`.
+
+        It ends with the toolbox at the latest.
+        """
+        ...
+
+    def detach(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        cwd: OpenFolder | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Detached:
+        """Have a program started by another process of the tool's own, which may outlive the toolbox; as `spawn` else.
+
+        Nothing is started yet, and what comes of it is that process's to see to: that it ends in time, above all.
+        `Denied` with `sandbox_unavailable` where `outlives` is false.
         """
         ...
 
@@ -240,6 +383,15 @@ class ToolRuntime(Protocol):
 
     async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
         """The same from asynchronous code."""
+        ...
+
+    def reload(self) -> Reload:
+        """Have the tools that the profile's discoverers find looked for again; they can be called from the next call on.
+
+        Raises:
+            Denied: `not_available`, if no discoverer's policy says `extend: true`.
+            ToolError: The session has no `LiveToolbox`, or what was found cannot be used; all stays as it was.
+        """
         ...
 
     def on_close(self, callback: Callable[[], None], /) -> None:

@@ -68,6 +68,9 @@ class ToolSpec(Generic[P]):
     """Pure; what rules see of a call. Default: the `action` argument, no commands."""
     advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None
     """Narrows the schema that the model is shown; validation stays as wide as it is."""
+    fingerprint: str | None
+    """A hash of the tool's code and definition, where the distribution's version does not tell them: of tools that are
+    discovered. Part of the profile's digest and of approvals that are kept."""
 
     def __init__(  # noqa: PLR0913 - the keywords are the public form of a spec
         self,
@@ -89,6 +92,7 @@ class ToolSpec(Generic[P]):
         description: str | None = None,
         invocation: Callable[[Mapping[str, Any]], Invocation] | None = None,
         advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         values = {key: value for key, value in locals().items() if key not in {"self", "__class__"}}
         if isinstance(aliases, Collection) and not isinstance(aliases, str):
@@ -131,6 +135,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "description": ((str, NoneType), "text"),
     "invocation": ((Callable, NoneType), "a function"),
     "advertise": ((Callable, NoneType), "a function"),
+    "fingerprint": ((str, NoneType), "text"),
 }
 """Fields whose type is all there is to check, or comes first, and how to say it."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.running import Opener
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
@@ -15,6 +16,8 @@ from toolcharter.spec.tool import ToolSpec
 
 IN_MEMORY = "in-memory"
 """The name of a profile that is no file."""
+_TESTED = "tested"
+"""The name of a runner that a test opens itself."""
 VERSION = "0"
 """Stands for the version of a distribution that is not installed."""
 
@@ -27,6 +30,7 @@ def toolbox_of(
     caller: Caller | None = None,
     limits: Limits | None = None,
     profile: str = IN_MEMORY,
+    runner: str | Opener | None = None,
 ) -> Toolbox:
     """Build a strict toolbox of *specs*: calls go the whole way through the gate.
 
@@ -42,18 +46,23 @@ def toolbox_of(
         caller: Who calls.
         limits: Of every call.
         profile: The name on events and in the summary of reasons.
+        runner: `host`, or what opens another; as in a profile, unbounded tools run nothing without one.
 
     Raises:
         pydantic.ValidationError: A policy does not fit its tool.
         ConfigurationError: A tool cannot be built.
     """
-    plan = plan_of(specs, policies or {}, limits or Limits(), profile)
+    plan = plan_of(specs, policies or {}, limits or Limits(), profile, runner)
     sinks = [events] if isinstance(events, str) or not isinstance(events, Iterable) else events
     return open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=True)
 
 
 def plan_of(
-    specs: Iterable[ToolSpec[Any]], policies: Mapping[str, Mapping[str, Any]], limits: Limits, profile: str
+    specs: Iterable[ToolSpec[Any]],
+    policies: Mapping[str, Mapping[str, Any]],
+    limits: Limits,
+    profile: str,
+    runner: str | Opener | None = None,
 ) -> Plan:
     """What `plan_profile` would make of *specs* if they were installed."""
     tools = {spec.name: LoadedTool(spec, distribution_of(spec), VERSION) for spec in specs}
@@ -69,9 +78,11 @@ def plan_of(
         manager=new_manager(),
         checks=(),
         openers={},
+        runners={} if runner is None or isinstance(runner, str) else {_TESTED: runner},
     )
     validated = {name: tool.spec.policy.from_profile(given[name]) for name, tool in tools.items()}
-    return Plan(Profile(profile, tools=given, limits=limits), loaded, validated, {})
+    name = runner if runner is None or isinstance(runner, str) else _TESTED
+    return Plan(Profile(profile, tools=given, limits=limits, runner=name), loaded, validated, {})
 
 
 def distribution_of(spec: ToolSpec[Any]) -> str:

@@ -59,6 +59,7 @@ def test_kept_approvals_as_json(run, folder) -> None:
             "at": "2026-01-31T12:00:00Z",
             "until": "2999-01-01T00:00:00Z",
             "place": f"{folder}/other.yaml:2:3",
+            "code": None,
             "expired": False,
         }
     ]

@@ -317,3 +317,78 @@ def test_a_sink_that_cannot_be_closed_has_failed() -> None:
         sink.close()
 
     assert (sink.name, sink.taken, str(sink.error)) == ("sink redis:", 1, "stuck")
+
+
+RUNNER = '''
+
+class Box:
+    """Stands for a sandbox."""
+
+    name, is_sandbox = "box", True
+
+    def run(self, job):
+        RUN
+
+    start = run
+
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("x")
+
+
+class Opens:
+    @hookimpl
+    def open_runner(self, scope):
+        return Box()
+
+
+@hookimpl
+def register_extensions():
+    return [ExtensionSpec("box", ExtensionPolicy, lambda workspace, policy: Opens())]
+'''
+ENDED = "from toolcharter.spec.runner import Ended; assert job.argv == ('true',); return Ended({code}, b'', b'', False, {late})"
+NO_BOX = "raise Denied('sandbox_unavailable', 'There is no box.')"
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "detail"),
+    [
+        (ENDED.format(code=0, late=False), "ok", "contains programs"),
+        (ENDED.format(code=127, late=False), "failed", "the program 'true' ended with 127"),
+        (ENDED.format(code=-9, late=True), "failed", "the program 'true' did not end in time"),
+        (NO_BOX, "failed", "sandbox_unavailable: There is no box."),
+        ("raise ToolError('Odd.', reason='tool_error')", "failed", "tool_error: Odd."),
+        ("raise ValueError('odd')", "failed", "ValueError: odd"),
+    ],
+    ids=["runs", "fails", "hangs", "missing", "error", "raises"],
+)
+def test_the_profiles_runner_is_tried(run, desk, site, body: str, result: str, detail: str) -> None:
+    """One program that does nothing runs in it, and it is closed again."""
+    install(
+        site,
+        "toolcharter-box",
+        "from toolcharter import *\n" + RUNNER.replace("RUN", body, 1),
+        "toolcharter.extensions",
+    )
+    (site / "toolcharter_box-1.0.dist-info/entry_points.txt").write_text(
+        "[toolcharter.extensions]\nbox = toolcharter_box\n"
+    )
+    (desk / "demo.yaml").write_text(PROFILE + CASES + "runner: box\n")
+
+    ended = run(*DOCTOR)
+
+    assert ("runner box", "runs a program", result, detail) in findings(ended)
+    assert ended.exit_code == (0 if result == "ok" else 1)
+    assert (desk / "closed").read_text() == "x"
+
+
+def test_the_host_is_told_to_contain_nothing(run, desk) -> None:
+    """And a profile without a runner has none to try."""
+    (desk / "demo.yaml").write_text(PROFILE + CASES + "runner: host\n")
+
+    told = [one for one in findings(run(*DOCTOR)) if one[0].startswith("runner")]
+    (desk / "demo.yaml").write_text(PROFILE + CASES)
+    untold = [one for one in findings(run(*DOCTOR)) if one[0].startswith("runner")]
+
+    assert told == [("runner host", "runs a program", "ok", "runs them, and contains nothing")]
+    assert untold == []

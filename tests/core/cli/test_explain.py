@@ -145,8 +145,28 @@ def test_commands_are_shown(run, site) -> None:
 
     lines = run("explain", "echo", "word=wc  -l", *QUIET).stdout.splitlines()
 
-    assert (lines[0], lines[3]) == ("echo: deny at stage mode, not_in_allow", "  command: wc -l")
+    told = "  command: wc -l: covered by no allow rule, which decides"
+    assert (lines[0], lines[3]) == ("echo: deny at stage mode, not_in_allow", told)
     assert "    to change it: add an allow rule such as 'bash:wc -l'" in lines
+
+
+def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
+    """What starts it, what a rule has to name, where it has to look, whether it is known, and which one decides."""
+    bash = 'staged=True, kind="bash", invocation=lambda args: Invocation(commands=(args["word"],)),'
+    (site / "toolcharter_demo/__init__.py").write_text(MODULE.replace("staged=True,", bash))
+    (desk / "demo.yaml").write_text(PROFILE + 'allow: ["bash:sort *", "bash:sh *"]\n')
+
+    lines = run("explain", "echo", "word=sh -c 'sort -o a b; cargo x'", *QUIET).stdout.splitlines()
+
+    unnamed = "matched by 'bash:sort *' at ./demo.yaml:6:9, which does not name enough of it, which decides"
+    assert lines[3:9] == [
+        "  command: sh -c 'sort -o a b; cargo x': covered by 'bash:sh *' at ./demo.yaml:6:24",
+        f"  command: sort -o a b (in sh): {unnamed}",
+        "    has to be named by a rule: -o is an option that has to be named",
+        "    has to lie in the workspace: a, b",
+        "  command: cargo x (in sh): covered by no allow rule, which decides",
+        "    nothing is known about this program: it is covered as written",
+    ]
 
 
 def test_no_control_character_reaches_the_reader(run) -> None:

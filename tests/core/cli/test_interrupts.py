@@ -61,7 +61,7 @@ def test_terminated_command_ends_with_143(run, monkeypatch) -> None:
     def terminated(*_: object) -> None:
         raise Terminated
 
-    monkeypatch.setattr("toolcharter.cli.commands.call.opened", terminated)
+    monkeypatch.setattr("toolcharter.cli.commands.call.opened_live", terminated)
 
     result = run("call", "echo", "-p", "./demo.yaml")
 

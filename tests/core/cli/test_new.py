@@ -1,5 +1,6 @@
 """`toolcharter new`: a plugin skeleton."""
 
+import json
 import os
 import re
 import subprocess
@@ -78,51 +79,48 @@ def test_prefix_of_a_rule_is_refused(run, name) -> None:
     assert (result.stderr.splitlines()[-1], result.exit_code) == (error, 2)
 
 
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory) -> Path:
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
     """A fresh environment that sees the core and the developers' tools, and no plugin."""
-    folder = tmp_path_factory.mktemp("stranger")
-    venv.create(folder / "venv", symlinks=True)
+    venv.create(tmp_path / "venv", symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     core = [str(Path(toolcharter.__file__).parents[1]), sysconfig.get_path("purelib")]
-    (folder / "venv/lib" / version / "site-packages/core.pth").write_text("\n".join(core))
-    return folder
+    (tmp_path / "venv/lib" / version / "site-packages/core.pth").write_text("\n".join(core))
+    return tmp_path
 
 
-@pytest.mark.skipif(find_spec("uv") is None, reason="needs the developers' tools: uv, ruff, mypy, pyright")
-@pytest.mark.parametrize("tool", ["moon", "list", "Fetch-Some-Data"])
-def test_skeleton_passes_at_once(stranger, project_root, tool) -> None:
-    """Installed in a fresh environment it passes its tests, the contract test, and every linter."""
-    python = stranger / "venv/bin/python"
+def succeed(cwd: Path, *words: str | Path) -> str:
+    """What the program prints, which must succeed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    ran = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
 
-    def run(*words: str | Path, cwd: Path = stranger) -> str:
-        ran = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
 
-    folder = stranger / f"toolcharter-{tool.lower()}"
-    run(python, "-m", "toolcharter.cli", "new", tool)
-    install = ("-m", "uv", "pip", "install", "--offline", "--no-deps", "--no-build-isolation", "--python", python)
-    run(sys.executable, *install, "--editable", folder)
+# One test for all: a checker reads the core once, which is what takes its time.
+@pytest.mark.skipif(find_spec("uv") is None, reason="needs the developers' tools: uv, ruff, mypy, pyright")
+def test_skeletons_pass_at_once(stranger: Path, project_root: Path) -> None:
+    """Installed in a fresh environment each passes its tests, the contract test, and every linter."""
+    tools = {stranger / f"toolcharter-{tool.lower()}": tool for tool in ("moon", "list", "Fetch-Some-Data")}
+    python = stranger / "venv/bin/python"
+    ours = (sys.executable, "-m")
+    for tool in tools.values():
+        succeed(stranger, python, "-m", "toolcharter.cli", "new", tool)
+    editable = [word for folder in tools for word in ("--editable", folder)]
+    install = ("uv", "pip", "install", "--offline", "--no-deps", "--no-build-isolation", "--python", python)
+    succeed(stranger, *ours, *install, *editable)
 
-    tested = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
-    for settings in (project_root / "pyproject.toml", folder / "pyproject.toml"):
-        run(sys.executable, "-m", "ruff", "check", "--no-cache", "--config", settings, ".", cwd=folder)
-        run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", "--config", settings, ".", cwd=folder)
-    run(
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--cache-dir",
-        os.devnull,
-        "--python-executable",
-        python,
-        ".",
-        cwd=folder,
-    )
-    run(sys.executable, "-m", "pyright", "--pythonpath", python, ".", cwd=folder)
-
-    assert "2 of 2 declared reasons shown (100 %)" in tested
-    assert tool in run(python, "-m", "toolcharter.cli", "plugins", "--json")
+    mypy = ("mypy", "--strict", "--cache-dir", stranger / "cache", "--python-executable", python)
+    for folder in tools:
+        tested = succeed(folder, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+        assert "2 of 2 declared reasons shown (100 %)" in tested
+        for settings in (project_root / "pyproject.toml", folder / "pyproject.toml"):
+            ruff = (*ours, "ruff", "--config", settings)
+            succeed(folder, *ruff, "check", "--no-cache", ".")
+            succeed(folder, *ruff, "format", "--check", "--no-cache", ".")
+        succeed(folder, *ours, *mypy, ".")
+    strict = {"typeCheckingMode": "strict", "include": [folder.name for folder in tools]}
+    (stranger / "pyrightconfig.json").write_text(json.dumps(strict))
+    succeed(stranger, *ours, "pyright", "--pythonpath", python)
+    offered = succeed(stranger, python, "-m", "toolcharter.cli", "plugins", "--json")
+    assert all(tool in offered for tool in tools.values())

@@ -16,8 +16,8 @@ from toolcharter.gate.approvals import kept
 from toolcharter.gate.approvals.folder import StateFolder
 from toolcharter.gate.approvals.kept import entries, forget
 from toolcharter.gate.approvals.question import Question
-from toolcharter.spec.approval import ApprovalRequest
-from toolcharter.spec.call import Ask
+from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.spec.call import Ask, Call, Invocation
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -530,6 +530,66 @@ class TestArguments:
             assert toolbox.call("echo", args).outcome == "ok"
 
         assert len({request.digest for request in approver.asked}) == 1
+
+
+class TestCommands:
+    def test_a_line_that_no_rule_can_cover_is_never_kept_nor_covered(self, make_toolbox, state) -> None:
+        """What stands around a command may change what it does: a kept rule is for the plain command alone."""
+
+        def bash(command: str) -> str:
+            return "ran"
+
+        asked: list[ApprovalRequest] = []
+
+        def approve(request: ApprovalRequest) -> str:
+            asked.append(request)
+            return "allow_always" if request.always else "deny"
+
+        spec = spec_of(bash, kind="bash", invocation=lambda args: Invocation(commands=(args["command"],)))
+        toolbox = make_toolbox(spec, mode="ask", approver=approve)
+        lines = ("wc -l a", "wc -l a", "(( 1 )); wc -l a")
+
+        reasons = [toolbox.call("bash", {"command": line}).reason for line in lines]
+
+        assert reasons == [None, None, "approval_denied"]
+        assert [request.always for request in asked] == ["bash:wc -l a", None]
+
+
+class TestWhatPeopleWrite:
+    # Put together at run time: it looks like a token, and is none.
+    token = "ghp_" + "a1B2" * 9
+
+    @pytest.mark.parametrize("word", ["deny", "allow_once", "allow_always"])
+    def test_an_answer_is_scrubbed_before_it_is_logged_or_kept(self, make_toolbox, events, state, word) -> None:
+        """What somebody types beside an answer reaches no sink with a secret in it, and no text breaks the call."""
+        answer = ApprovalAnswer(word, f"ann\ud800 {self.token}", f"use {self.token}\udfff")
+        toolbox = make_toolbox(ECHO, mode="ask", approver=lambda request: answer)
+
+        result = toolbox.call("echo", {})
+
+        kept_by = [each.by for each in entries(state)]
+        told = next(event for event in events if event["event"] == "hook.approval.decision")
+        assert told["approver"] == "ann\\ud800 [REDACTED]"
+        assert result.outcome == ("denied" if word == "deny" else "ok")
+        assert kept_by == (["ann\\ud800 [REDACTED]"] if word == "allow_always" else [])
+        assert self.token not in repr((events, result, kept_by))
+
+    def test_a_question_is_scrubbed_before_it_is_asked_or_logged(self, make_toolbox, events, state) -> None:
+        """A check's question may hold what its plugin has seen; its reason becomes a word."""
+        asked: list[ApprovalRequest] = []
+
+        def check(call: Call) -> Ask:
+            return Ask(f"Why\ud800 {self.token}", f"Sure\ud800 of {self.token}?")
+
+        def approve(request: ApprovalRequest) -> str:
+            asked.append(request)
+            return "allow_once"
+
+        result = make_toolbox(ECHO, checks={"a": check}, approver=approve).call("echo", {})
+
+        assert (result.outcome, asked[0].message) == ("ok", "Sure\\ud800 of [REDACTED]?")
+        assert asked[0].reason == "malformed_why_ud800_redacted"
+        assert self.token not in repr((events, asked))
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -163,7 +163,7 @@ class TestWhatNobodySees:
         ("tool", "args", "told"),
         [
             pytest.param("bash", {"command": "sudo ls"}, ["bash:*sudo*", "*"], id="a command"),
-            pytest.param("bash", {"command": "sudo ls; x"}, ["(could not be judged)", "*"], id="not understood"),
+            pytest.param("bash", {"command": "sudo ls; 'x"}, ["(could not be judged)", "*"], id="not understood"),
             pytest.param("write", {"path": "sudo"}, ["*"], id="no commands"),
             pytest.param("nope", {"command": "sudo ls"}, ["*"], id="no such tool"),
         ],

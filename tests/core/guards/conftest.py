@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.paths.workspace import kernel_openers, walking_openers
+from toolcharter.guards.paths.roots import kernel_openers, walking_openers
 
 
 @pytest.fixture

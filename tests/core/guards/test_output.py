@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.guards.output import Strategy, structured, truncate
+from toolcharter.guards.output import Strategy, mask_middle, structured, truncate
 
 LONG = "".join(chr(ord("a") + index % 26) for index in range(1000))
 
@@ -132,3 +132,42 @@ def test_hostile_output_is_taken_as_text() -> None:
     text = "[" * 100_000 + "]" * 100_000 + "\n{}}\n[[]" * 100_000
 
     assert structured(text) == {"output": text}
+
+
+TURNS = [["a"], ["bb", "cc"], [], ["dddd"], ["e"]]
+MASKED = [
+    ["[result masked: 1 characters left out]"],
+    ["[result masked: 2 characters left out]"] * 2,
+    [],
+    ["[result masked: 4 characters left out]"],
+    ["[result masked: 1 characters left out]"],
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "kept"),
+    [
+        (1, 1, {0, 4}),
+        (0, 2, {3, 4}),
+        (2, 0, {0, 1}),
+        (1, 4, {0, 1, 2, 3, 4}),
+        (3, 3, {0, 1, 2, 3, 4}),
+        (99, 99, {0, 1, 2, 3, 4}),
+        (0, 0, {0, 1, 2, 3, 4}),
+    ],
+)
+def test_turns_in_the_middle_are_masked(first: int, last: int, kept: set[int]) -> None:
+    """Whole turns, with their sizes; what was given is not touched, and with both numbers 0 nothing is masked."""
+    given = [list(turn) for turn in TURNS]
+
+    masked = mask_middle(given, keep_first=first, keep_last=last)
+
+    assert masked == [TURNS[place] if place in kept else MASKED[place] for place in range(len(TURNS))]
+    assert given == TURNS
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, -1)])
+def test_numbers_of_turns_are_not_negative(first: int, last: int) -> None:
+    """A negative number would mask the wrong end."""
+    with pytest.raises(ValueError, match="cannot be negative"):
+        mask_middle(TURNS, keep_first=first, keep_last=last)

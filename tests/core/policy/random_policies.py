@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.core.policy.samples import NEEDS, paired
 
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, universe_of
 from toolcharter.policy.evaluate import ToolPolicyView
@@ -48,7 +49,19 @@ SUBJECTS = (
         "builtin:git",
     ),
     *("read_file", "read_file(path=*secret*)", "*(path=a, to=*)", "git(path=a)", "mystery", "idle", "*o*"),
-    *("bash", "bash:ls*", "bash:sudo *", "bash:git push", "execute_code", "deploy", "deploy:push", "cli:*", "dep*"),
+    *(
+        "bash",
+        "bash:ls*",
+        "bash:ls -l",
+        "bash:* -l",
+        "bash:sudo *",
+        "bash:git push",
+        "execute_code",
+        "deploy",
+        "deploy:push",
+        "cli:*",
+        "dep*",
+    ),
     *("mcp:*", "mcp:gh:*", "mcp:pg:*", "custom:*", "report", "group:fs", "group:odd", "group:runtime", "group:mcp:gh"),
     *("group:*", "cap:*", "cap:fs:*", "cap:net", "cap:vcs:*", "cap:vcs:read", "cap:proc:exec", "cap:unknown"),
 )
@@ -112,11 +125,12 @@ ARGS = st.fixed_dictionaries(
     },
 )
 CALLS = st.builds(
-    Subject,
+    lambda refusal, *drawn: paired(*drawn)._replace(refusal=refusal),
+    st.sampled_from([None, None, None, Refusal(Reason.NOT_UNDERSTOOD, "What?")]),
     st.sampled_from([None, "push", "log", "new", ""]),
     ARGS,
-    st.lists(st.sampled_from(["ls", "ls -l", "git push", "sudo rm"]), max_size=2).map(tuple),
-    st.sampled_from([None, None, None, Refusal(Reason.NOT_UNDERSTOOD, "What?")]),
+    st.lists(st.tuples(st.sampled_from(["ls", "ls -l", "git push", "sudo rm"]), st.sampled_from(NEEDS)), max_size=2),
+    st.sampled_from([None, None, None, "what is this?"]),
 )
 STRICTNESS = ("allow", "ask", "deny")
 

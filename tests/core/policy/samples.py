@@ -1,10 +1,11 @@
 """Rules, tools and calls for the tests of policy, each in one line."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts
 from toolcharter.policy.rulelist import RuleList
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities
@@ -60,3 +61,23 @@ NOTHING = Subject()
 def usual_call(facts: ToolFacts) -> Subject:
     """A call without arguments; tools of kind `bash` run a command."""
     return LS if facts.kind == "bash" else NOTHING
+
+
+NEEDS = (
+    NO_NEEDS,
+    NO_NEEDS,
+    Needs(frozenset({"-l"}), "'-l' is much"),
+    Needs(bare="ls -l"),
+    Needs(frozenset({"-l"}), "'-l' is much", "ls -l"),
+    Needs(is_exempt=True),
+    Needs(guises=("sudo x",)),
+)
+"""What a command may ask of its rule."""
+
+
+def paired(
+    action: str | None, args: dict[str, Any], commands: Sequence[tuple[str, Needs]], strange: str | None
+) -> Subject:
+    """A call; what each of its commands needs comes with it."""
+    needs = (asked._replace(words=asked.words & set(command.split())) for command, asked in commands)
+    return Subject(action, args, tuple(one for one, _ in commands), None, tuple(needs), strange)

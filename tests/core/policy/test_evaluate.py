@@ -1,5 +1,6 @@
 """Stage 3: which stage decides, by which rule, and what modes and ceilings make of a call."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -8,7 +9,7 @@ from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, ru
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.evaluate import ALLOWED, STAGES, Permission, Policy, by_mode, stage_name, unknown_tool
-from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.policy.facts import NO_NEEDS, Needs, Refusal, Subject, ToolFacts
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
 from toolcharter.spec.call import Decision, RuleRef
@@ -263,7 +264,43 @@ def test_an_unknown_name_reads_differently_from_a_denied_one() -> None:
 def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
     """The default mode is `policy`."""
     assert Policy().for_tool(GIT).decide(NOTHING) == ALLOWED == Decision("allow", "mode")
-    assert Policy().for_tool(BASH).decide(LS) == NO_RULE_FOR_PROGRAMS
+    message = f"{NO_RULE_FOR_PROGRAMS.message} Not covered: 'ls -l'."
+    assert Policy().for_tool(BASH).decide(LS) == replace(NO_RULE_FOR_PROGRAMS, message=message)
+
+
+@pytest.mark.parametrize(
+    ("subject", "doubt"),
+    [
+        (Subject(), ""),
+        (Subject(commands=("ls", "rm x")), " Not covered: 'rm x'."),
+        (Subject(commands=("y" * 201,)), f" Not covered: '{'y' * 200}...'."),
+        (Subject(commands=("y" * 200,)), f" Not covered: '{'y' * 200}'."),
+        (
+            Subject(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Needs(frozenset({"-o"}), "-o writes"))),
+            " Not covered: 'sort -o x'. A rule would have to name more: -o writes.",
+        ),
+        (Subject(commands=("ls",), strange="Odd."), " No rule can: Odd."),
+        (Subject(commands=("time ls", "rm"), needs=(Needs(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
+    ],
+)
+@pytest.mark.parametrize("mode", ["policy", "ask"])
+def test_the_first_command_without_a_rule_is_told(subject: Subject, doubt: str, mode: Mode) -> None:
+    """Cut where it is long, and what a rule that matches would have to name."""
+    decision = Policy(allow=rules("bash:ls", "bash:sort *"), mode=mode).for_tool(BASH).decide(subject)
+
+    begin = "No rule of the profile allows this call, whose arguments are programs."
+    if mode == "ask":
+        begin = "A person has to agree: no rule of the profile allows it."
+    assert decision == Decision("deny" if mode == "policy" else "ask", "mode", Reason.NOT_IN_ALLOW, begin + doubt)
+
+
+def test_commands_of_a_bounded_tool_are_told_too() -> None:
+    """No rule on commands covers them."""
+    subject = Subject(commands=("git log", "ls"))
+
+    message = "No rule of the profile allows this call. Not covered: 'git log'."
+    decision = Policy(allow=rules("bash:git log"), mode="restrict").for_tool(GIT).decide(subject)
+    assert decision == Decision("deny", "mode", Reason.NOT_IN_ALLOW, message)
 
 
 def test_stages_have_the_names_that_decisions_bear() -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.policy.samples import NEEDS, paired, policy
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.evaluate import Policy, ToolPolicyView
-from toolcharter.policy.explain import explain, missing_rules, naming_rules
-from toolcharter.policy.facts import Refusal, Subject, ToolFacts
+from toolcharter.policy.explain import explain, missing_rules, naming_rules, standing
+from toolcharter.policy.facts import NO_NEEDS, Needs, Refusal, Subject, ToolFacts
+from toolcharter.policy.matching import Matcher
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Mode
 from toolcharter.spec.call import Decision
@@ -44,16 +46,16 @@ FACTS = st.builds(
     st.sampled_from(["low", "medium", "high"]),
 )
 SUBJECTS = st.builds(
-    Subject,
+    paired,
     st.sampled_from([None, "push", "log", "a*(b", ""]),
     st.fixed_dictionaries({}, optional={"path": st.sampled_from(["a", "b", None]), "n": st.sampled_from([1, 3])}),
-    st.lists(st.sampled_from(["ls", "ls -l '*'", "git push", "sudo x", "'a\\b'"]), max_size=3).map(tuple),
-) | st.builds(
-    Subject,
-    st.none(),
-    st.just({}),
-    st.just(()),
-    st.sampled_from([Refusal(Reason.NOT_UNDERSTOOD, "Odd."), Refusal(Reason.DENIED_BY_FLOOR, "No.")]),
+    st.lists(
+        st.tuples(st.sampled_from(["ls", "ls -l '*'", "git push", "sudo x", "'a\\b'"]), st.sampled_from(NEEDS)),
+        max_size=3,
+    ),
+    st.sampled_from([None, None, None, "what is this?"]),
+) | st.sampled_from([Refusal(Reason.NOT_UNDERSTOOD, "Odd."), Refusal(Reason.DENIED_BY_FLOOR, "No.")]).map(
+    lambda refusal: Subject(refusal=refusal)
 )
 HIDDEN = st.none() | st.sampled_from(
     [Hidden("deny", "git", None, "p.yaml:2:2"), Hidden("tools", "[a]", "x", "p.yaml:3:3")]
@@ -441,3 +443,36 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
     step = by_stage(explain(policy.for_tool(ToolFacts("x")), Subject()))["deny"]
 
     assert step.looked_at == f"deny rules: {1 + len(ceilings)}{end}"
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        (Subject(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
+        (
+            Subject(commands=("sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes"),)),
+            "matches 'sort -o x', but does not name enough of it: -o writes",
+        ),
+        (
+            Subject(commands=("A=1 sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes", "sort -o x"),)),
+            "matches 'A=1 sort -o x', but does not name enough of it: -o writes",
+        ),
+        (Subject(commands=("A=1 sort x", "ls"), needs=(Needs(bare="sort x"), NO_NEEDS)), "covers 1 of 2 commands"),
+        (Subject(commands=("A=1 sort x",), needs=(Needs(bare="sort x"),)), "covers the call"),
+        (Subject(commands=("ls",)), None),
+    ],
+)
+def test_a_rule_that_matches_may_leave_much_unnamed(subject: Subject, said: str | None) -> None:
+    """It is told what of a command it would have to write out."""
+    assert standing(Matcher(*rules("bash:sort *")), BASH, subject) == said
+
+
+def test_no_rule_is_suggested_that_would_not_help() -> None:
+    """Where nobody knows in which folder a command runs, only `bash:*` covers it."""
+    view = policy(allow=("bash:cd *",)).for_tool(BASH)
+    lost = Needs(frozenset({"(unknown folder)"}), "it cannot be told that it runs in the workspace")
+
+    assert missing_rules(view, Subject(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
+    assert missing_rules(view, Subject(commands=("cd x", "ls -l"), needs=(NO_NEEDS, Needs(frozenset({"-l"}))))) == (
+        "bash:ls -l",
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.policy.facts import Subject, ToolFacts, facts_of, mcp_subject, own_groups
+from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts, facts_of, mcp_subject, own_groups
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
 
@@ -78,4 +78,18 @@ def test_an_mcp_tool_is_its_server_and_its_name_there(name, subject) -> None:
 def test_what_is_not_said_of_a_tool_is_the_worst() -> None:
     """Undeclared and of the highest safety level, in no group; a call without arguments has none."""
     assert ToolFacts("git") == ("git", "builtin", (), frozenset(), None, "high")
-    assert Subject() == (None, {}, (), None)
+    assert Subject() == (None, {}, (), None, (), None)
+
+
+def test_commands_that_only_start_others_need_no_rule() -> None:
+    """Unless there are no others; without word of what commands need, they need to be matched."""
+    free, plain = ("command ls", Needs(is_exempt=True)), ("ls", NO_NEEDS)
+
+    def subject(*pairs: tuple[str, Needs]) -> Subject:
+        return Subject(commands=tuple(one for one, _ in pairs), needs=tuple(one for _, one in pairs))
+
+    assert subject(free, plain).paired == (free, plain)
+    assert subject(free, plain).needing == (plain,)
+    assert subject(free).needing == (free,)
+    assert Subject(commands=("ls",)).needing == Subject(commands=("ls",)).paired == (plain,)
+    assert subject().needing == ()

@@ -7,12 +7,14 @@ import pytest
 from pydantic import BaseModel
 from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, ISSUE, TOOLS, rule, usual_call
 
-from toolcharter.policy.facts import Subject, ToolFacts
-from toolcharter.policy.matching import Matcher, argument, names_literally, subjects_of
+from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts, as_often
+from toolcharter.policy.matching import Matcher, argument, literal_words, names_literally, subjects_of
 from toolcharter.profile.globs import parse_glob
 
 ALL = {"git", "bash", "execute_code", "deploy", "mcp__gh__Issue", "report"}
 SHELLS = {"bash", "execute_code"}
+WRITES = Needs(frozenset({"-o"}), "-o writes")
+TWICE = Needs(frozenset({as_often("uniq", 2)}), "uniq is written")
 
 
 @pytest.mark.parametrize(
@@ -296,3 +298,54 @@ def test_an_argument_of_a_strange_type_is_its_text() -> None:
     args = {"a": Strange(), "b": True, "c": 1.5}
 
     assert [argument(args, name) for name in ("a", "b", "c", "d")] == ["strange", True, 1.5, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bash:find * -delete", ["find", "-delete"]),
+        ("bash:ls", ["ls"]),
+        ("bash:*", []),
+        ("bash:sort -o*", ["sort"]),
+        ("bash:sort *-o x*y z", ["sort", "z"]),
+        ("bash:git -c 'a b' *", ["git", "-c", "'a b'"]),
+        ("bash:echo 'a * b' c", ["echo", "c"]),
+        ("bash:echo 'it'\"'\"'s' *", ["echo", "'it'\"'\"'s'"]),
+        ("bash:find -name '\\*' *", ["find", "-name", "'*'"]),
+        ("bash:a  b", ["a", "b"]),
+        ("bash:echo 'a b", ["echo"]),
+    ],
+)
+def test_a_rule_names_the_words_that_it_writes_out(text: str, expected: list[str]) -> None:
+    """Whole words of the normal form, quoted as there, and none that a star is part of."""
+    assert list(literal_words(rule(text).glob)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "needs", "covers", "touches"),
+    [
+        ("bash:sort *", "sort x", NO_NEEDS, True, True),
+        ("bash:sort *", "sort -o x", WRITES, False, True),
+        ("bash:sort * -o *", "sort y -o x", WRITES, True, True),
+        ("bash:sort -*", "sort -o", WRITES, False, True),
+        ("bash:*", "sort -o x", WRITES, True, True),
+        ("bash", "sort -o x", WRITES, True, True),
+        ("bash:**", "sort -o x", WRITES, True, True),
+        ("bash:sort *", "A=1 sort x", NO_NEEDS, False, False),
+        ("bash:sort *", "A=1 sort x", Needs(bare="sort x"), True, True),
+        ("bash:A=1 sort *", "A=1 sort x", Needs(bare="sort x"), True, True),
+        ("bash:sort *", "A=1 sort -o x", WRITES._replace(bare="sort -o x"), False, True),
+        ("bash:sort -o *", "A=1 sort -o x", WRITES._replace(bare="sort -o x"), True, True),
+        ("bash:uniq *", "uniq in uniq", TWICE, False, True),
+        ("bash:uniq * uniq", "uniq in uniq", TWICE, True, True),
+        ("bash:uniq uniq *", "uniq uniq uniq", TWICE, True, True),
+        ("bash:uniq uniq *", "uniq uniq uniq", Needs(frozenset({as_often("uniq", 3)})), False, True),
+    ],
+)
+def test_a_rule_covers_what_it_matches_and_names(
+    text: str, command: str, needs: Needs, *, covers: bool, touches: bool
+) -> None:
+    """`bash:*` names everything; what stands before the program need not be matched where it is harmless."""
+    matcher = Matcher(rule(text))
+
+    assert (matcher.covers_command(command, needs), matcher.touches_command(command, needs)) == (covers, touches)

@@ -12,9 +12,9 @@ from pages import quoted, rows
 from tables import inner
 from toolcharter.events import notify, webhook
 from toolcharter.gate.approvals.narrowest import is_launcher, narrowest
+from toolcharter.gate.commands import understood
 from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
-from toolcharter.guards.shell.plain import of_line
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import Subject, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
@@ -63,7 +63,7 @@ def called(call: str) -> tuple[ToolFacts, Subject]:
     name, _, text = call.partition(" ")
     args = yaml.safe_load(text)
     assert isinstance(args, dict)
-    commands = (of_line(args["command"]),) if name == "bash" else ()
+    commands = understood((args["command"],) if name == "bash" else (), "/ws").commands
     return TOOLS[name], Subject(args.get("action"), args, commands)
 
 

@@ -111,7 +111,7 @@ def test_an_allow_rule_never_narrows(profile, ceiling, rule, at, caller, call) -
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(PROFILES, TWO_CEILINGS, CALLERS, st.lists(CALLS, min_size=3, max_size=3))
 def test_a_hidden_tool_is_denied_for_every_call(profile, ceilings, caller, calls) -> None:
     """And a tool whose calls are all decided beforehand is decided alike."""

@@ -1,6 +1,6 @@
 """When one rule covers another, for whatever a star may stand for."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcharter.policy.facts import ToolFacts
@@ -12,7 +12,6 @@ BASH = Known(ToolFacts("bash", "bash"), gives_commands=True)
 GLOBS = st.text("ab*", max_size=6)
 
 
-@settings(max_examples=500)
 @given(GLOBS, GLOBS, st.lists(st.text("ab", max_size=3), min_size=7, max_size=7))
 def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -> None:
     """Whatever text the stars of the narrow one stand for."""

@@ -381,7 +381,7 @@ def test_repeated_rules_are_told_with_those_in_front() -> None:
     """A rule of the same list that comes first and matches whatever the later one does; never the other way round."""
     found = said(
         deny=["git:push", "git:p*", "git:pull", "open:x", "open"],
-        allow=["bash:ls *", "cap:fs:*", "bash:ls -l *", "cap:fs:read", "bash:ls -a *", "bash:l*"],
+        allow=["bash:ls *", "cap:fs:*", "bash:ls -l*", "cap:fs:read", "bash:ls -a*", "bash:l*"],
         mode="restrict",
     )
 
@@ -389,12 +389,12 @@ def test_repeated_rules_are_told_with_those_in_front() -> None:
         ("deny:3:5", "'git:pull' has no effect: all that it denies is denied before, by 'git:p*' (deny:2:5)."),
         (
             "allow:3:5",
-            "'bash:ls -l *' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
+            "'bash:ls -l*' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
         ),
         ("allow:4:5", "'cap:fs:read' has no effect: all that it allows is allowed before, by 'cap:fs:*' (allow:2:5)."),
         (
             "allow:5:5",
-            "'bash:ls -a *' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
+            "'bash:ls -a*' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
         ),
     ]
 
@@ -473,10 +473,39 @@ def test_allow_of_an_interpreter_with_a_star_is_told(rule, what) -> None:
     assert said(allow=[rule]) == [Finding("risky", "allow:1:5", "allow", what, fix)]
 
 
+def test_allow_of_a_tool_that_starts_what_it_is_told_is_told() -> None:
+    """Its bare name covers every command of it, as the star of a command rule does; a condition may say which."""
+    process = Known(BASH.facts._replace(name="background_process"), gives_commands=True)
+
+    what = "'background_process' stands for any program that 'background_process' may start, interpreters included."
+    fix = "Write the commands out: `bash:git status`."
+    assert said([process], allow=["background_process"]) == [Finding("risky", "allow:1:5", "allow", what, fix)]
+    assert said([process], allow=["background_process(action=list)"]) == []
+
+
 @pytest.mark.parametrize("rule", ["bash:python -V", "bash:wc *", "bash:ls*", "deploy"])
 def test_allow_of_a_plain_program_is_no_finding(rule) -> None:
     """A program that runs no other, or an interpreter with all its words."""
     assert said(allow=[rule]) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "program"),
+    [
+        ("bash:cargo *", "cargo"),
+        ("bash:A=1 cargo build *", "cargo"),
+        ("bash:cargo build", None),
+        ("bash:ls *", None),
+        ("bash:car* build", "car"),
+    ],
+)
+def test_allow_of_a_program_without_a_table_is_told(rule: str, program: str | None) -> None:
+    """Nobody knows which of its options write or run something; a rule without a star says itself what runs."""
+    subject = Reviewed(Profile("p", allow=(parse_rule(rule, "p:1:5"),)), (BASH,), has_table={"ls"}.__contains__)
+
+    what = f"nothing is known about {program!r}: {rule!r} covers all its options, and only paths are confined."
+    expected = [Finding("risky", "p:1:5", "allow", what, "Write the commands out, without a star.")] if program else []
+    assert list(review(subject)) == expected
 
 
 def test_interpreters_are_told_of_even_where_tools_may_come() -> None:

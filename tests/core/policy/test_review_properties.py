@@ -56,13 +56,18 @@ def written(rules: list[tuple[str, Any]], file: str) -> tuple[Rule, ...]:
     return tuple(parse_rule(text, f"{file}:{line}:1", when=when) for line, (text, when) in enumerate(rules, 1))
 
 
+def _call(action: str | None, args: dict[str, Any], commands: tuple[str, ...]) -> Subject:
+    return Subject(action, args, commands)  # `st.builds` would make up the rest
+
+
 def subjects(tool: Known) -> st.SearchStrategy[Subject]:
     """Calls of *tool*, as far as it is known."""
     actions = ["push", "log", "go", "", "x:y"] if tool.actions is None else sorted(tool.actions)
     names = ["path", "n", "to", "zz", "pth"] if tool.arguments is None else sorted(tool.arguments)
     values: dict[str, Any] = {name: st.sampled_from(["a", "xa", "", None, 5, 1]) for name in names}
     commands = st.lists(st.sampled_from(COMMANDS), max_size=2 if tool.gives_commands else 0).map(tuple)
-    return st.builds(Subject, st.sampled_from([None, *actions]), st.fixed_dictionaries({}, optional=values), commands)
+    arguments = st.fixed_dictionaries({}, optional=values)
+    return st.builds(_call, st.sampled_from([None, *actions]), arguments, commands)
 
 
 def without(rules: tuple[Rule, ...], gone: set[str]) -> tuple[Rule, ...]:
@@ -73,7 +78,7 @@ def idle(findings: list[Finding]) -> set[str]:
     return {found.place for found in findings if found.word in {"never_matches", "never_matters"}}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(RULES, RULES, MODES, st.none() | MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_what_is_said_to_do_nothing_does_nothing(deny, allow, mode, above, tools, data) -> None:
     """Without all rules that a review says never match or never matter, each call meets the same decision."""
@@ -89,7 +94,7 @@ def test_what_is_said_to_do_nothing_does_nothing(deny, allow, mode, above, tools
     assert less.for_tool(tool.facts).decide(subject) == whole.for_tool(tool.facts).decide(subject)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(RULES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> None:
     """No call is matched by a guard's pattern of which a review says so."""
@@ -104,7 +109,7 @@ def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> 
     assert matching == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(RULES, RULES, MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_what_a_ceiling_takes_away_is_gone(above, allow, mode, tools, data) -> None:
     """No call of a hidden tool passes, and a rule that is taken away changes no decision any more."""
@@ -153,7 +158,7 @@ def placed(entries: list[Availability]) -> list[Availability]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(ENTRIES, max_size=4).map(placed), st.builds(Caller, st.sampled_from(["a", "b"]), depth=st.integers(0, 3))
 )

@@ -7,10 +7,24 @@ from unittest.mock import call as made
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, ISSUE, NOTHING, REPORT, Written, rule, rule_list, rules
+from tests.core.policy.samples import (
+    BASH,
+    CODE,
+    DEPLOY,
+    GIT,
+    ISSUE,
+    NEEDS,
+    NOTHING,
+    REPORT,
+    Written,
+    paired,
+    rule,
+    rule_list,
+    rules,
+)
 
 from toolcharter.policy import rulelist
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rulelist import Conditional, Denials, Permits, RuleList
 from toolcharter.profile.rules import Rule
@@ -318,16 +332,17 @@ FACTS = st.builds(
     ),
 )
 CALLS = st.builds(
-    Subject,
+    paired,
     st.sampled_from([None, "push", "log", "run"]),
     st.fixed_dictionaries(
         {}, optional={"path": st.sampled_from(["a", "b", "xab", None]), "n": st.sampled_from([1, 3, 5])}
     ),
-    st.lists(st.sampled_from(["ls", "ls -l", "git push", "sudo x"]), max_size=2).map(tuple),
+    st.lists(st.tuples(st.sampled_from(["ls", "ls -l", "git push", "sudo x"]), st.sampled_from(NEEDS)), max_size=2),
+    st.sampled_from([None, None, None, "what is this?"]),
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(RULES, FACTS, CALLS)
 def test_deny_lists_answer_like_one_rule_after_the_other(written, facts, call) -> None:
     """And a rule that is said to match every call means that this one is denied, too."""
@@ -340,7 +355,7 @@ def test_deny_lists_answer_like_one_rule_after_the_other(written, facts, call) -
     assert denials.on_every_call() is None or expected is not None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(RULES, FACTS, CALLS)
 def test_allow_lists_answer_like_one_rule_after_the_other(written, facts, call) -> None:
     """Commands, and capabilities, may be covered by several rules together."""
@@ -357,8 +372,8 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: Subject) -> Rul
     holding = [one for one in map(Matcher, read) if one.may_cover(facts) and one.condition_holds(call.args)]
     alone = [one for one in holding if one.covers(facts, call)]
     by_command = [
-        [one for one in holding if one.rule.prefix == "bash" and one.matches_command(command)]
-        for command in call.commands
+        [one for one in holding if one.rule.prefix == "bash" and one.covers_command(command, needs)]
+        for command, needs in (call.needing if call.strange is None else ())
     ]
     by_capability = [
         [one for one in holding if one.rule.prefix == "cap" and one.matches_capability(word)]
@@ -366,6 +381,64 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: Subject) -> Rul
     ]
     found = alone + [one[0] for ones in (by_command, by_capability) if all(ones) for one in ones]
     return min((one.rule for one in found), key=lambda one: int(one.source), default=None)
+
+
+@pytest.mark.parametrize(
+    ("written", "command", "words", "expected"),
+    [
+        pytest.param(["bash:find *"], "find . -delete", {"-delete"}, None, id="through a star"),
+        pytest.param(["bash:find *", "bash:find * -delete"], "find . -delete", {"-delete"}, "2", id="named"),
+        pytest.param(["bash:find*-delete"], "find . -delete", {"-delete"}, None, id="part of a word with a star"),
+        pytest.param(["bash:find . -delete"], "find . -delete", {"-delete"}, "1", id="the whole command"),
+        pytest.param(["bash:*"], "find . -delete", {"-delete"}, "1", id="bash:* names everything"),
+        pytest.param(["bash:* *"], "find . -delete", {"-delete"}, None, id="another star does not"),
+        pytest.param(["bash:cat 'a b' *"], "cat 'a b' /etc/x", {"'a b'"}, "1", id="a word with a blank"),
+        pytest.param(["bash:cat 'a b' *"], "cat 'a b' /etc/x", {"/etc/x"}, None, id="beside a word with a blank"),
+        pytest.param(['bash:echo "$A B" *'], 'echo "$A B" x', {'"$A B"'}, "1", id="a word that is no literal"),
+        pytest.param([r"bash:ls '\*'"], "ls '*'", {"'*'"}, "1", id="a star that is a star"),
+        pytest.param(["bash:ls *"], "ls x", set(), "1", id="nothing to name"),
+    ],
+)
+def test_a_rule_has_to_name_what_is_out_of_the_ordinary(written, command, words, expected) -> None:
+    """A star covers a program's ordinary purpose; all else has to stand in the rule, word for word."""
+    subject = Subject(commands=(command,), needs=(Needs(frozenset(words), "why"),))
+    permits = Permits(RuleList([rule(one, str(line)) for line, one in enumerate(written, 1)]), BASH)
+
+    found = permits.first(subject)
+
+    assert (found and found.source) == expected
+    assert permits.name_everything is ("bash:*" in written)
+
+
+@pytest.mark.parametrize("rule_text", ["bash:curl *", "*:CURL *"])
+def test_a_denied_command_is_denied_whatever_stands_around_it(rule_text) -> None:
+    """`A=1 curl x >y` is a `curl x`, to a rule that forbids that."""
+    subject = Subject(commands=("A=1 curl x >y",), needs=(Needs(guises=("curl x",)),))
+    denials = Denials(RuleList([rule(rule_text, "1")]), BASH)
+
+    found = denials.first(subject)
+
+    assert (found and found.source) == "1"
+    assert Permits(RuleList([rule("bash:curl *", "1")]), BASH).first(subject) is None
+
+
+@pytest.mark.parametrize(
+    ("needs", "strange", "expected"),
+    [
+        pytest.param((NO_NEEDS, Needs(is_exempt=True)), None, "1", id="exempt, and another"),
+        pytest.param((Needs(is_exempt=True), Needs(is_exempt=True)), None, None, id="nothing but exempt ones"),
+        pytest.param((NO_NEEDS, NO_NEEDS), None, None, id="none exempt"),
+        pytest.param((NO_NEEDS, Needs(is_exempt=True)), "what is this?", None, id="strange"),
+    ],
+)
+def test_a_command_that_only_starts_another_needs_no_rule(needs, strange, expected) -> None:
+    """`time ls` is covered by what covers `ls`; a line with something strange in it by nothing."""
+    subject = Subject(commands=("ls", "time ls"), needs=needs, strange=strange)
+    permits = Permits(RuleList([rule("bash:ls", "1")]), BASH)
+
+    found = permits.first(subject)
+
+    assert (found and found.source) == expected
 
 
 def test_rules_on_a_capability_are_looked_up_once(monkeypatch) -> None:

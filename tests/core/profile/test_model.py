@@ -101,7 +101,7 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         '"reads":["read_file"],"writes":["write_file","edit_file"]},"repeated_calls":{"deny":null,"warn":null},'
         '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
         '"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
-        '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"tool_limits":{},'
+        '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,"tool_limits":{},'
         '"tools":{"git":{"x":"\\u00e9"}},"toolsets":{}}'
     )
     profile = Profile("p", limits=Limits(30.0), deny=(parse_rule("git:push", "p:1:1"),), missing_ok=("b", "a"))
@@ -131,11 +131,26 @@ def test_the_digest_leaves_out_what_permits_nothing(profile, change) -> None:
         pytest.param({"tool_limits": {}}, id="limits of tools"),
         pytest.param({"events": Events()}, id="events"),
         pytest.param({"missing_ok": ()}, id="missing_ok"),
+        pytest.param({"runner": "host"}, id="runner"),
     ],
 )
 def test_the_digest_changes_with_the_profile(profile, change) -> None:
     """Every key that decides what may run is in it."""
     assert digest(dataclasses.replace(profile, **change)) != digest(profile)
+
+
+@pytest.mark.parametrize(
+    ("runner", "extensions", "expected"),
+    [
+        pytest.param(None, {"a": {"x": 1}}, {"a": {"x": 1}}, id="none"),
+        pytest.param("host", {}, {}, id="host needs no plugin"),
+        pytest.param("bwrap", {"a": {}}, {"a": {}, "bwrap": {}}, id="with its defaults"),
+        pytest.param("bwrap", {"bwrap": {"network": True}}, {"bwrap": {"network": True}}, id="with its policy"),
+    ],
+)
+def test_the_runner_is_an_extension(runner, extensions, expected) -> None:
+    """It need not be written twice."""
+    assert Profile("p", runner=runner, extensions=extensions).all_extensions == expected
 
 
 EVERY_KEY = """\

@@ -10,7 +10,7 @@ from toolcharter.spec.call import Stage
 KEYS = (
     "Known keys: 'allow', 'approvals', 'availability', 'capabilities', 'cases', 'deny', 'description', 'events', "
     "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
-    "'tools', 'toolsets'."
+    "'runner', 'tools', 'toolsets'."
 )
 STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"
@@ -73,8 +73,18 @@ missing_ok: [mcp_search]
             id="misspelt key",
         ),
         *(
-            pytest.param(f"profile: p\n{key}: []", [f"2:1: {key}: unknown key {key!r}.\n{KEYS}"], id=key)
-            for key in ("runner", "rules")
+            pytest.param(f"profile: p\n{key}: []", [f"2:1: {key}: unknown key {key!r}.\n{fix}{KEYS}"], id=key)
+            for key, fix in (("runners", "Did you mean 'runner'? "), ("rules", ""))
+        ),
+        pytest.param(
+            "profile: p\nrunner: [bwrap]",
+            [
+                (
+                    "2:9: runner: expected the name of a runner, found a list.\nRunners: 'host', which contains nothing, "
+                    "and those of plugins."
+                )
+            ],
+            id="runners in a list",
         ),
         pytest.param("profile: p\ndescription:", ["2:13: description: expected text, found nothing."], id="no text"),
         pytest.param(

@@ -54,6 +54,7 @@ def test_three_facts_suffice() -> None:
         "description": None,
         "invocation": None,
         "advertise": None,
+        "fingerprint": None,
     }
 
 
@@ -142,6 +143,7 @@ def test_spec_never_changes() -> None:
         pytest.param({"description": 5}, "description is 5, not text", id="description"),
         pytest.param({"invocation": 5}, "invocation is 5, not a function", id="invocation"),
         pytest.param({"advertise": "x"}, "advertise is 'x', not a function", id="advertise"),
+        pytest.param({"fingerprint": 5}, "fingerprint is 5, not text", id="fingerprint"),
         pytest.param({"reasons": 5}, "reasons is 5; write a set", id="reasons-number"),
         pytest.param({"reasons": ["ok", 5]}, "the reason '5' is no short lower-case word", id="reason-number"),
         pytest.param({"capabilities": 5}, "capabilities is 5; write a set", id="capabilities-number"),

@@ -10,7 +10,7 @@ from toolcharter.cli.given import Given
 from toolcharter.cli.group import stop
 from toolcharter.cli.interrupts import ended_by_sigterm
 from toolcharter.cli.output import encoded, is_terminal, print_text
-from toolcharter.cli.session import opened
+from toolcharter.cli.session import opened_live
 
 if TYPE_CHECKING:
     from toolcharter.spec.call import Caller, ToolResult
@@ -43,8 +43,8 @@ def command(
     stays text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
     given = Given(tool, words, text, profile, workspace)
-    with opened(profile, workspace, events, caller) as toolbox:
-        result = toolbox.call(tool, given.args(toolbox))
+    with opened_live(profile, workspace, events, caller) as live:
+        result = live.call(tool, given.args(live.current))
     _show(result, as_json=as_json)
     stop(0 if result.outcome == "ok" else 1)
 

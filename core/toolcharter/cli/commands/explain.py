@@ -12,7 +12,7 @@ from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
     from toolcharter.spec.call import Caller, Decision
-    from toolcharter.spec.explanation import Explanation, Step
+    from toolcharter.spec.explanation import CommandNote, Explanation, Step
 
 _STYLES = {"allow": "green", "pass": "green", "ask": "yellow", "deny": "red", "error": "red", "unknown": "dim"}
 _UNKNOWN = "not asked"
@@ -62,10 +62,18 @@ def _tree(explanation: "Explanation") -> Branch:
 def _facts(explanation: "Explanation") -> Iterator[Branch]:
     yield Branch(f"profile: {explanation.profile}, digest {explanation.profile_digest}")
     yield Branch(f"arguments: {encoded(explanation.args).decode()}")
-    for command_line in explanation.commands:
-        yield Branch(f"command: {command_line}")
+    yield from map(_command, explanation.parse)
     if explanation.hidden is not None:
         yield Branch(f"not listed for this caller: {_said(explanation.hidden)}", "yellow")
+
+
+def _command(note: "CommandNote") -> Branch:
+    inside = f" (in {', '.join(note.within)})" if note.within else ""
+    details = [Branch(f"has to be named by a rule: {need}") for need in note.needs]
+    details += [Branch(f"has to lie in the workspace: {', '.join(note.confined)}")] if note.confined else []
+    details += [] if note.is_known else [Branch("nothing is known about this program: it is covered as written")]
+    text = f"command: {note.form}{inside}: {note.said}" + (", which decides" if note.decides else "")
+    return Branch(text, "bold" if note.decides else "", tuple(details))
 
 
 def _stages(explanation: "Explanation") -> Iterator[Branch]:

@@ -9,7 +9,7 @@ import click
 from toolcharter.cli import options
 from toolcharter.cli.interrupts import ended_by_sigterm
 from toolcharter.cli.lines import Line, answer_lines
-from toolcharter.cli.session import opened
+from toolcharter.cli.session import opened_live
 
 if TYPE_CHECKING:
     from toolcharter.spec.call import Caller
@@ -36,8 +36,8 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
                 "error", f"ERROR: invalid_arguments\n{line.fault}", reason="invalid_arguments", message=line.fault
             )
         else:
-            result = toolbox.call(line.tool, line.args)
+            result = live.call(line.tool, line.args)
         return {name: getattr(result, name) for name in names}
 
-    with opened(profile, workspace, events, caller) as toolbox:
+    with opened_live(profile, workspace, events, caller) as live:
         answer_lines(answer)

@@ -1,10 +1,14 @@
 """`toolcharter scrub`: the secret scrubber as a filter."""
 
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from toolcharter.cli import options
+
+_PIECE = 1 << 18
 
 
 @click.command("scrub")
@@ -13,16 +17,27 @@ from toolcharter.cli import options
 def command(jsonl: bool) -> None:  # noqa: FBT001 - click passes by name
     """Mask the secrets in standard input.
 
-    Text is read to its end, because a secret may go over several lines; with --jsonl each line is
-    answered at once.
+    A line is let through at once, unless a key or a block in it waits for the next; with --jsonl each
+    line is answered at once, and may name more secrets as "values": [...], which are masked from then
+    on. The values of environment variables such as API_TOKEN are masked as well.
     """
-    from toolcharter.guards.secrets import scrub_bytes, scrub_line  # noqa: PLC0415 - `--help` does without it
+    for piece in _answers() if jsonl else _pieces():
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
-    source, output = sys.stdin.buffer, sys.stdout.buffer
-    if not jsonl:
-        output.write(scrub_bytes(source.read())[0])
-        output.flush()
-        return
-    for line in source:
-        output.write(scrub_line(line) + b"\n")
-        output.flush()
+
+def _pieces() -> Iterator[bytes]:
+    from toolcharter.guards.secrets.stream import Stream  # noqa: PLC0415 - `--help` does without it
+
+    stream = Stream()
+    source: Any = sys.stdin.buffer
+    while data := source.read1(_PIECE):  # What there is, up to so much.
+        yield stream.feed(data)
+    yield stream.finish()
+
+
+def _answers() -> Iterator[bytes]:
+    from toolcharter.guards.secrets import scrub_line  # noqa: PLC0415 - `--help` does without it
+
+    for line in sys.stdin.buffer:
+        yield scrub_line(line) + b"\n"

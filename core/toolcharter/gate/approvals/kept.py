@@ -24,7 +24,7 @@ HEADER = """\
 # Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
 """
 _TEXTS = ("workspace", "profile", "call", "at", "until")
-_KEYS = ("rule", *_TEXTS, "by")
+_KEYS = ("rule", *_TEXTS, "by", "code")
 
 
 class Kept(NamedTuple):
@@ -44,11 +44,14 @@ class Kept(NamedTuple):
     until: datetime
     place: str = ""
     """`file:line:column`."""
+    code: str | None = None
+    """The fingerprint of a tool that was discovered: with other code it is asked about again."""
 
     @property
     def id(self) -> str:
         """What names it: the same as long as nothing of it is changed."""
         parts = [self.rule, *self[1:5], written(self.at), written(self.until)]
+        parts += [] if self.code is None else [self.code]
         return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     def holds(self, workspace: Path, now: datetime) -> bool:
@@ -107,6 +110,8 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
     entry = {"rule": kept.rule, "call": kept.call, "workspace": kept.workspace, "profile": kept.profile}
     if kept.by is not None:
         entry["by"] = kept.by
+    if kept.code is not None:
+        entry["code"] = kept.code
     entry |= {"at": written(kept.at), "until": written(kept.until)}
 
     def add(text: str, held: tuple[Kept, ...]) -> tuple[str, list[str]]:
@@ -224,7 +229,7 @@ def _entry(item: Node, index: int, profile: str, faults: list[Fault]) -> Kept | 
         return None
     at, until = _moment(given["at"]), _moment(given["until"])
     texts = {key: given[key] for key in ("rule", "call", "workspace", "profile")}
-    return Kept(**texts, by=given.get("by"), at=at, until=until, place=str(item.place))
+    return Kept(**texts, by=given.get("by"), at=at, until=until, place=str(item.place), code=given.get("code"))
 
 
 def _no_mapping(given: Any) -> tuple[str, str]:
@@ -244,8 +249,9 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
             yield f"`{key}` is no moment with a time zone.", "Write it as 2026-01-31T12:00:00Z."
     if given.get("profile", profile) != profile:
         yield f"it is for the profile {given['profile']!r}, in the file of {profile!r}.", "Move it there."
-    if not isinstance(given.get("by"), str | None):
-        yield "`by` is no text.", ""
+    for key in ("by", "code"):
+        if not isinstance(given.get(key), str | None):
+            yield f"`{key}` is no text.", ""
 
 
 def _rule_problems(rule: Any) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from toolcharter.gate.approvals.visible import visible
 from toolcharter.guards.secrets import find
+from toolcharter.guards.shell.parts import quoted
 from toolcharter.profile.globs import escape_glob
 from toolcharter.spec.words import RULE_PREFIXES
 
@@ -57,6 +58,7 @@ def narrowest(
     args: Mapping[str, Any],
     *,
     commands: Sequence[str] = (),
+    sources: Collection[object] = (),
     arguments: Collection[str] | None,
     workspace: Path,
 ) -> Always:
@@ -68,6 +70,7 @@ def narrowest(
         action: What the call does, as rules name it.
         args: The validated arguments, unscrubbed, defaults filled in; JSON types only.
         commands: What it would run, each in normal form.
+        sources: The same as the tool gives it: an argument that is one of them is bound by the command.
         arguments: The names of all arguments that the tool can be given; None if they are not a closed list.
         workspace: The folder that tools can write to.
     """
@@ -80,16 +83,27 @@ def narrowest(
         return Always(why_not="Its arguments are no JSON.")
     if find(shown):
         return Always(why_not="It holds what may be a secret, which must not be stored.")
-    always = _of_command(commands) if kind == "bash" and commands else _of_arguments(tool, action, args, arguments)
+    if kind == "bash" and commands:
+        always = _of_command(commands, args, sources, arguments)
+    else:
+        always = _of_arguments(tool, action, args, arguments)
     if always.text is not None and len(always.text.encode("utf-8", "surrogatepass")) > MAX_RULE_BYTES:
         return Always(why_not=f"The rule would be longer than {MAX_RULE_BYTES} bytes.")
     return always
 
 
-def _of_command(commands: Sequence[str]) -> Always:
+def _of_command(
+    commands: Sequence[str], args: Mapping[str, Any], sources: Collection[object], names: Collection[str] | None
+) -> Always:
+    """The rule for one command, and for all that stands beside it, such as what it reads on its standard input."""
     if len(commands) > 1:
         return Always(why_not="It is more than one command.")
-    return Always("bash:" + escape_glob(commands[0]))
+    if names is None:
+        return Always(why_not="It may be given arguments that its tool does not list.")
+    rule = "bash:" + escape_glob(commands[0])
+    others = sorted(name for name in {*names, *args} if args.get(name) not in sources)
+    when = {name: {"const": args.get(name)} for name in others}
+    return Always({"rule": rule, "when": when} if when else rule)
 
 
 def _of_arguments(tool: str, action: str | None, args: Mapping[str, Any], names: Collection[str] | None) -> Always:
@@ -112,7 +126,7 @@ def _unfit(command: str, workspace: Path) -> str | None:
     except ValueError:
         words = []
     # The normal form of plain words; anything else is an expansion, a redirection, or not understood.
-    if not words or shlex.join(words) != command:
+    if not words or " ".join(map(quoted, words)) != command:
         return "The command is more than plain words."
     program = words[0]
     if _ASSIGNMENT.match(program):

@@ -222,6 +222,16 @@ def test_an_entry_joins_the_users_own(folder, workspace, kept, indent) -> None:
     assert plain(entries(folder))[-1] == kept
 
 
+def test_approval_for_the_code_of_a_tool(folder, workspace, kept) -> None:
+    """The fingerprint is kept, and tells approvals for one code from those for another."""
+    of_code = kept._replace(code="abc")
+
+    keep(folder, of_code, workspace)
+
+    assert plain(entries(folder)) == [of_code]
+    assert len({kept.id, of_code.id, kept._replace(code="abd").id}) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
@@ -249,6 +259,7 @@ def test_an_entry_joins_the_users_own(folder, workspace, kept, indent) -> None:
             ],
             id="wrong values",
         ),
+        pytest.param(ENTRY % "/a" + "  code: 7", ["1:3: 0: `code` is no text."], id="no code"),
         pytest.param(
             ENTRY.replace("2026-03-02T12:00:00Z", "2026-03-02T12:00:00").replace("2026-01-31T12:00:00Z", "soon") % "/a",
             [

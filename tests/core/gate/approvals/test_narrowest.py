@@ -1,15 +1,15 @@
 """What "allow always" keeps covers one call; for what runs other programs it keeps nothing."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.gate.approvals.narrowest import MAX_RULE_BYTES, Always, is_launcher, narrowest
+from toolcharter.guards.shell.parts import quoted
 from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.globs import parse_glob
@@ -21,7 +21,43 @@ KEY = "AKIA" + "Z7QK3MNB" * 2
 
 def of_command(*commands: str, workspace: Path = WORK, kind: str = "bash") -> Always:
     args = {"command": "; ".join(commands)}
-    return narrowest(kind, "bash", None, args, commands=commands, arguments=["command"], workspace=workspace)
+    return narrowest(
+        kind,
+        "bash",
+        None,
+        args,
+        commands=commands,
+        sources=list(args.values()),
+        arguments=["command"],
+        workspace=workspace,
+    )
+
+
+def test_what_stands_beside_a_command_is_kept_with_it() -> None:
+    """The same program may do something else with other input: absent arguments are bound, too."""
+    args = {"command": "wc -l", "stdin": "a"}
+
+    kept = narrowest(
+        "bash",
+        "bash",
+        None,
+        args,
+        commands=["wc -l"],
+        sources=["wc -l"],
+        arguments=["command", "stdin", "timeout_ms"],
+        workspace=WORK,
+    )
+
+    assert kept == Always({"rule": "bash:wc -l", "when": {"stdin": {"const": "a"}, "timeout_ms": {"const": None}}})
+
+
+def test_no_command_is_kept_of_a_tool_with_unknown_arguments() -> None:
+    """Another argument could make another call of it."""
+    args = {"command": "wc -l"}
+
+    kept = narrowest("bash", "bash", None, args, commands=["wc -l"], sources=["wc -l"], arguments=None, workspace=WORK)
+
+    assert kept == Always(why_not="It may be given arguments that its tool does not list.")
 
 
 def of_arguments(args: dict[str, Any], *, action: str | None = None, arguments=("a",), tool: str = "push") -> Always:
@@ -47,9 +83,10 @@ def test_a_command_is_kept_as_it_is(command, rule) -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"])), max_size=4))
 @example(["*", "\\*", "\\"])
+@example(["[", "!", "{}"])
 def test_the_rule_of_a_command_matches_that_command_only(words) -> None:
     """Whatever it holds, its rule has no star."""
-    command = shlex.join(["wc", *words])
+    command = " ".join(map(quoted, ["wc", *words]))
     always = of_command(command)
 
     if isinstance(always.rule, str):
@@ -152,6 +189,7 @@ JSON = st.recursive(
 CALLS = st.dictionaries(st.sampled_from("abc"), JSON)
 
 
+@settings(deadline=None)  # The first example compiles the scrubber's patterns.
 @given(approved=CALLS, called=CALLS, action=st.sampled_from(["log", "Log", "a b", None]))
 @example(approved={"a": 1}, called={"a": True}, action=None)
 @example(approved={"a": None}, called={}, action=None)

@@ -1,0 +1,70 @@
+"""What rules make of each command of a call, for `explain`: which rule denies or covers it, or what one would lack."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from toolcharter.policy.evaluate import ToolPolicyView
+from toolcharter.policy.facts import Needs, Subject
+from toolcharter.policy.matching import Matcher
+from toolcharter.profile.rules import Rule
+from toolcharter.spec.call import Decision
+
+
+class Fate(NamedTuple):
+    """What rules make of one command."""
+
+    said: str
+    """As a clause."""
+    decides: bool = False
+    """Whether the call is refused, or needs a person, because of it."""
+
+
+def command_fates(view: ToolPolicyView, subject: Subject, decision: Decision) -> tuple[Fate, ...]:
+    """What becomes of each of the subject's commands, in their order.
+
+    Args:
+        view: What policy says of the tool for the caller.
+        subject: The call.
+        decision: What `view.decide(subject)` says.
+    """
+    deciding = None if decision.outcome == "allow" else decision.stage
+    has_others = any(not needs.is_exempt for _, needs in subject.paired)
+    return tuple(
+        _denied(view, subject, command, needs, decides=deciding == "deny")
+        or (_FREE if needs.is_exempt and has_others else None)
+        or _permitted(view, subject, command, needs)
+        or _lacking(view, subject, command, needs, decides=deciding == "mode")
+        for command, needs in subject.paired
+    )
+
+
+def _denied(view: ToolPolicyView, subject: Subject, command: str, needs: Needs, *, decides: bool) -> Fate | None:
+    forms = (command, *needs.guises)
+    rule = _first(view.policy.deny.matchers, subject, lambda one: any(map(one.matches_command, forms)))
+    return None if rule is None else Fate(f"denied by {rule.text!r} at {rule.source}", decides)
+
+
+def _permitted(view: ToolPolicyView, subject: Subject, command: str, needs: Needs) -> Fate | None:
+    rule = _first(_coverers(view, subject), subject, lambda one: one.covers_command(command, needs))
+    return None if rule is None else Fate(f"covered by {rule.text!r} at {rule.source}")
+
+
+def _lacking(view: ToolPolicyView, subject: Subject, command: str, needs: Needs, *, decides: bool) -> Fate:
+    rule = _first(_coverers(view, subject), subject, lambda one: one.touches_command(command, needs))
+    if rule is None:
+        return Fate("covered by no allow rule", decides)
+    return Fate(f"matched by {rule.text!r} at {rule.source}, which does not name enough of it", decides)
+
+
+def _coverers(view: ToolPolicyView, subject: Subject) -> Sequence[Matcher]:
+    """The rules that may cover commands of the tool; none, where no rule covers the line."""
+    if subject.strange is not None:
+        return ()
+    return [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.may_cover(view.facts)]
+
+
+def _first(matchers: Sequence[Matcher], subject: Subject, says: Callable[[Matcher], bool]) -> Rule | None:
+    return next((one.rule for one in matchers if says(one) and one.condition_holds(subject.args)), None)
+
+
+_FREE = Fate("needs no rule: it only starts another command")

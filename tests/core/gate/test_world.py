@@ -1,0 +1,265 @@
+"""Stage 4 for commands: what letters promise is held against files, programs and repositories that are there."""
+
+import gc
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.errors import ToolError
+from toolcharter.gate.commands import Place, World, understood
+from toolcharter.gate.world import Lookout
+from toolcharter.guards.paths import WorkspacePaths, patterns
+from toolcharter.guards.process import programs
+
+HERE = (".",)
+Objection = Callable[..., tuple[str, str | None] | None]
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    """A workspace with links that lead out of it, and with links that stay."""
+    folder = tmp_path / "ws"
+    (folder / "sub/deep").mkdir(parents=True)
+    (folder / "a.txt").write_text("a")
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "elsewhere").mkdir()
+    links = {
+        "in": "a.txt",
+        "out": "../secret",
+        "missing": "../nothing",
+        "away": "../elsewhere",
+        "sub/deep/top": "../..",
+        "sub/out": "../../secret",
+    }
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.fixture
+def objection(space: Path) -> Iterator[Objection]:
+    """Reason and message of what speaks against a world."""
+    lookout = Lookout(space)
+
+    def told(world: World) -> tuple[str, str | None] | None:
+        denied = lookout.objection(world)
+        return None if denied is None else (denied.reason, denied.message)
+
+    yield told
+    lookout.close()
+
+
+@pytest.mark.parametrize("line", ["for f in away/*; do :; done", "for f in */*; do :; done"])
+def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Objection, line: str) -> None:
+    """The shell itself lists what is behind a link, though no command ever sees a name."""
+    world = understood([line], str(space)).world
+    assert world is not None
+
+    told = objection(world)
+
+    assert told is not None
+    assert told[0] == "path_outside_workspace"
+    assert objection(understood(["for f in sub/*; do :; done"], str(space)).world or World()) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a.txt", "in", "sub", ".", "pipe", "nothing", "a.txt/x", "sub/deep/top/a.txt", "sub/../a.txt", "sub/deep/.."],
+)
+def test_what_lies_in_the_workspace_may_be_looked_at(objection: Objection, path: str) -> None:
+    """Files, folders and what is neither; and what is not there."""
+    assert objection(World((Place(path, is_pattern=False, folders=HERE),))) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("out", HERE),
+        ("missing", HERE),
+        ("away/x", HERE),
+        ("away/../secret", HERE),
+        ("sub/deep/top/../secret", HERE),
+        ("../secret", HERE),
+        ("out", (".", "sub")),
+        ("out", ("sub",)),
+        ("deep/top/out", ("sub",)),
+    ],
+)
+def test_what_leads_out_is_refused(objection: Objection, path: str, folders: tuple[str, ...]) -> None:
+    """By a link at the end, on the way, or one that stays within and makes `..` lead out; from any of the folders."""
+    denied = objection(
+        World((Place("a.txt", is_pattern=False, folders=HERE), Place(path, is_pattern=False, folders=folders)))
+    )
+
+    seen = path if folders[0] == "." else f"{folders[0]}/{path}"
+    assert denied == ("path_outside_workspace", f"{seen!r} leads out of the workspace.")
+
+
+def test_an_absolute_path_is_seen_from_nowhere(objection: Objection, space: Path) -> None:
+    """Whatever the folder."""
+    assert objection(World((Place(f"{space}/a.txt", is_pattern=False, folders=("sub",)),))) is None
+    assert objection(World((Place(f"{space}/out", is_pattern=False, folders=("sub",)),))) == (
+        "path_outside_workspace",
+        f"'{space}/out' leads out of the workspace.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "folder", "refused"),
+    [
+        ("a.*", ".", None),
+        ("*.none", ".", None),
+        ("o*", ".", "out"),
+        ("*", "sub", "sub/out"),
+        ("s*/out", ".", "sub/out"),
+        ("./**/o*", "sub", "sub/./out"),
+        ("sub/[[:alpha:]]ut", ".", "sub/out"),
+        ("aw*/*", ".", "./away"),
+    ],
+)
+def test_a_glob_is_all_that_it_matches(objection: Objection, pattern: str, folder: str, refused: str | None) -> None:
+    """One link among the names is enough."""
+    expected = None if refused is None else ("path_outside_workspace", f"{refused!r} leads out of the workspace.")
+
+    assert objection(World((Place(pattern, is_pattern=True, folders=(folder,)),))) == expected
+
+
+def test_a_glob_must_not_become_an_option(objection: Objection, space: Path) -> None:
+    """A file may be called like one; behind a folder it is none."""
+    (space / "sub/-delete").write_text("")
+
+    (space / "sub/out").unlink()
+    assert objection(World((Place("sub/-*", is_pattern=True, folders=HERE),))) is None
+    assert objection(World((Place("*", is_pattern=True, folders=("sub",)),))) == (
+        "not_understood",
+        "The glob '*' matches '-delete', which would be an option.",
+    )
+
+
+def test_a_name_that_we_cannot_open_may_be_open_to_programs(objection: Objection, space: Path) -> None:
+    """A link whose name is no Unicode leads out as well as any other."""
+    (space / os.fsdecode(b"sub/deep/\xff")).symlink_to("../../../secret")
+
+    assert objection(World((Place("*f*", is_pattern=True, folders=("sub/deep",)),))) is None
+    assert objection(World((Place("?", is_pattern=True, folders=("sub/deep",)),))) == (
+        "not_understood",
+        "The path 'sub/deep/\\udcff' is not Unicode text. Programs may see it otherwise.",
+    )
+
+
+def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a free descriptor nothing can be told; nor where the system fails in any other way."""
+
+    def fail(error: Exception) -> Callable[..., Any]:
+        def raising(*_: object) -> None:
+            raise error
+
+        return raising
+
+    world = World((Place("a.txt", is_pattern=False, folders=HERE),))
+    monkeypatch.setattr(
+        WorkspacePaths, "open_file", fail(ToolError("'a.txt' cannot be read: x.", reason="read_failure"))
+    )
+    unread = objection(world)
+    monkeypatch.setattr(WorkspacePaths, "open_file", fail(OSError("x")))
+
+    assert unread == ("not_understood", "'a.txt' cannot be read: x. Programs may see it otherwise.")
+    assert objection(world) == ("not_understood", "What the commands would look at cannot be told: OSError.")
+
+
+def test_a_protected_place_is_refused(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is to tools: the folders from which this very interpreter imports."""
+    (space / "site").mkdir()
+    monkeypatch.setattr("toolcharter.gate.world.protected_dirs", lambda _: (space / "site",))
+    lookout = Lookout(space)
+
+    denied = lookout.objection(World((Place("site/x.py", is_pattern=False, folders=HERE),)))
+    lookout.close()
+
+    assert denied is not None
+    assert (denied.reason, denied.message) == ("protected_path", "'site/x.py' is protected.")
+
+
+def test_one_call_has_one_budget_of_names(objection: Objection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many globs cost no more than one may, and the same glob is looked at once."""
+    monkeypatch.setattr(patterns, "MAX_NAMES", 8)
+    once = Place("*", is_pattern=True, folders=("sub/deep",))
+
+    assert objection(World((once, once, once))) is None
+    assert objection(World(tuple(Place("*" + "?" * n, is_pattern=True, folders=("sub/deep",)) for n in range(9)))) == (
+        "not_understood",
+        "The globs of the command look at more than 8 names.",
+    )
+
+
+def test_a_program_that_leads_into_the_workspace_is_refused(
+    objection: Objection, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that the system knows must not be the agent's own work."""
+    (space / "tool").write_text("#!/bin/sh\n")
+    (space / "tool").chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tool").symlink_to(space / "tool")
+    monkeypatch.setattr(programs, "SEARCH_FOLDERS", (str(tmp_path / "bin"), "/usr/bin", "/bin"))
+
+    assert objection(World(programs=("env", "cd", "no-such-program"))) is None
+    assert objection(World(programs=("env", "tool"))) == ("protected_path", "The program 'tool' lies in the workspace.")
+
+
+@pytest.mark.needs_program("git")
+def test_a_repository_that_chooses_programs_is_refused(objection: Objection, space: Path) -> None:
+    """Of each folder in which git would run."""
+    subprocess.run(["git", "init", "-q", "."], cwd=space, check=True)
+    plain = objection(World(repositories=(".", "sub")))
+    subprocess.run(["git", "config", "filter.x.clean", "touch pwned"], cwd=space, check=True)
+    denied = objection(World(repositories=("sub",)))
+
+    assert plain is None
+    message = ".git/config sets 'filter.clean', which may start a program or lead elsewhere."
+    assert denied == ("protected_path", message)
+
+
+def held() -> int:
+    """How many descriptors are open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_nothing_is_opened_before_it_is_needed(space: Path) -> None:
+    """A toolbox whose calls run no commands holds no descriptor."""
+    gc.collect()  # What other tests have left would close in between.
+    before = held()
+    lookout = Lookout(space)
+    lookout.objection(World())
+    lookout.close()
+
+    assert held() == before
+    assert lookout.objection(World((Place("out", is_pattern=False, folders=HERE),))) is not None
+    assert held() > before
+    lookout.close()
+    assert held() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param("git add -f nested && git add -A", "protected_path", id="looked into by the next add"),
+        pytest.param("git add .; git describe --dirty", "protected_path", id="looked into by describe"),
+        pytest.param("git add . && git commit -m x", None, id="commit looks into nothing"),
+        pytest.param("git describe --dirty && git add .", None, id="looked before"),
+    ],
+)
+def test_one_line_adds_no_repository_and_looks_into_it(tmp_path, line, reason) -> None:
+    """A call is looked at once, before its line has made a link of the repository: git would run what that one names."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "a" / "nested" / ".git").mkdir(parents=True)
+    world = understood((line,), str(tmp_path)).world
+    assert world is not None
+
+    denied = Lookout(tmp_path).objection(world)
+
+    assert (denied and denied.reason) == reason
