@@ -53,14 +53,8 @@ class KeptProcess:
 
     def look(self) -> None:
         """Take over what only the supervisor knows so far."""
-        try:
-            self.record.log_lost = bool(self._ask("status").get("log_lost"))
-        except ToolError:
-            # A supervisor that has written the end leaves, and may be gone between the look at it and the question.
-            self.wait_for_end(LEAVING_S)
-            self.record = self._state.load(self.record.handle) or self.record
-            if self.record.ended is None:
-                raise
+        told = self._ask_or_see_end("status")
+        self.record.log_lost = bool(told.get("log_lost", self.record.log_lost))
 
     def wait_for_end(self, timeout_s: float) -> None:
         """Return when its end has been written to its record or will never be, or the time is up."""
@@ -75,7 +69,7 @@ class KeptProcess:
 
     def terminate(self, why: str) -> None:
         """Ask for its end."""
-        self._ask("end", why=why)
+        self._ask_or_see_end("end", why=why)
 
     def write(self, data: bytes, until: float) -> int:
         """Write to its input, waiting for it to take all no longer than *until*; how many bytes it took."""
@@ -99,8 +93,8 @@ class KeptProcess:
         return bool(self._ask("unwatch", watch=name)["found"])
 
     def watched(self) -> list[dict[str, str]]:
-        """Its watches."""
-        found: list[dict[str, str]] = self._ask("status")["watches"]
+        """Its watches; none if it has ended."""
+        found: list[dict[str, str]] = self._ask_or_see_end("status").get("watches", [])
         return found
 
     def notices(self) -> tuple[list[Notice], int]:
@@ -111,6 +105,17 @@ class KeptProcess:
     def free(self) -> None:
         """Say that its toolbox is being closed."""
         self._ask("free")
+
+    def _ask_or_see_end(self, what: str, **more: Any) -> dict[str, Any]:
+        """The answer; nothing, if the process has ended: a supervisor that has written the end leaves, unasked."""
+        try:
+            return self._ask(what, **more)
+        except ToolError:
+            self.wait_for_end(LEAVING_S)
+            self.record = self._state.load(self.record.handle) or self.record
+            if self.record.ended is None:
+                raise
+            return {}
 
     def _ask(self, what: str, **more: Any) -> dict[str, Any]:
         record = self.record

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,10 +16,13 @@ import pytest
 from pydantic import ValidationError
 from tests.plugins.process.conftest import until
 
-from toolcharter import Caller, ConfigurationError, Job, Toolbox, ToolResult, build_tools
+from toolcharter import Caller, ConfigurationError, Job, TerminalSize, Toolbox, ToolResult, build_tools
 from toolcharter.guards.process import HostProgramRunner
+from toolcharter_process import wire
+from toolcharter_process.desk import new_record
+from toolcharter_process.keeping import KeptProcess
 from toolcharter_process.policy import ProcessPolicy
-from toolcharter_process.state import process_started
+from toolcharter_process.state import StateFolder, process_started, socket_name
 
 BWRAP = pytest.mark.needs_program("bwrap", package="bubblewrap")
 RUNNERS = [pytest.param("host", id="host"), pytest.param("bwrap", id="bwrap", marks=BWRAP)]
@@ -333,6 +337,45 @@ def test_a_process_that_ends_at_once_is_told_as_any_other(open_box: OpenBox) -> 
     results = [use(box, "status", handle=handle) for _ in range(20) for handle in handles]
 
     assert {result.outcome for result in results} == {"ok"}
+
+
+@pytest.fixture
+def leaving(tmp_path: Path) -> Iterator[KeptProcess]:
+    """A process whose supervisor hangs up on whoever asks, its end written."""
+    folder = StateFolder(tmp_path / "state", tmp_path / "workspace")
+    folder.prepare()
+    record = new_record("a session", "true", TerminalSize())
+    with wire.listen(folder.path(socket_name(record.handle))) as server:
+
+        def leave() -> None:
+            connection, _ = server.accept()
+            record.ended, record.log_lost = "exited", True
+            folder.save(record)
+            connection.close()
+
+        thread = threading.Thread(target=leave)
+        thread.start()
+        yield KeptProcess(record.model_copy(), folder)
+        thread.join(10)
+
+
+def test_one_that_ends_while_it_is_asked_has_no_watches(leaving: KeptProcess) -> None:
+    """The question was right when it was asked."""
+    assert leaving.watched() == []
+
+
+def test_one_that_ends_while_it_is_ended_is_as_wanted(leaving: KeptProcess) -> None:
+    """Nothing fails."""
+    leaving.terminate("killed")
+
+    assert leaving.record.ended == "exited"
+
+
+def test_one_that_ends_while_it_is_looked_at_keeps_what_its_record_says(leaving: KeptProcess) -> None:
+    """Its supervisor wrote there what it no longer says."""
+    leaving.look()
+
+    assert leaving.record.log_lost
 
 
 def test_long_kept_processes_do_not_push_out_others(open_box: OpenBox) -> None:
