@@ -36,8 +36,6 @@ def _large_parent(bench: Bench) -> float:
     return ratio((large, "confined"), (_CONFINED, "confined"))(bench)
 
 
-_STAGES = "the look-up of what was decided alone meets it; the rest is the way through the stages of a decision, with its objects."
-
 ROWS = (
     Row(
         "shell lines read into commands / `bashlex.parse`, which gives a tree",
@@ -49,10 +47,13 @@ ROWS = (
         ratio((_OURS, "judge"), (_THEIRS, "parse")),
     ),
     Row(
-        "decision on a shell line seen before, through a toolbox / `bashlex.parse`",
-        ratio((_OURS, "again"), (_THEIRS, "parse")),
+        "judgement and decision of a shell line seen before / `bashlex.parse`",
+        ratio((_OURS, "recall"), (_THEIRS, "parse")),
         0.002,
-        price=_STAGES,
+    ),
+    Row(
+        "whole `decide` on a shell line seen before, through a toolbox / `bashlex.parse`",
+        ratio((_OURS, "again"), (_THEIRS, "parse")),
     ),
     Row("hostile nesting of four times the size / four times the time", _growth, 1.5),
     Row(

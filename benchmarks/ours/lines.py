@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.context import CallContext
 from toolcharter.guards.shell.judge import judge
 from toolcharter.guards.shell.parts import NotUnderstood
 from toolcharter.guards.shell.script import parse
@@ -59,7 +60,16 @@ def toolbox() -> Toolbox:
     return open_toolbox(plan, workspace=folder.name, caller=None, sinks=[lambda _: None])
 
 
+def judged() -> Iterator[tuple[CallContext, bytes]]:
+    """Each line as the gate has it after validation: what a call is judged by, and found again by."""
+    for args in ({"command": line} for line in LINES):
+        yield PASSAGE.enter(args, None, None, dry=True), PASSAGE.tool.reader.canonical(args)[1]
+
+
 box = toolbox()
+box.decide("bash", {"command": ""})
+PASSAGE = box._passages["bash"]  # noqa: SLF001 - a part of a decision is measured
+seen = cycle(judged())
 
 
 def growth(size: int) -> float:
@@ -82,6 +92,7 @@ def _once(line: str) -> float:
 OPERATIONS = {
     "read": lambda: parse(next(lines), workspace),
     "judge": lambda: judge((next(lines),), workspace),
+    "recall": lambda: PASSAGE.judge(*next(seen)),
     "again": lambda: box.decide("bash", next(repeated)),
 }
 REPORTS = {"growth": growth}

@@ -141,7 +141,7 @@ class Passage:
         except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
         else:
-            action = self._judge(ctx, raw)
+            action = self.judge(ctx, raw)
         ctx.action = action
         ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, shown_action(action), self._shown(raw))
         if ctx.outcome is None and (ctx.decision.outcome == "deny" or ctx.nesting > MAX_NESTING):
@@ -150,29 +150,34 @@ class Passage:
             self._write_first_half(ctx)
         return ctx
 
-    def _judge(self, ctx: CallContext, raw: bytes) -> str | None:
+    def judge(self, ctx: CallContext, raw: bytes) -> str | None:
         """Stage 3, remembered for arguments that come again; returns what the call does."""
         if self._always is not None:
             return _action(ctx)
         known = self._memo.get(raw)
         if known is None:
             subject, understanding = self.seen_by_policy(ctx)
-            known = subject.action, subject.commands, self._decide(subject), understanding.world
+            decision = self._decide(subject)
+            known = subject.action, subject.commands, decision, self._to_look_at(decision, understanding)
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
                 self._memo[raw] = known
         action, ctx.commands, ctx.decision, world = known
-        if world is not None and ctx.decision.rule is not None:
+        if world is not None:
             self._look(ctx, world)
         return action
 
+    def _to_look_at(self, decision: Decision, understanding: Understood) -> World | None:
+        """What has to hold for commands that rules allow by their letters; `bash:*` allows them as they are."""
+        by_letters = decision.outcome == "allow" and decision.rule is not None
+        return understanding.world if by_letters and not self.policy.permits.name_everything else None
+
     def _look(self, ctx: CallContext, world: World) -> None:
-        """Stage 4 for commands that rules allow by their letters; a person, or `bash:*`, allows them as they are."""
-        if ctx.decision.outcome == "allow" and not self.policy.permits.name_everything:
-            denied = self.shared.lookout.objection(world)
-            if denied is not None:
-                ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
+        """Stage 4 for commands, whenever they come again: the world changes."""
+        denied = self.shared.lookout.objection(world)
+        if denied is not None:
+            ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
 
     def _decide(self, subject: Subject) -> Decision:
         try:
