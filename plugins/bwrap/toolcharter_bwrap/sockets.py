@@ -15,17 +15,27 @@ _FIELDS_BEFORE_PATH = 7
 
 def covered_sockets(roots: Iterable[Path]) -> tuple[str, ...]:
     """The arguments for bubblewrap that lay something else over each socket below *roots*, by the names of these."""
-    sockets = [place for name in _names() if _is_socket(place := os.path.realpath(name))]
-    found = {shown for root in roots for place in sockets if (shown := _shown(place, root))}
+    sockets = [place for name in _places() if (place := _socket_at(name))]
+    real_roots = [(str(root), os.path.realpath(root)) for root in roots]
+    found = {shown for root, real in real_roots for place in sockets if (shown := _shown(place, root, real))}
     return tuple(word for place in sorted(found) for word in ("--ro-bind", "/dev/null", place))
 
 
-def _shown(place: str, root: Path) -> str:
-    """Where a sandbox that has *root* at that path sees *place*; empty if it does not."""
-    real = os.path.realpath(root)
+def _shown(place: str, root: str, real: str) -> str:
+    """Where a sandbox that has the folder *real* at the path *root* sees *place*; empty if it does not."""
     if place == real:
-        return str(root)
+        return root
     return f"{root}{place.removeprefix(real)}" if place.startswith(f"{real}/") else ""
+
+
+def _places() -> Iterator[str]:
+    """What sockets were bound to, in real folders. Many lie in one, whose way is walked once."""
+    folders: dict[str, str] = {}
+    for path in _names():
+        folder, _, name = path.rpartition("/")
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder or "/")
+        yield f"{folders[folder].rstrip('/')}/{name}"
 
 
 def _names() -> Iterator[str]:
@@ -37,7 +47,13 @@ def _names() -> Iterator[str]:
                 yield fields[-1]
 
 
-def _is_socket(path: str) -> bool:
+def _socket_at(path: str) -> str:
+    """The real path of a socket; empty if there is none."""
     with suppress(OSError):
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    return False
+        mode = os.lstat(path).st_mode
+        if stat.S_ISSOCK(mode):
+            return path
+        if stat.S_ISLNK(mode):  # the socket was moved, and this leads to it
+            place = os.path.realpath(path)
+            return place if stat.S_ISSOCK(os.lstat(place).st_mode) else ""
+    return ""

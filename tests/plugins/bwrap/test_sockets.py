@@ -53,13 +53,21 @@ def test_only_what_a_sandbox_can_see_is_covered(
     """Sockets elsewhere, those that are gone and names without a path need nothing; nor is one a must."""
     (tmp_path / "in").mkdir()
     (tmp_path / "link").symlink_to("in")
-    for name in ("link/a", "in/gone", "b"):
+    for name in ("link/a", "in/gone", "b", "moved", "turned", "in/written"):
         listen(tmp_path / name)
     (tmp_path / "in/gone").unlink()
+    (tmp_path / "moved").rename(tmp_path / "in/z")
+    (tmp_path / "moved").symlink_to("in/z")
+    (tmp_path / "turned").unlink()
+    (tmp_path / "turned").symlink_to("in")
+    (tmp_path / "in/written").unlink()
+    (tmp_path / "in/written").touch()
 
     for folder in ("in", "link"):
-        expected = ("--ro-bind", "/dev/null", str(tmp_path / folder / "a"))
-        assert sockets.covered_sockets([tmp_path / folder]) == expected
+        found = (str(tmp_path / folder / name) for name in "az")
+        assert sockets.covered_sockets([tmp_path / folder]) == tuple(
+            word for path in found for word in ("--ro-bind", "/dev/null", path)
+        )
     assert sockets.covered_sockets([tmp_path / "b"]) == ("--ro-bind", "/dev/null", str(tmp_path / "b"))
 
     monkeypatch.setattr(sockets, "_LISTED", tmp_path / "missing")
