@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
     from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
     from toolcharter.spec.extension import Sink as Sink
+    from toolcharter.spec.leases import Claim as Claim
+    from toolcharter.spec.leases import Lease as Lease
+    from toolcharter.spec.leases import Leases as Leases
     from toolcharter.spec.network import Http as Http
     from toolcharter.spec.network import HttpAnswer as HttpAnswer
     from toolcharter.spec.network import HttpLimits as HttpLimits
@@ -96,6 +99,7 @@ _HOMES = {
     "toolcharter.spec.discovery": "DiscovererPolicy Discovery ProfileView",
     "toolcharter.spec.explanation": "Explanation",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.spec.leases": "Claim Lease Leases",
     "toolcharter.spec.network": "Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "Reason",

@@ -12,6 +12,7 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS
 from toolcharter.gate.shared import Shared, new_call_id
 from toolcharter.gate.shown import shown_name, shown_value
+from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 from toolcharter.spec.call import Caller, ToolResult
@@ -45,7 +46,8 @@ class Runtime:
         bounded: bool = True,
     ) -> None:
         self._shared = shared
-        self._paths: Paths = paths.acting(self._require_mark)
+        self.leases = WorkspaceLeases(shared.workspace, lambda: self.caller, self._deadline)
+        self._paths: Paths = paths.acting(self._require_mark, self.leases)
         self._view = view
         self._staged = staged
         self._bounded = bounded

@@ -52,6 +52,8 @@ class GuardReason(StrEnum):
     NOT_EMPTY = "not_empty"
     CHANGED_MEANWHILE = "changed_meanwhile"
     HARD_LINK = "hard_link"
+    PATH_LOCKED = "path_locked"
+    LOCKS_UNAVAILABLE = "locks_unavailable"
     PROGRAM_NOT_FOUND = "program_not_found"
     URL_NOT_UNDERSTOOD = "url_not_understood"
     SCHEME_NOT_ALLOWED = "scheme_not_allowed"
@@ -155,6 +157,12 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
         "error", "Somebody else changed the file between the look at it and the write.", retryable=True
     ),
     GuardReason.HARD_LINK: ReasonInfo("denied", "The file has other names, which may lie outside the workspace."),
+    GuardReason.PATH_LOCKED: ReasonInfo(
+        "denied", "Another agent or session has locked the path for a while.", retryable=True
+    ),
+    GuardReason.LOCKS_UNAVAILABLE: ReasonInfo(
+        "denied", "Whether the path is locked cannot be told; nothing is written past a lock."
+    ),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
     GuardReason.URL_NOT_UNDERSTOOD: ReasonInfo(
         "denied", "The URL is not in the one form that all programs read alike."

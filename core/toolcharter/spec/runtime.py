@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.leases import Leases
 from toolcharter.spec.network import Http
 from toolcharter.spec.runner import Detached, ProcessLimits, Running, TerminalSize
 
@@ -66,7 +67,15 @@ class ToolContext(Protocol):
         ...
 
 
-class OpenFile(Protocol):
+class _Managed(Protocol):
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class OpenFile(_Managed, Protocol):
     """A regular file beneath the workspace, open for reading. A context manager."""
 
     path: str
@@ -82,14 +91,8 @@ class OpenFile(Protocol):
         """At most *max_bytes* from *offset*."""
         ...
 
-    def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class OpenFolder(Protocol):
+class OpenFolder(_Managed, Protocol):
     """A folder beneath the workspace, held by its descriptor. A context manager."""
 
     path: str
@@ -114,12 +117,6 @@ class OpenFolder(Protocol):
         """The folder's entries by name, without those that are protected."""
         ...
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
 
 class Entry(NamedTuple):
     """One name in a folder; links are named, never followed."""
@@ -131,7 +128,7 @@ class Entry(NamedTuple):
     """In bytes; 0 for anything but a file."""
 
 
-class OpenPlace(Protocol):
+class OpenPlace(_Managed, Protocol):
     """A name in a folder beneath the workspace, held to be changed. A context manager.
 
     Each change is refused before the mark of a staged body. It raises `ToolError`: `changed_meanwhile`, if what lies
@@ -168,12 +165,6 @@ class OpenPlace(Protocol):
     def make_folder(self) -> None:
         """Make a folder, and those above it that are missing; one that is there will do."""
         ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 class Paths(Protocol):
@@ -293,6 +284,11 @@ class ToolRuntime(Protocol):
     @property
     def paths(self) -> Paths:
         """The workspace's files."""
+        ...
+
+    @property
+    def leases(self) -> Leases:
+        """What callers keep others from writing."""
         ...
 
     @property

@@ -22,9 +22,9 @@ class DeleteFileData(BaseModel):
     """`file`, `link`, `folder` or `other`."""
 
 
-def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `delete_file` to one profile's policy."""
-    access = Access(workspace, policy, rt)
+    access = Access(policy, rt)
 
     def delete_file(path: str) -> str:
         """Delete one file, one link or one empty folder of the workspace. There is no way back.
@@ -35,10 +35,8 @@ def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callabl
         ctx = rt.start("delete_file", path=path)
         with access.paths.open_place(path, "delete") as place:
             access.require_scope(place.path)
-            with access.unlocked(place):
-                ctx.policy_passed()
-            with access.unlocked(place):
-                place.delete()
+            ctx.policy_passed()
+            place.delete()
             data = DeleteFileData(path=place.path, kind=place.kind)
         return ctx.ok(f"Deleted {one_line(data.path)}", data=data.model_dump())
 

@@ -45,9 +45,9 @@ class EditFileData(BaseModel):
     """Where the replaced text began, counted from 1; at most 1000."""
 
 
-def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `edit_file` to one profile's policy."""
-    access = Access(workspace, policy, rt)
+    access = Access(policy, rt)
 
     def edit_file(
         path: str,
@@ -70,8 +70,7 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             raise ToolError("old_string is empty; say what is to be replaced.", reason=EditFileReason.EMPTY_OLD_STRING)
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
-            with access.unlocked(place):
-                decoded = _text(place, path, policy.max_file_bytes, encoding)
+            decoded = _text(place, path, policy.max_file_bytes, encoding)
             text = decoded.text
             found = places(text, old_string)
             lines = line_numbers(text, found)
@@ -82,8 +81,7 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             _require_size(path, len(raw), policy.max_file_bytes)
             ctx.policy_passed()
             if old_string != new_string:
-                with access.unlocked(place):
-                    place.write(raw)
+                place.write(raw)
             changes = edit_changes(text, old_string, new_string, found)
             diff = unified(place.path, text, decoded.text.replace(old_string, new_string), changes)
             data = EditFileData(path=place.path, replacements=len(found), lines=lines[:1000])

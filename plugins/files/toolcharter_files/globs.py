@@ -77,7 +77,7 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     options.log_errors = False  # they would go to standard error, among the events
     try:
         compiled: Any = re2.compile(
-            "|".join(f"(?:{_regex(each, anchored=anchored)})" for each, anchored in parts), options
+            "|".join(f"(?:{path_expression(each, anchored=anchored)})" for each, anchored in parts), options
         )
     except re2.error:
         raise InvalidGlob("a character class is malformed or the globs are too large together") from None
@@ -131,7 +131,8 @@ def _innermost_braces(text: str) -> tuple[int, int] | None:
     return (start, end) if start >= 0 else None
 
 
-def _regex(text: str, *, anchored: bool) -> str:
+def path_expression(text: str, *, anchored: bool) -> str:
+    """What RE2 makes of one alternative of a glob, over a whole path."""
     parts = text.split("/")
     source = "" if anchored else "(?s:.*/)?"
     for number, part in enumerate(parts):
@@ -139,11 +140,12 @@ def _regex(text: str, *, anchored: bool) -> str:
         if part == "**":
             source += "(?s:.+)" if last else "(?s:(?:.+/)?)"
         else:
-            source += _name_regex(part) + ("" if last else "/")
+            source += name_expression(part) + ("" if last else "/")
     return source
 
 
-def _name_regex(name: str) -> str:
+def name_expression(name: str) -> str:
+    """The same of one component."""
     escape = import_module("re2").escape
     source, at = "", 0
     while at < len(name):

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from toolcharter import Denied, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Denied, Lease, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_files.claims import claim, in_the_way
 from toolcharter_files.common import Count, smaller
 from toolcharter_files.globs import InvalidGlob, alternatives, parse_whole
-from toolcharter_files.locks import LOCKS_UNAVAILABLE, PATH_LOCKED, Lease, Locks, owner_of
 
+PATH_LOCKED = "path_locked"
 MAX_GLOBS = 32
 MAX_CHARS = 256
 MAX_ALTERNATIVES = 16
@@ -27,8 +28,6 @@ class LockPathsPolicy(ToolPolicy):
 class LockPathsReason(StrEnum):
     """Why `lock_paths` fails."""
 
-    PATH_LOCKED = PATH_LOCKED
-    LOCKS_UNAVAILABLE = LOCKS_UNAVAILABLE
     INVALID_GLOB = "invalid_glob"
 
 
@@ -41,9 +40,8 @@ class LockPathsData(BaseModel):
     ttl_ms: int
 
 
-def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.leases`
     """Bind `lock_paths` to one profile's policy."""
-    locks = Locks(workspace)
 
     def lock_paths(globs: str | list[str], ttl_ms: Count | None = None) -> str:
         """Keep other agents from writing files for a while: all of *globs*, or none if one is taken.
@@ -54,11 +52,15 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
         """
         ctx = rt.start("lock_paths", globs=globs)
         wanted = _understood([globs] if isinstance(globs, str) else globs)
-        owner, ttl = owner_of(rt.caller), smaller(policy.max_ttl_ms, ttl_ms)
+        ttl = smaller(policy.max_ttl_ms, ttl_ms)
         parsed = [parse_whole(glob) for glob in wanted]
-        _require_free(locks.in_the_way(owner, parsed, rt.deadline))
+
+        def met(held: list[Lease]) -> list[Lease]:
+            return list(in_the_way(held, parsed, rt.deadline))
+
+        _require_free(met(rt.leases.others()))
         ctx.policy_passed()
-        lock_id, taken = locks.acquire(owner, wanted, ttl / 1000, rt.deadline)
+        lock_id, taken = rt.leases.acquire([claim(glob) for glob in wanted], ttl / 1000, met)
         _require_free(taken)
         data = LockPathsData(lock_id=lock_id, globs=wanted, ttl_ms=ttl)
         return ctx.ok(f"Locked {', '.join(wanted)} for {ttl} ms, as {lock_id}", data=data.model_dump())
@@ -102,6 +104,6 @@ def _require_small(glob: str) -> None:
 
 def _require_free(taken: list[Lease]) -> None:
     if taken:
-        held = ", ".join(f"{lease.glob!r} by {lease.holder}" for lease in taken)
+        held = ", ".join(f"{lease.name!r} by {lease.holder}" for lease in taken)
         message = f"Nothing was locked: there are locks on {held}."
-        raise Denied(LockPathsReason.PATH_LOCKED, message, hint="Work on something else, and try again later.")
+        raise Denied(PATH_LOCKED, message, hint="Work on something else, and try again later.")

@@ -21,9 +21,9 @@ class MakeDirData(BaseModel):
     created: bool
 
 
-def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `make_dir` to one profile's policy."""
-    access = Access(workspace, policy, rt)
+    access = Access(policy, rt)
 
     def make_dir(path: str) -> str:
         """Make a folder in the workspace, and those above it that are missing. One that is there will do.
@@ -34,10 +34,8 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
         ctx = rt.start("make_dir", path=path)
         with access.paths.open_place(path, "make") as place:
             access.require_scope_for_folder(place.path)
-            with access.unlocked(place):
-                ctx.policy_passed()
-            with access.unlocked(place):
-                place.make_folder()
+            ctx.policy_passed()
+            place.make_folder()
             data = MakeDirData(path=place.path, created=place.kind == "missing")
         said = "Made folder" if data.created else "There is a folder already"
         return ctx.ok(f"{said}: {one_line(data.path)}", data=data.model_dump())

@@ -25,9 +25,9 @@ class MoveFileData(BaseModel):
     to: str
 
 
-def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `move_file` to one profile's policy."""
-    access = Access(workspace, policy, rt)
+    access = Access(policy, rt)
 
     def move_file(path: str, to: str, overwrite: bool = False) -> str:  # noqa: FBT001, FBT002 - called by name
         """Move or rename a file, a folder or a link within the workspace. Missing folders are made.
@@ -41,11 +41,10 @@ def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[
         use: Literal["write", "receive"] = "write" if overwrite and policy.allow_overwrite else "receive"
         with access.paths.open_place(path, "move") as source, access.paths.open_place(to, use) as target:
             access.require_scope(*_names(source, source.path), *_names(source, target.path))
-            is_folder = source.kind == "folder"
-            with access.unlocked(source, target, with_below=is_folder):
-                ctx.policy_passed()
-            with access.unlocked(source, target, with_below=is_folder):
-                source.move(target)
+            if source.kind == "folder":
+                rt.leases.require_free(target.path, below=True)
+            ctx.policy_passed()
+            source.move(target)
             data = MoveFileData(path=source.path, to=target.path)
         return ctx.ok(f"Moved {one_line(data.path)} to {one_line(data.to)}", data=data.model_dump())
 

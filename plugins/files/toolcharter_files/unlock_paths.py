@@ -1,23 +1,15 @@
 """`unlock_paths`: locks go before their time."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_files.locks import LOCKS_UNAVAILABLE, Locks, owner_of
 
 
 class UnlockPathsPolicy(ToolPolicy):
     """Nothing to say: each caller unlocks what is its own."""
-
-
-class UnlockPathsReason(StrEnum):
-    """Why `unlock_paths` fails."""
-
-    LOCKS_UNAVAILABLE = LOCKS_UNAVAILABLE
 
 
 class UnlockPathsData(BaseModel):
@@ -28,12 +20,11 @@ class UnlockPathsData(BaseModel):
 
 
 def build(
-    workspace: Path,
+    workspace: Path,  # noqa: ARG001 - `rt.leases`
     policy: UnlockPathsPolicy,  # noqa: ARG001 - every constructor takes it
     rt: ToolRuntime,
 ) -> Callable[..., str]:
     """Bind `unlock_paths` to one profile."""
-    locks = Locks(workspace)
 
     def unlock_paths(tokens: str | list[str] | None = None) -> str:
         """Let others write again what this caller has locked.
@@ -43,9 +34,8 @@ def build(
         """
         ctx = rt.start("unlock_paths")
         wanted = [tokens] if isinstance(tokens, str) else tokens
-        owner = owner_of(rt.caller)
         ctx.policy_passed()
-        globs = locks.release(owner, wanted, rt.deadline)
+        globs = rt.leases.release(wanted)
         said = f"Unlocked {', '.join(globs)}" if globs else "Nothing was locked by this caller by such a name."
         return ctx.ok(said, data={"globs": globs})
 
@@ -56,7 +46,7 @@ SPEC = ToolSpec(
     "unlock_paths",
     UnlockPathsPolicy,
     build,
-    reasons=UnlockPathsReason,
+    reasons=(),
     capabilities={"fs:lock"},
     safety="low",
     staged=True,

@@ -38,9 +38,9 @@ class WriteFileData(BaseModel):
     bytes_written: int
 
 
-def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:
+def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `write_file` to one profile's policy."""
-    access = Access(workspace, policy, rt)
+    access = Access(policy, rt)
 
     def write_file(path: str, content: str, append: bool = False) -> str:  # noqa: FBT001, FBT002 - called by name
         """Write a text file of the workspace in UTF-8: all of it, or what is added at its end. Folders are made.
@@ -57,11 +57,9 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             raise ToolError(message, reason=WriteFileReason.CONTENT_TOO_LARGE, hint="Write a part, then append.")
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
-            with access.unlocked(place):
-                old = _old_text(place)
+            old = _old_text(place)
             ctx.policy_passed()
-            with access.unlocked(place):
-                place.write(data, append=append)
+            place.write(data, append=append)
             diff = None if old is None else _diff(place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", bytes_written=len(data))
         return ctx.ok(_said(found, append=append), data=found.model_dump(), user_text=diff)

@@ -1,16 +1,15 @@
 """`lock_paths`, `unlock_paths`, and what the writing tools make of locks."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcharter import Caller, Denied, Toolbox, ToolError, build_tools
-from toolcharter_files import access, locks
-from toolcharter_files.globs import parse_whole
+from toolcharter import Caller, Lease, Toolbox, ToolError, build_tools
+from toolcharter.guards.paths import leases
+from toolcharter_files import claims
 
 TOOLS = ("write_file", "edit_file", "move_file", "delete_file", "make_dir", "lock_paths", "unlock_paths")
 ANN, BOB = Caller(agent="ann", session="1"), Caller(agent="bob", session="2")
@@ -29,8 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(locks, "time", made)
-    monkeypatch.setattr(access, "time", made)
+    monkeypatch.setattr(leases, "time", made)
     return made
 
 
@@ -124,7 +122,7 @@ def test_locks_are_granted_all_or_none(toolbox: Toolbox) -> None:
 
 def test_lock_that_is_lost_between_look_and_grasp_is_not_granted(toolbox: Toolbox, monkeypatch) -> None:
     """Two who saw the same path free do not both get it."""
-    monkeypatch.setattr(locks.Locks, "in_the_way", lambda *_: [])
+    monkeypatch.setattr(leases.WorkspaceLeases, "others", lambda _: [])
     do(toolbox, ANN, "lock_paths", globs="a.txt")
 
     assert do(toolbox, BOB, "lock_paths", globs="a.txt").reason == "path_locked"
@@ -217,7 +215,7 @@ def test_globs_that_mean_nothing_are_refused(toolbox: Toolbox, state: Path, glob
 
 def test_number_of_locks_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit they are granted, one past it none is."""
-    monkeypatch.setattr(locks, "MOST_LEASES", 3)
+    monkeypatch.setattr(leases, "MOST_LEASES", 3)
     reasons = [do(toolbox, ANN, "lock_paths", globs=[f"{name}1", f"{name}2"]).reason for name in "ab"]
 
     assert (reasons, do(toolbox, ANN, "lock_paths", globs="c").reason) == ([None, "locks_unavailable"], None)
@@ -226,7 +224,8 @@ def test_number_of_locks_is_limited(toolbox: Toolbox, monkeypatch: pytest.Monkey
 def test_file_of_locks_that_cannot_be_read_stops_writes(toolbox: Toolbox, workspace: Path, state: Path) -> None:
     """Whether a path is locked cannot be told, so it is not written."""
     do(toolbox, ANN, "lock_paths", globs="a.txt")
-    locks.Locks(workspace).path.write_bytes(b"no database" * 100)
+    (file,) = (state / "toolcharter/locks").iterdir()
+    file.write_bytes(b"no database" * 100)
 
     reasons = [
         do(toolbox, ANN, tool, **args).reason
@@ -253,53 +252,93 @@ def test_state_folder_in_the_workspace_is_not_trusted(toolbox: Toolbox, workspac
     )
 
 
-def test_without_the_variable_the_state_lies_at_home(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> None:
-    """A path that is not absolute is ignored, as the specification says."""
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")
-
-    assert locks.Locks(workspace).path.parent.parts[-4:] == (".local", "state", "toolcharter", "locks")
-
-
-def test_comparing_ends_with_the_time_of_the_call(workspace: Path, state: Path) -> None:
-    """Locks that take too long to compare are an error, not a write."""
-    owner, other = locks.owner_of(ANN), locks.owner_of(BOB)
-    made = locks.Locks(workspace)
-    made.acquire(owner, ["a"], 60, float("inf"))
+def test_comparing_ends_with_the_time_of_the_call() -> None:
+    """Locks that take too long to compare are an error, not a lock."""
+    held = [Lease("a", "agent 'ann'", float("inf"))]
 
     with pytest.raises(ToolError) as caught:
-        made.in_the_way(other, [], 0.0)
+        list(claims.in_the_way(held, [], 0.0))
 
     assert caught.value.reason == "timed_out"
 
 
-def test_nobody_gets_a_lock_while_a_write_is_under_way(workspace: Path, state: Path) -> None:
-    """Who has begun to write is not overtaken; others who write go on."""
-    made = locks.Locks(workspace)
-    made.acquire(locks.owner_of(ANN), ["a"], 60, float("inf"))
-    glob = [parse_whole("b")]
+@pytest.mark.parametrize("glob", ["new", "new/**", "new/deep", "new/deep/x.txt"])
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("write_file", {"path": "new/deep/x.txt", "content": "x"}),
+        ("make_dir", {"path": "new/deep/x.txt"}),
+        ("move_file", {"path": "a.txt", "to": "new/deep/x.txt"}),
+        ("move_file", {"path": "sub", "to": "new/deep/x.txt"}),
+    ],
+)
+def test_folders_that_would_be_made_count(
+    toolbox: Toolbox, workspace: Path, tool: str, args: dict[str, str], glob: str
+) -> None:
+    """Whoever holds a name that is not there yet finds nothing of others below it either."""
+    do(toolbox, ANN, "lock_paths", globs=glob)
 
-    with (
-        made.reading(locks.owner_of(ANN), glob, float("inf")),
-        made.reading(locks.owner_of(BOB), glob, float("inf")),
-        pytest.raises(Denied) as caught,
-    ):
-        made.acquire(locks.owner_of(ANN), ["b"], 60, 0.0)
+    decision = toolbox.for_caller(BOB).decide(tool, args)
+    result = do(toolbox, BOB, tool, **args)
 
-    assert caught.value.reason == "locks_unavailable"
-    assert made.acquire(locks.owner_of(BOB), ["b"], 60, float("inf"))[1] == []
+    assert [decision.reason, result.reason] == ["path_locked"] * 2
+    assert (workspace / "new").exists() is False
 
 
-def test_other_workspaces_have_other_locks(workspace: Path, tmp_path: Path, state: Path) -> None:
-    """Equal paths in two workspaces have nothing to do with each other."""
-    for folder in (workspace, tmp_path / "other"):
-        assert locks.Locks(folder).acquire(locks.owner_of(Caller(agent=folder.name)), ["a"], 60, float("inf"))[1] == []
+def test_folder_that_is_there_may_be_asked_for(toolbox: Toolbox, workspace: Path) -> None:
+    """What changes nothing is in nobody's way; neither is a file in a folder whose name alone is held."""
+    do(toolbox, ANN, "lock_paths", globs=["sub", "sub/deep/**"])
+
+    made = do(toolbox, BOB, "make_dir", path="sub")
+    wrote = do(toolbox, BOB, "write_file", path="sub/new.txt", content="x")
+
+    assert (made.outcome, wrote.outcome) == ("ok", "ok")
 
 
-def test_file_is_for_its_user_alone(workspace: Path, state: Path) -> None:
-    """Others on the machine neither read nor write it."""
-    made = locks.Locks(workspace)
-    made.acquire(locks.owner_of(ANN), ["a"], 60, float("inf"))
+@pytest.mark.parametrize(
+    ("path", "to"), [("sub", "other"), ("other", "sub2"), ("other", "place")], ids=["below", "top", "below the target"]
+)
+def test_all_below_a_moved_folder_counts(toolbox: Toolbox, workspace: Path, path: str, to: str) -> None:
+    """At either end, be it there or not, in a dry run as in earnest."""
+    (workspace / "other/x").mkdir(parents=True)
+    (workspace / "sub2").mkdir()
+    if path == "sub":
+        (workspace / "other").rename(workspace / "another")
+    if to == "sub2":
+        (workspace / "sub2").rmdir()
+    do(toolbox, ANN, "lock_paths", globs=["sub/deep/nothing/*.py", "sub2", "place/x/y.txt"])
 
-    assert made.path.parent.stat().st_mode & 0o777 == 0o700
-    with sqlite3.connect(made.path) as file:
-        assert file.execute("SELECT glob FROM leases").fetchall() == [("a",)]
+    decision = toolbox.for_caller(BOB).decide("move_file", {"path": path, "to": to})
+    result = do(toolbox, BOB, "move_file", path=path, to=to)
+
+    assert [decision.reason, result.reason] == ["path_locked"] * 2
+
+
+def test_all_below_a_deleted_folder_counts(toolbox: Toolbox, workspace: Path) -> None:
+    """An empty folder in which others have reserved a name stays."""
+    (workspace / "empty").mkdir()
+    do(toolbox, ANN, "lock_paths", globs="empty/*/x.txt")
+
+    assert do(toolbox, BOB, "delete_file", path="empty").reason == "path_locked"
+    assert do(toolbox, ANN, "delete_file", path="empty").outcome == "ok"
+
+
+def test_lock_that_comes_between_look_and_write_is_respected(
+    toolbox: Toolbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was free when the call looked is looked at again for the change."""
+    monkeypatch.setattr(leases.WorkspaceLeases, "look", lambda *_: None)
+    do(toolbox, ANN, "lock_paths", globs=["a.txt", "moved/deep/c.py"])
+
+    reasons = [
+        do(toolbox, BOB, tool, **args).reason
+        for tool, args in (
+            ("write_file", {"path": "a.txt", "content": "x"}),
+            ("delete_file", {"path": "a.txt"}),
+            ("move_file", {"path": "a.txt", "to": "b.txt"}),
+            ("move_file", {"path": "sub", "to": "moved"}),
+        )
+    ]
+
+    assert reasons == ["path_locked"] * 4
+    assert (workspace / "a.txt").read_text() == "one\ntwo\nthree\n"

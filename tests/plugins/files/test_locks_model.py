@@ -20,22 +20,27 @@ from toolcharter_files.globs import matcher, parse_whole
 WORKER = """
 import json, sys
 from pathlib import Path
-from toolcharter import Denied
-from toolcharter_files import locks
+from toolcharter import Caller
+from toolcharter.guards.paths import leases
+from toolcharter_files.claims import claim, in_the_way
+from toolcharter_files.globs import parse_whole
 for line in sys.stdin:
     asked = json.loads(line)
-    locks.time = lambda: asked["now"]
-    made = locks.Locks(Path(asked["workspace"]))
-    owner = locks.Owner(asked["owner"], asked["owner"])
-    globs = [locks.parse_whole(glob) for glob in asked.get("globs", ())]
+    leases.time = lambda: asked["now"]
+    caller, end = Caller(agent=asked["owner"]), float("inf")
+    Path(asked["workspace"]).mkdir(exist_ok=True)
+    made = leases.WorkspaceLeases(Path(asked["workspace"]), lambda: caller, lambda: end)
+    globs = [parse_whole(glob) for glob in asked.get("globs", ())]
+    def met(held):
+        return list(in_the_way(held, globs, end))
     match asked["do"]:
         case "acquire":
-            token, taken = made.acquire(owner, asked["globs"], asked["ttl"], float("inf"))
-            said = [token, sorted(lease.glob for lease in taken)]
+            token, taken = made.acquire([claim(glob) for glob in asked["globs"]], asked["ttl"], met)
+            said = [token, sorted(lease.name for lease in taken)]
         case "release":
-            said = sorted(made.release(owner, asked["tokens"], float("inf")))
+            said = sorted(made.release(asked["tokens"]))
         case "look":
-            said = sorted(lease.glob for lease in made.in_the_way(owner, globs, float("inf")))
+            said = sorted(lease.name for lease in met(made.others()))
     print(json.dumps(said), flush=True)
 """
 GLOBS = ["a", "b", "*", "a*", "d/*", "d/**", "d/a", "**", "d/[!a]", "{a,d/b}"]
@@ -69,11 +74,12 @@ class LocksModel(RuleBasedStateMachine):
     """Three processes and three owners; any owner speaks through any process."""
 
     workers: list[subprocess.Popen[str]]
+    folder: str
     numbers = count()
 
     @initialize()
     def begin(self) -> None:
-        self.workspace = f"/nowhere/{next(self.numbers)}"
+        self.workspace = f"{self.folder}/{next(self.numbers)}"
         self.now = 1000.0
         self.held: dict[str, tuple[str, list[str], float]] = {}
 
@@ -153,7 +159,7 @@ def test_processes_agree_with_the_model() -> None:
     from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415 - beside its one use
 
     with tempfile.TemporaryDirectory() as state, processes(PROCESSES, state) as started:
-        LocksModel.workers = started
+        LocksModel.workers, LocksModel.folder = started, state
         run_state_machine_as_test(LocksModel, settings=settings(max_examples=40, stateful_step_count=20, deadline=None))
 
 
@@ -161,19 +167,23 @@ RIVAL = """
 import os, sys
 from contextlib import suppress
 from pathlib import Path
-from toolcharter import Denied
-from toolcharter_files import locks
+from toolcharter import Caller, Denied
+from toolcharter.guards.paths.leases import WorkspaceLeases
+from toolcharter_files.claims import claim, in_the_way
+from toolcharter_files.globs import parse_whole
 glob, folder = sys.argv[1:]
-made, owner = locks.Locks(Path("/nowhere")), locks.Owner(str(os.getpid()), "")
+made = WorkspaceLeases(Path(folder, "ws"), lambda: Caller(), lambda: float("inf"))
+def met(held):
+    return list(in_the_way(held, [parse_whole(glob)], float("inf")))
 got = 0
 for _ in range(40):
     with suppress(Denied):  # on a busy machine the file itself may be taken for too long
-        token, taken = made.acquire(owner, [glob], 60, float("inf"))
+        token, taken = made.acquire([claim(glob)], 60, met)
         if token:
             got += 1
             os.close(os.open(folder + "/held", os.O_CREAT | os.O_EXCL))
             os.unlink(folder + "/held")
-            made.release(owner, [token], float("inf"))
+            made.release([token])
 print(got)
 """
 
@@ -181,6 +191,7 @@ print(got)
 def test_two_never_hold_one_path(tmp_path: Path) -> None:
     """Four processes that want overlapping globs at the same time: never two within, and nobody is shut out for good."""
     environment = os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}
+    (tmp_path / "ws").mkdir()
     rivals = [
         subprocess.Popen(
             [sys.executable, "-c", RIVAL, glob, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment

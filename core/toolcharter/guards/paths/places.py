@@ -6,16 +6,18 @@ meanwhile leads elsewhere; what bears the name by then must be what was looked a
 
 import errno
 import os
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import NamedTuple
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found
 from toolcharter.guards.paths.held import FOLDER_FLAGS, Handle, Tick
 from toolcharter.guards.paths.kernel import rename_new
+from toolcharter.guards.paths.leases import Touched
 from toolcharter.guards.paths.replacing import Changed, content, replace, require_same
 from toolcharter.guards.paths.walk import STEP
 from toolcharter.spec.runtime import PlaceKind
@@ -24,19 +26,39 @@ MAX_BELOW = 100_000
 """How many names may lie below a folder that is moved."""
 MAX_DEPTH = 100
 
-Act = Callable[[], None]
+Writing = Callable[[Sequence[Touched]], AbstractContextManager[None]]
+
+
+class Leave(NamedTuple):
+    """What has a say in a change beside the places themselves."""
+
+    act: Callable[[], None]
+    """Called before the change; raises to refuse it."""
+    look: Callable[[Sequence[Touched]], None]
+    """Is shown what would be changed, long before; raises to refuse it."""
+    writing: Writing
+    """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
+
+
+def no_leases(touched: Sequence[Touched]) -> None:
+    """Nobody else has a say."""
+
+
+def unwatched(touched: Sequence[Touched]) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `Leave` says
+    """The same for the change itself."""
+    return nullcontext()
 
 
 class HeldPlace(Handle):
     """One place to write. A context manager, which lets go of the folder."""
 
-    __slots__ = ("_act", "_found", "_tick", "kind", "size")
+    __slots__ = ("_found", "_leave", "_tick", "kind", "size")
 
-    def __init__(self, found: Found, path: str, tick: Tick, act: Act) -> None:
+    def __init__(self, found: Found, path: str, tick: Tick, leave: Leave) -> None:
         super().__init__(found.folder, path)
         self._found = found
         self._tick = tick
-        self._act = act
+        self._leave = leave
         self.kind: PlaceKind = kind_of(found.status)
         self.size = found.status.st_size if found.status is not None and self.kind == "file" else 0
 
@@ -73,6 +95,12 @@ class HeldPlace(Handle):
                 finally:
                     os.close(fd)
 
+    def touched(self, *, below: bool = False) -> list[Touched]:
+        """What a change here touches: the name, with all *below* it, and the folders that are made for it."""
+        names = (*self._found.names, *self._found.missing)
+        made = ["/".join(names[:end]) for end in range(len(self._found.names) + 1, len(names) + 1)]
+        return [Touched(self.path, below or self.kind == "folder"), *map(Touched, made)]
+
     def write(self, data: bytes, *, append: bool = False) -> None:
         """Make *data* the file's content, or its end, all at once; missing folders are made.
 
@@ -102,7 +130,8 @@ class HeldPlace(Handle):
         """
         if target._found.names[: len(self._found.place)] == self._found.place:  # noqa: SLF001 - of the same class
             raise faults.from_write_error(OSError(errno.EINVAL, ""), self.path)
-        with target._changing() as folder:  # noqa: SLF001 - of the same class
+        touched = [*self.touched(), *target.touched(below=self.kind == "folder")]
+        with target._changing(touched) as folder:  # noqa: SLF001 - of the same class
             self._require_same()
             if target._found.status is None:  # noqa: SLF001 - as above
                 self._rename_new(folder, target._found.name)  # noqa: SLF001 - as above
@@ -116,11 +145,13 @@ class HeldPlace(Handle):
         Raises:
             ToolError: `not_directory`, `write_failure`.
         """
+        if self.kind == "folder":
+            self._leave.act()
+            return
         with self._changing() as folder:
-            if self.kind == "missing":
-                with suppress(FileExistsError):
-                    os.mkdir(self._found.name, dir_fd=folder)
-                os.close(os.open(self._found.name, STEP, dir_fd=folder))
+            with suppress(FileExistsError):
+                os.mkdir(self._found.name, dir_fd=folder)
+            os.close(os.open(self._found.name, STEP, dir_fd=folder))
 
     def _rename_new(self, folder: int, name: str) -> None:
         try:
@@ -137,12 +168,12 @@ class HeldPlace(Handle):
         require_same(self.fileno(), self._found.name, self._found.status)
 
     @contextmanager
-    def _changing(self) -> Generator[int]:
+    def _changing(self, touched: Sequence[Touched] | None = None) -> Generator[int]:
         """The folder, with those above it that were missing; they go again if the change fails."""
-        self._act()
+        self._leave.act()
         made: list[tuple[int, str]] = []
         opened: list[int] = []
-        with self._told(faults.from_write_error):
+        with self._leave.writing(touched or self.touched()), self._told(faults.from_write_error):
             try:
                 for name in self._found.missing:
                     folder = opened[-1] if opened else self.fileno()

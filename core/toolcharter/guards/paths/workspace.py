@@ -11,8 +11,9 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found, PlaceWalk, look
 from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
+from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
-from toolcharter.guards.paths.places import HeldPlace
+from toolcharter.guards.paths.places import HeldPlace, Leave, no_leases, unwatched
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
@@ -41,7 +42,7 @@ class Scope(NamedTuple):
     protected: tuple[str, ...]
     read_only: tuple[str, ...]
     check: Callable[[], None]
-    act: Callable[[], None]
+    leave: Leave
 
 
 class View:
@@ -75,9 +76,15 @@ class View:
         )
         return View(self._roots, scope)
 
-    def acting(self, act: Callable[[], None]) -> "View":
-        """The same, and it may write: *act* is called before each change, and raises to refuse it."""
-        return View(self._roots, self._scope._replace(act=act))
+    def acting(self, act: Callable[[], None], leases: WorkspaceLeases | None = None) -> "View":
+        """The same, and it may write.
+
+        Args:
+            act: Called before each change; raises to refuse it.
+            leases: Refuses what others hold, when a place is opened and when it is changed.
+        """
+        leave = Leave(act, no_leases, unwatched) if leases is None else Leave(act, leases.look, leases.writing)
+        return View(self._roots, self._scope._replace(leave=leave))
 
     def open_file(self, path: str) -> HeldFile:
         """Open a regular file for reading, without ever waiting for a writer.
@@ -128,7 +135,7 @@ class View:
 
         Raises:
             Denied: `path_outside_workspace`, also below a read root; `protected_path`, be it that nothing lies there
-                yet; `hard_link`.
+                yet; `hard_link`; `path_locked`, `locks_unavailable`.
             ToolError: `path_not_found`, `path_exists`, `not_directory`, `is_directory`, `not_regular`, `not_empty`,
                 `invalid_path`, `write_failure`, `read_failure`.
         """
@@ -137,12 +144,14 @@ class View:
         if plan.root is not self._roots.workspace:
             raise faults.outside(path)
         found = self._find(path, plan, follows=use in FOLLOWS)
-        place = HeldPlace(found, self._shown(found.root, found.place), self._check, self._scope.act)
+        place = HeldPlace(found, self._shown(found.root, found.place), self._check, self._scope.leave)
         try:
             self._require_writable(use, found, path)
             check_use(use, found, path)
             if use == "move":
                 self._require_movable(place, found, path)
+            if use != "make" or place.kind == "missing":
+                self._scope.leave.look(place.touched())
         except BaseException:
             place.close()
             raise
@@ -285,7 +294,7 @@ class WorkspacePaths(View):
         check: Callable[[], None] | None = None,
         openers: Callable[[], Openers] = kernel_openers,
     ) -> None:
-        scope = Scope(tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _refuse)
+        scope = Scope(tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _LOOKING)
         super().__init__(Roots(str(root), openers), scope)
 
 
@@ -305,3 +314,6 @@ def _nothing() -> None:
 
 def _refuse() -> None:
     raise ToolError("These paths are for looking only.", reason="write_failure")
+
+
+_LOOKING = Leave(_refuse, no_leases, unwatched)
