@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from toolcharter import Job, ProcessLimits, ProgramRunner, RunnerScope
+from toolcharter import Denied, Job, ProcessLimits, ProgramRunner, RunnerScope, ToolError
 from toolcharter.guards.process import HostProgramRunner
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
@@ -67,22 +67,30 @@ def soak(name: str, runs: int, image: str | None) -> bool:
         before = snapshot(workspace)
         runner = OPENERS[name](RunnerScope(workspace, PROTECTED), image)
         with ThreadPoolExecutor(THREADS) as pool:
-            times = list(pool.map(partial(timed, runner), range(runs)))
+            told = list(pool.map(partial(timed, runner), range(runs)))
         runner.close()
         left = settled(workspace, before)
-    tenth = max(1, runs // 10)
+    times = [seconds for seconds in told if seconds is not None]
+    if not times:
+        print(f"{name}: all {runs} runs were refused")
+        return False
+    tenth = max(1, len(times) // 10)
     pace = statistics.median(times[-tenth:]) / statistics.median(times[:tenth])
-    print(f"{name}: {runs} runs; the last tenth takes {pace:.2f} x the first; left: {describe(left)}")
+    counts = f"{len(times)} runs, {runs - len(times)} refused"
+    print(f"{name}: {counts}; the last tenth takes {pace:.2f} x the first; left: {describe(left)}")
     return not left
 
 
-def timed(runner: ProgramRunner, number: int) -> float:
-    """Run program *number*; how long it took, in seconds."""
+def timed(runner: ProgramRunner, number: int) -> float | None:
+    """Run program *number*; how long it took, in seconds; None for a refusal, which has to leave nothing either."""
     _, script, seconds = next(kind for kind in KINDS if number % kind[0] == 0)
     if not runner.is_sandbox:
         script = script.removeprefix(INTRUSION)
     started = time.monotonic()
-    runner.run(Job(("sh", "-c", script), env=ENVIRONMENT, expires=started + seconds, limits=LIMITS))
+    try:
+        runner.run(Job(("sh", "-c", script), env=ENVIRONMENT, expires=started + seconds, limits=LIMITS))
+    except (Denied, ToolError):
+        return None
     return time.monotonic() - started
 
 
