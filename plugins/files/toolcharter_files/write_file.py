@@ -22,12 +22,15 @@ class WriteFilePolicy(ChangingPolicy):
 
     max_bytes: Count = 1_000_000
     """The most that one call writes, in bytes of UTF-8."""
+    max_file_bytes: Count = 50_000_000
+    """Nothing is added where a file would become larger: an addition makes a copy of what is there."""
 
 
 class WriteFileReason(StrEnum):
     """Why `write_file` fails, beside what the path guard reports."""
 
     CONTENT_TOO_LARGE = "content_too_large"
+    FILE_TOO_LARGE = "file_too_large"
 
 
 class WriteFileData(BaseModel):
@@ -57,6 +60,8 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             raise ToolError(message, reason=WriteFileReason.CONTENT_TOO_LARGE, hint="Write a part, then append.")
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
+            if append and place.size + len(data) > policy.max_file_bytes:
+                raise _too_large(path, place.size, policy.max_file_bytes)
             old = _old_text(place)
             ctx.policy_passed()
             place.write(data, append=append)
@@ -80,6 +85,11 @@ SPEC = ToolSpec(
     argument_aliases={**PATH_ALIASES, "contents": "content", "text": "content"},
     output=WriteFileData,
 )
+
+
+def _too_large(path: str, size: int, limit: int) -> ToolError:
+    message = f"{path!r} has {size} bytes; only files that stay within {limit} are added to."
+    return ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
 
 
 def cut_diff(diff: str) -> str | None:

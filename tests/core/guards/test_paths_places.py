@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,149 @@ def test_each_use_has_its_own_conditions(
     assert outcome(paths, path, use) == expected
 
 
+NOT_FOLDER = ("error", "not_directory")
+
+
+@pytest.mark.parametrize(
+    ("use", "path", "expected"),
+    [
+        ("delete", "empty_link", ("link", "empty_link")),
+        ("delete", "empty_link/", NOT_FOLDER),
+        ("delete", "empty_link/.", NOT_FOLDER),
+        ("delete", "empty_link/./", NOT_FOLDER),
+        ("delete", "{ws}/empty_link/", NOT_FOLDER),
+        ("delete", "empty_link/..", ("error", "invalid_path")),
+        ("delete", "sub/deep/..", ("error", "invalid_path")),
+        ("delete", "sub/deep/../", ("error", "invalid_path")),
+        ("delete", "in_dir/deep/", ("folder", "sub/deep")),
+        ("delete", "sub/deep/.", ("folder", "sub/deep")),
+        ("delete", "a.txt/", NOT_FOLDER),
+        ("delete", "fifo/", NOT_FOLDER),
+        ("delete", "none/", MISSING),
+        ("delete", "loop/", NOT_FOLDER),
+        ("delete", "./", FOLDER),
+        ("delete", "..", OUTSIDE),
+        ("delete", "out_dir/", NOT_FOLDER),
+        ("move", "in_dir/", NOT_FOLDER),
+        ("move", "in_dir", ("link", "in_dir")),
+        ("move", "sub/", ("folder", "sub")),
+        ("move", "sub/..", ("error", "invalid_path")),
+        ("receive", "missing_in/", NOT_FOLDER),
+        ("receive", "empty_link/", NOT_FOLDER),
+        ("receive", "new/", ("missing", "new")),
+        ("receive", "x/new/.", ("missing", "x/new")),
+    ],
+)
+def test_slash_leads_through_no_link(openers, tree: Path, use: PlaceUse, path: str, expected: tuple[str, str]) -> None:
+    """Where a link itself is meant, a path that asks for a folder behind it is refused, as the system refuses it."""
+    (tree / "empty").mkdir()
+    (tree / "empty_link").symlink_to("empty")
+
+    assert outcome(writable(tree, openers), path.replace("{ws}", str(tree)), use) == expected
+
+
+def test_link_behind_a_slash_is_told(openers, tree: Path) -> None:
+    """What is the matter, and what to write instead."""
+    with pytest.raises(ToolError) as caught:
+        writable(tree, openers).open_place("in_dir/", "delete")
+
+    assert (caught.value.message, caught.value.hint) == (
+        "'in_dir/' ends in a slash, and what lies there is a link.",
+        "Leave the slash out to mean the link, or name the folder by its own path.",
+    )
+
+
+@pytest.fixture
+def repositories(tree: Path) -> Path:
+    """Repositories by other names than `.git`, and two folders that lack but one thing to be such."""
+    for name in ("store", "sub/bare", "shared"):
+        for folder in ("objects", "refs/heads", "hooks"):
+            (tree / name / folder).mkdir(parents=True)
+        (tree / name / "HEAD").write_text("ref: refs/heads/main\n")
+    (tree / "shared/HEAD").unlink()
+    (tree / "tree").mkdir()
+    (tree / "tree/HEAD").symlink_to("nowhere")
+    (tree / "tree/commondir").write_text("../shared")
+    (tree / "nearly/objects").mkdir(parents=True)
+    (tree / "nearly/HEAD").write_text("x")
+    (tree / "holds/deep").mkdir(parents=True)
+    (tree / "store").rename(tree / "holds/deep/store")
+    (tree / "store").symlink_to("holds/deep/store")
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("use", "path", "expected"),
+    [
+        ("write", "store/hooks/post-commit", PROTECTED),
+        ("write", "holds/deep/store/config", PROTECTED),
+        ("write", "holds/deep/store/HEAD", PROTECTED),
+        ("write", "holds/deep/store/x/y/z", PROTECTED),
+        ("write", "holds/deep/other", ("missing", "holds/deep/other")),
+        ("write", "sub/bare/hooks/pre-push", PROTECTED),
+        ("write", "tree/config.worktree", PROTECTED),
+        ("write", "nearly/config", ("missing", "nearly/config")),
+        ("write", "nearly/refs/heads/main", PROTECTED),
+        ("write", "nearly/commondir", PROTECTED),
+        ("write", "nearly/x/refs", ("missing", "nearly/x/refs")),
+        ("write", "shared/HEAD", PROTECTED),
+        ("write", "shared/head", PROTECTED),
+        ("write", "shared/x/HEAD", ("missing", "shared/x/HEAD")),
+        ("make", "nearly/refs", PROTECTED),
+        ("make", "nearly/REFS/heads", PROTECTED),
+        ("make", "sub/bare/hooks/new", PROTECTED),
+        ("make", "HEAD/objects/refs", ("missing", "HEAD/objects/refs")),
+        ("receive", "nearly/refs", PROTECTED),
+        ("receive", "sub/bare/hooks/new", PROTECTED),
+        ("delete", "sub/bare/HEAD", PROTECTED),
+        ("delete", "sub/bare/hooks", PROTECTED),
+        ("delete", "nearly/HEAD", ("file", "nearly/HEAD")),
+        ("move", "sub/bare/hooks", PROTECTED),
+        ("move", "sub/bare", PROTECTED),
+        ("move", "sub", PROTECTED),
+        ("move", "holds", PROTECTED),
+        ("move", "tree", PROTECTED),
+        ("move", "nearly", ("folder", "nearly")),
+        ("move", "shared", ("folder", "shared")),
+    ],
+)
+def test_repository_by_any_name_is_left_alone(
+    openers, repositories: Path, use: PlaceUse, path: str, expected: tuple[str, str]
+) -> None:
+    """What git would read as a repository, whoever points to it: nothing in it is changed, and nothing becomes one."""
+    assert outcome(writable(repositories, openers), path, use) == expected
+
+
+@pytest.mark.needs_program("git")
+def test_repositories_as_git_makes_them(tree: Path, openers) -> None:
+    """A separate folder of a nested repository, that of a work tree of it, and a bare one."""
+
+    def git(*words: str, folder: Path = tree) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+    git("init", "--quiet", "--separate-git-dir", "store", "nested")
+    git("commit", "--quiet", "--allow-empty", "-m", "x", folder=tree / "nested")
+    git("worktree", "add", "--quiet", "../other", folder=tree / "nested")
+    git("init", "--quiet", "--bare", "bare")
+    paths = writable(tree, openers)
+
+    written = ["store/hooks/x", "store/worktrees/other/config.worktree", "bare/config", "nested/.git", "other/.git"]
+
+    assert [outcome(paths, path)[0] for path in written] == ["denied"] * 3 + ["file"] * 2
+    assert [outcome(paths, f"{name}/new")[0] for name in ("nested", "other")] == ["missing"] * 2
+
+
+def test_message_says_that_it_is_a_repository(openers, repositories: Path) -> None:
+    """Its name does not."""
+    with pytest.raises(Denied) as caught:
+        writable(repositories, openers).open_place("sub/bare/config")
+
+    assert caught.value.message == (
+        "'sub/bare/config' lies, or would lie, in a repository's own folder, which no tool may change."
+    )
+
+
 def test_read_root_cannot_be_written(openers, tree: Path, outside: Path) -> None:
     """What may be read besides the workspace is not for writing, by its path nor by links."""
     paths = writable(tree, openers, read_roots=[outside])
@@ -193,7 +337,10 @@ def test_file_without_the_right_to_write_is_left_alone(openers, tree: Path) -> N
 
 def test_rights_of_the_file_are_asked_for(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where root runs the tests: what the system answers decides."""
-    monkeypatch.setattr(os, "access", lambda name, mode, **_: (name, mode) != ("a.txt", os.W_OK))
+    asked = os.access
+    monkeypatch.setattr(
+        os, "access", lambda name, mode, **how: (name, mode) != ("a.txt", os.W_OK) and asked(name, mode, **how)
+    )
     paths = writable(tree, kernel_openers)
 
     assert [outcome(paths, path) for path in ("a.txt", "sub/b.txt")] == [

@@ -68,6 +68,18 @@ def test_what_cannot_be_moved_stays(call, workspace: Path, args, outcome: str, r
     assert (workspace / "a.txt").exists()
 
 
+def test_slash_behind_a_link_means_neither_link_nor_folder(call, workspace: Path) -> None:
+    """A link to a folder is moved and deleted by its own name; what it leads to stays, by whatever name."""
+    (workspace / "empty").mkdir()
+    (workspace / "dl").symlink_to("empty")
+
+    results = [call("delete_file", path="dl/"), call("move_file", path="dl/", to="x")]
+    gone = call("delete_file", path="dl")
+
+    assert [(each.outcome, each.reason) for each in results] == [("error", "not_directory")] * 2
+    assert (gone.data["kind"], (workspace / "empty").is_dir()) == ("link", True)
+
+
 @pytest.mark.parametrize(
     ("to", "reason"), [("lib/x", None), ("other", "outside_write_scope"), ("lib/x.py", "outside_write_scope")]
 )

@@ -70,6 +70,34 @@ def test_size_is_limited(call, workspace: Path, size: int, outcome: str) -> None
     assert (workspace / "new.txt").exists() is (outcome == "ok")
 
 
+@pytest.mark.parametrize(("size", "reason"), [(7, None), (8, "file_too_large")])
+def test_addition_copies_no_large_file(box, workspace: Path, size: int, reason: str | None) -> None:
+    """Up to the limit a file grows; one that would pass it is neither copied nor changed, and a new one replaces it."""
+    (workspace / "log").write_text("x" * size)
+    toolbox = box("write_file", {"max_file_bytes": 10})
+
+    decision = toolbox.decide("write_file", {"path": "log", "content": "new", "append": True})
+    result = toolbox.call("write_file", {"path": "log", "content": "new", "append": True})
+
+    assert (decision.reason, result.reason) == (reason, reason)
+    assert (workspace / "log").read_text() == "x" * size + ("" if reason else "new")
+    assert toolbox.call("write_file", {"path": "log", "content": "new and longer"}).outcome == "ok"
+
+
+def test_file_full_of_holes_is_not_copied(call, workspace: Path) -> None:
+    """What takes no room on the disk would take all of it as a copy."""
+    with (workspace / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+
+    result = call("write_file", path="sparse", content="x", append=True)
+
+    assert (result.outcome, result.reason, result.message) == (
+        "error",
+        "file_too_large",
+        "'sparse' has 1099511627776 bytes; only files that stay within 50000000 are added to.",
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "outcome", "reason"),
     [

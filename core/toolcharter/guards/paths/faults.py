@@ -76,6 +76,19 @@ def read_only(path: str) -> Denied:
     return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected: no tool may change it.")
 
 
+def in_repository(path: str) -> Denied:
+    """The refusal to change what git would read as its own."""
+    what = f"{shown(path)} lies, or would lie, in a repository's own folder, which no tool may change."
+    return Denied(Reason.PROTECTED_PATH, what)
+
+
+def behind_link(path: str) -> ToolError:
+    """The error for a link that is named as a folder, where the link itself would be meant."""
+    what = f"{shown(path)} ends in a slash, and what lies there is a link"
+    hint = "Leave the slash out to mean the link, or name the folder by its own path."
+    return ToolError(f"{what}.", reason="not_directory", hint=hint)
+
+
 def hard_link(path: str) -> Denied:
     """The refusal to write a file that has other names, which may lie anywhere."""
     what = f"{shown(path)} has other names (hard links), and what is written to one is written to all."

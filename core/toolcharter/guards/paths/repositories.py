@@ -1,14 +1,22 @@
-"""Where the repository of a workspace really lies: its hooks and settings run as programs, by whatever name they are written.
+"""Where repositories really lie: their hooks and settings run as programs, by whatever name they are written.
 
 Source: gitrepository-layout(5): `.git` may be a link, or a file with the line `gitdir: PATH`.
+
+The workspace's own is found by what its `.git` says. Any others (of submodules, work trees, or bare) by what they hold,
+whoever points to them: to look for all that points would be to look through the workspace.
 """
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
+from toolcharter.guards.paths.names import fold
+
+SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})
+"""The names by which `is_repository` judges."""
 _MOST_BYTES = 8192
 _MOST_LINKS = 40  # As the kernel: whatever has more leads nowhere.
 
@@ -20,6 +28,32 @@ def repository_folders(workspace: Path) -> tuple[Path, ...]:
         workspace: A real path.
     """
     return tuple(dict.fromkeys(place for place in _folders(workspace) if workspace in place.parents))
+
+
+def lies_in_repository(folder: int, depth: int, new: str) -> bool:
+    """Whether git would take a folder, or one above it, for a repository.
+
+    Args:
+        folder: Its descriptor.
+        depth: How many folders above it count.
+        new: A name that it has, or will have: what would become a repository by it counts.
+    """
+    name = fold(new)
+    if is_repository(lambda part: fold(part) == name or _has(folder, part)):
+        return True
+    return any(is_repository(partial(_has, folder, above="../" * up)) for up in range(1, depth + 1))
+
+
+def is_repository(has: Callable[[str], bool]) -> bool:
+    """Whether git would take a folder that has such names for a repository; it asks a little more of `HEAD`.
+
+    Source: git 2.47, setup.c, `is_git_directory`; `commondir` names the folder that holds the other two.
+    """
+    return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
+
+
+def _has(folder: int, name: str, above: str = "") -> bool:
+    return os.access(above + name, os.F_OK, dir_fd=folder, follow_symlinks=False)
 
 
 def ways(folder: Path, target: str) -> Iterator[Path]:

@@ -1,5 +1,6 @@
 """`WorkspacePaths`: the path guard that tools reach as `rt.paths`."""
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
@@ -14,11 +15,13 @@ from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, He
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
 from toolcharter.guards.paths.places import HeldPlace, Leave, no_leases, unwatched
+from toolcharter.guards.paths.repositories import SIGNS, is_repository, lies_in_repository
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.spec.runtime import PlaceUse
 
+_NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 PLANS = 256
 """How many recent paths one view keeps analysed."""
 
@@ -143,7 +146,7 @@ class View:
         plan = self._plan(path)
         if plan.root is not self._roots.workspace:
             raise faults.outside(path)
-        found = self._find(path, plan, follows=use in FOLLOWS)
+        found = self._find(path, plan, follows=True) if use in FOLLOWS else self._find_itself(path, plan)
         place = HeldPlace(found, self._shown(found.root, found.place), self._check, self._scope.leave)
         try:
             self._require_writable(use, found, path)
@@ -199,6 +202,20 @@ class View:
         except OSError as error:
             raise faults.from_os_error(error, path) from error
 
+    def _find_itself(self, path: str, plan: Plan) -> Found:
+        """What bears the last name, be it a link. A slash behind it asks for a folder, and leads through no link."""
+        *parts, last = plan.parts
+        if last == ".." and parts:
+            raise faults.invalid(path, "ends in '..'; name the folder itself")
+        if last != "." or not parts:
+            return self._find(path, plan, follows=False)
+        found = self._find_itself(path, plan._replace(parts=tuple(parts)))
+        if found.status is None or S_ISDIR(found.status.st_mode):
+            return found
+        os.close(found.folder)
+        is_link = S_ISLNK(found.status.st_mode)
+        raise faults.behind_link(path) if is_link else faults.from_os_error(_NO_FOLDER, path)
+
     def _find_plainly(self, plan: Plan) -> Found | None:
         """The place, if its folder exists and no link lies on the way."""
         *folders, name = plan.parts
@@ -225,12 +242,20 @@ class View:
             raise faults.read_only(path)
         if use != "make" and self._unchanged.holds(base, found.place, places):
             raise faults.read_only(path)
+        if lies_in_repository(found.folder, len(found.names), (*found.missing, found.name)[0]):
+            raise faults.in_repository(path)
 
     def _require_movable(self, place: HeldPlace, found: Found, path: str) -> None:
         base = (*found.root.held().parts, *found.place)
+        held: dict[str, set[str]] = {}
         for name in place.below():
             if self._unchanged.covers(base, absolute_parts(name), self._unchanged_places):
                 raise faults.read_only(f"{path}/{name}")
+            folder, _, last = name.rpartition("/")
+            if last in SIGNS:
+                held.setdefault(folder, set()).add(last)
+        if any(is_repository(names.__contains__) for names in held.values()):
+            raise faults.in_repository(path)
 
     @cached_property
     def _unchanged_places(self) -> frozenset[Parts]:
