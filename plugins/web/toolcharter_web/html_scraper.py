@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -92,9 +91,8 @@ def build(
             return ctx.error(f"The answer is {page.media_type[:80]!r}, no HTML.", reason=HtmlScraperReason.NO_HTML)
         document = read(page.text)
         limit = min(policy.max_results, max_results or policy.max_results)
-        found = list(islice(_matches(document.html, selectors, attributes), limit + 1))
-        items, whole = _fitting(found[:limit], policy.max_text_bytes)
-        truncated = not whole or len(found) > limit or document.truncated or page.answer.truncated
+        items, whole = _fitting(_matches(document.html, selectors, attributes), limit, policy.max_text_bytes)
+        truncated = not whole or document.truncated or page.answer.truncated
         data: HtmlScraperData = {"url": page.answer.url, "items": items, "truncated": truncated}
         lines = "\n".join(map(_line, items)) or "No element matches."
         return ctx.ok(fenced(lines, page.answer.url, truncated=truncated), data=data)
@@ -136,13 +134,16 @@ def _matches(html: str, selectors: list[str], attributes: list[str] | None) -> I
             yield {"tag": node.tag or "", "text": " ".join(node.text(separator=" ").split()), "attributes": kept}
 
 
-def _fitting(found: list[Item], limit: int) -> tuple[list[Item], bool]:
-    """As many as fit into *limit* bytes; the first is cut if need be. And whether that is all."""
+def _fitting(found: Iterator[Item], most: int, limit: int) -> tuple[list[Item], bool]:
+    """At most *most* that fit into *limit* bytes; the first is cut if need be. And whether that is all.
+
+    No more are taken than that: each may hold the text of the whole page.
+    """
     kept: list[Item] = []
     for item in found:
         text = cut(item["text"], max(limit, 0))
         limit -= len(_line(item).encode()) + 1
-        if limit < 0 and kept:
+        if len(kept) == most or (limit < 0 and kept):
             return kept, False
         kept.append({**item, "text": text.text})
     return kept, limit >= 0

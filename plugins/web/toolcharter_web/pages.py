@@ -1,7 +1,8 @@
 """HTML of strangers, made harmless to work with: bounded in depth and size, without what nobody reads.
 
-libxml2 reads it first. It stops at a depth of 256 and never makes more elements than there are tags, where parsers
-that mend HTML as browsers do can be made to build millions out of a page of one megabyte.
+It is written anew, with few attributes to a tag, and libxml2 reads that. It stops at a depth of 256 and never makes more
+elements than there are tags, where parsers that mend HTML as browsers do can be made to build millions out of a page of
+one megabyte.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from markdownify import MarkdownConverter
 
 from toolcharter_web.content import seen
+from toolcharter_web.markup import rewritten
 
 MAX_CHARS = 1_000_000
 """What is read of a page, whatever the limit of bytes is."""
@@ -33,26 +35,34 @@ class Document(NamedTuple):
     """A page that has been read."""
 
     title: str
-    html: str
-    """What is left of it."""
+    root: Any
+    """What is left of it: an element of lxml's."""
     truncated: bool
+
+    @property
+    def html(self) -> str:
+        """The same as text."""
+        # Once more: references (`&#x202e;`) have become what they stand for.
+        return seen(etree.tostring(self.root, method="html", encoding="unicode"))
 
 
 def read(text: str) -> Document:
     """Read a page of HTML; every text is one."""
-    root = _parse(text[:MAX_CHARS])
+    markup = rewritten(text[:MAX_CHARS])
+    root = _parse(markup.text)
     title = " ".join(seen(root.findtext(".//title") or "").split())[:300]
-    truncated = _bound(root) or len(text) > MAX_CHARS
+    truncated = _bound(root) or markup.truncated or len(text) > MAX_CHARS
     etree.strip_elements(root, *UNREAD, with_tail=False)
     for hidden in _HIDDEN(root):
         _drop(hidden)
-    # Once more: references (`&#x202e;`) have become what they stand for.
-    return Document(title, seen(etree.tostring(root, method="html", encoding="unicode")), truncated)
+    return Document(title, root, truncated)
 
 
 def markdown(document: Document, url: str) -> str:
     """A page as Markdown; links are absolute, and those that are no links to elsewhere are text."""
-    soup = BeautifulSoup(document.html, "html.parser")
+    soup = BeautifulSoup("", "html.parser")
+    _tell(soup, document.root)
+    soup.endData()
     resolve = partial(_absolute, url)
     for tag, attribute in (("a", "href"), ("img", "src")):
         for element in soup.find_all(tag):
@@ -65,6 +75,18 @@ def markdown(document: Document, url: str) -> str:
                 del element[attribute]
     converted: str = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(soup)
     return "\n".join(_without_gaps(converted))
+
+
+def _tell(soup: BeautifulSoup, element: Any) -> None:
+    """Tell *soup* of *element* as a parser would, not by way of text: a second parser reads `<li><li>` otherwise."""
+    soup.handle_starttag(element.tag, None, None, {name: seen(value) for name, value in element.items()})
+    if element.text:
+        soup.handle_data(seen(element.text))
+    for child in element:
+        _tell(soup, child)
+        if child.tail:
+            soup.handle_data(seen(child.tail))
+    soup.handle_endtag(element.tag)
 
 
 def _parse(text: str) -> Any:

@@ -64,3 +64,10 @@ def test_a_page_of_nothing(text: str) -> None:
 def test_pieces(text: str, shown: str) -> None:
     """Text around what is hidden stays, and links that are none are text."""
     assert markdown(read(text), "http://example.com/").strip() == shown
+
+
+def test_elements_beside_each_other_stay_so() -> None:
+    """Thousands of empty ones are no depth, which would end in Python's limit of frames."""
+    text = "<li>" * 9000 + "x"
+
+    assert markdown(read(text), "http://example.com/").split("\n")[-1] == "- x"
