@@ -125,6 +125,14 @@ class Asking:
         path = (word.text or "").partition("::")[0]
         self.take_read(role, word if word.text is None else Word(word.form, path, prefix=path))
 
+    def take_tests(self, role: Role, word: Word) -> None:
+        """A node of pytest: a folder, or a file of Python that is called as tests are; any other it imports just as well."""
+        name = (word.pattern if word.text is None else word.text.partition("::")[0]) or ""
+        name = name.rpartition("/")[2]
+        if name.endswith((".py", "*", "?", "]")) and not (name.startswith("test_") or name.endswith("_test.py")):
+            self.need(word, "may be a program that is no test")
+        self.take_node(role, word)
+
     def take_tree(self, role: Role, word: Word) -> None:
         """A path that is looked at, and below which links are followed: `**` stands for everything below."""
         before = len(self.reaches)
@@ -259,6 +267,7 @@ _TAKE: Final[dict[str, Callable[[Asking, Role, Word], None]]] = {
     "read": Asking.take_read,
     "local": Asking.take_local,
     "node": Asking.take_node,
+    "tests": Asking.take_tests,
     "tree": Asking.take_tree,
     "name": Asking.take_name,
     "folder": Asking.take_folder,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from toolcharter.guards.shell.commands import Commands
 from toolcharter.guards.shell.folders import Flow
 from toolcharter.guards.shell.loops import may_set, stays, values_of, written_out
-from toolcharter.guards.shell.parts import Reach, Word
+from toolcharter.guards.shell.parts import ENDLESS, Reach, Word
 from toolcharter.guards.shell.pieces import VALUE, literal
 from toolcharter.guards.shell.places import objection
 
@@ -19,6 +19,10 @@ _FUNCTION = re.compile(rf"({_NAME})[ \t]*\([ \t]*\)")
 _FUNCTION_WORD = re.compile(rf"[ \t]+({_NAME})(?:[ \t]*\([ \t]*\))?")
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
 _NUMBERS = re.compile(r"[\w \t+\-*/%<>=!&|]*;", re.ASCII)
+_NAMED = re.compile(r"\$\{?[!#]?[A-Za-z_]")
+# Five digits, and no fewer: what nobody starts that often.
+_MANY = re.compile(r"[0-9]{5}")
+_MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
 _GLOB_SIGNS = frozenset("*?[")
 _KINDS = frozenset({"{", "if", "while", "until", "for", "select", "case", "function", "[["})
 _BODIES = frozenset({"{", "if", "while", "until", "for", "case"})
@@ -159,7 +163,7 @@ class Compounds(Commands):
 
     def _case_parts(self) -> None:
         self.blanks()
-        self.word()
+        self._compared()
         self.newlines()
         self.close("in")
         self.newlines()
@@ -167,11 +171,17 @@ class Compounds(Commands):
             self._case_item()
         self.close("esac")
 
+    def _compared(self) -> None:
+        """Read a word that is compared with another: which branch runs tells what a variable holds."""
+        word = self.word()
+        if word.text is None and not (word.parts or word.hints) and _NAMED.search(word.form):
+            self.wonder("A 'case' compares what cannot be told.")
+
     def _case_item(self) -> None:
         self.take("(")
         while True:
             self.blanks()
-            self.word()
+            self._compared()
             self.blanks()
             if not self.take("|"):
                 break
@@ -234,16 +244,23 @@ class Compounds(Commands):
         """Read `for ((...; ...; ...))` from behind its parentheses."""
         self.bash_only("A loop over numbers")
         self.wonder("A loop is controlled by arithmetic.")
+        condition = ""
         for _ in range(2):
             found = _NUMBERS.match(self.source, self.at)
             if found is None:
                 raise self.fail("A loop over numbers is not understood.")
-            self.at = found.end()
+            self.at, condition = found.end(), found.group()
         self.arithmetic()
+        self._mark_endless(is_endless=not condition.strip(" \t;") or _MANY.search(condition) is not None)
         self.comment()
         self.take(";")
         self.newlines()
         self._do()
+
+    def _mark_endless(self, *, is_endless: bool) -> None:
+        """Note that the body of the loop which is read runs again and again."""
+        if is_endless:
+            self.within = (*self.within, ENDLESS)
 
     def _for_parts(self) -> None:
         # Others, such as `PATH`, may be variables that programs look at.
@@ -265,6 +282,7 @@ class Compounds(Commands):
         values = values_of(words)
         if values:
             self.loops.add(name)
+        self._mark_endless(is_endless=any(_MANY_WORDS.match(word.form) for word in words))
         self._do()
         if self.patterns.pop(name, None) is not None and may_set(self.commands[start:], self.commands):
             self.wonder("A loop variable may get another value in the loop.")

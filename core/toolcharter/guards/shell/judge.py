@@ -11,6 +11,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter.guards.shell.parts import (
+    ENDLESS,
     Command,
     Demand,
     Inner,
@@ -36,7 +37,7 @@ MAX_DEPTH = 8
 _BASH = frozenset({"bash", "rbash"})
 _SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
 """They hand their text to the shell that runs them."""
-_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background"})
+_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
 _TOP = (".",)
 _LATER = "trap"
 """Its text runs at some later time, wherever the shell is then."""

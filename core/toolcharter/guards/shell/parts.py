@@ -14,6 +14,10 @@ SUBSTITUTED: Final = "/dev/fd/\0"
 """The pattern of a word that is a process substitution, one descriptor: nobody can write it, for no line holds a NUL."""
 
 
+ENDLESS: Final = "endless"
+"""What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
+
+
 class NotUnderstood(ValueError):
     """What the command would do cannot be told; the text says why."""
 

@@ -16,7 +16,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDDEN = frozenset({"Cf", "Zs", "Zl", "Zp", "Co", "Cn"})
 # Letters and symbols by category that nevertheless show as nothing.
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_META = frozenset(" \t\n|&;()<>$`\\\"'{}#~*?[]!=")
+_META = frozenset(" \t\n|&;()<>$`\\\"'{}#~*?[]!=/.")
+# Slashes and dots that no normal form makes ASCII.
+_LIKE_META = frozenset("\u2044\u2215\u29f8")
 
 
 def check_source(source: str) -> None:
@@ -51,7 +53,7 @@ def check_unquoted(text: str) -> None:
         NotUnderstood: There is one.
     """
     for character in text:
-        if character > "\x7f" and unicodedata.normalize("NFKC", character) in _META:
+        if character > "\x7f" and (character in _LIKE_META or unicodedata.normalize("NFKC", character) in _META):
             raise NotUnderstood(
                 f"The command line holds {character!a}, which looks like a character of the shell's own."
             )

@@ -112,7 +112,12 @@ class _Seen:
                 continue
             if kind in _LOOKS:
                 _LOOKS[kind](self, node, children)
-            stack += [child for child in children if child.child_count]
+            stack += [child for child in children if child.child_count and not _is_counter(kind, child)]
+
+
+def _is_counter(kind: str, child: Any) -> bool:
+    """Whether it is the `i=0` of a loop over numbers: no word, and the reader takes nothing there but names and numbers."""
+    return kind == "c_style_for_statement" and child.type == "variable_assignment"
 
 
 def _span(node: Any) -> "Span":

@@ -6,8 +6,10 @@ What is found is read as a shell would read it; a text that is no shell source s
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcharter.guards.shell.floor.launchers import LAUNCHERS, after_options
+from toolcharter.guards.shell.floor.launchers import CONTAINER, LAUNCHERS, after_options
+from toolcharter.guards.shell.floor.running import EVALUATES
 from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import SHELLS
 from toolcharter.guards.shell.floor.words import Arg, args_of
 from toolcharter.guards.shell.parts import Command
 
@@ -60,6 +62,7 @@ _SETTINGS = frozenset(
 _START_FILES = frozenset({"BASH_ENV", "ENV"})
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _LISTS = (":::", ":::+")
+_EVALUATORS = frozenset({"eval", "source", ".", "exec", "command", "builtin", "env"}) | SHELLS
 
 
 def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
@@ -113,6 +116,28 @@ def settings(call: Call, scene: Scene) -> str | None:
     """`export PAGER=TEXT`, `env GIT_SSH_COMMAND=TEXT`."""
     found = (match for text in call.texts if (match := _ASSIGNED.fullmatch(text)))
     return of_lines(scene, (match[2].lstrip("|!") for match in found if match[1] in _SETTINGS))
+
+
+def aliases(call: Call, scene: Scene) -> str | None:
+    """`alias ls=TEXT`."""
+    return of_lines(scene, (text.partition("=")[2] for text in call.texts if "=" in text))
+
+
+def callback(call: Call, _scene: Scene) -> str | None:
+    """`mapfile -C eval`: each line that is read becomes part of the source."""
+    given = (text.split()[:1] for text in values(call.texts, OPTIONS[call.name]))
+    return EVALUATES if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
+
+
+def container(call: Call, scene: Scene) -> str | None:
+    """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: it runs in a system that is somebody's, too."""
+    texts = call.texts
+    at = texts.index("exec") if "exec" in texts else len(texts)
+    if "--" in texts[at:]:
+        words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
+    else:
+        words = after_options(call.command.words[at + 1 :], CONTAINER)
+    return of_lines(scene, iter([" ".join(word.form for word in words)]))
 
 
 def written(call: Call, scene: Scene) -> str | None:

@@ -19,11 +19,13 @@ _EVAL = {
     "lua": r"\bload(?:string)?\s*\(|\bdofile\s*\(",
     "awk": r"\bgetline.{0,99}\bsystem\s*\(",
     "editor": r"\b(?:exe|execute|eval)\b\s*\(?\s*system",
+    "rscript": r"\beval\s*\(|\bsource\s*\(\s*(?:url\s*\(\s*)?.(?:https?|ftp):",
+    "julia": r"\beval\s*\(|@eval\b|\binclude_string\s*\(|\binclude\s*\(\s*[Dd]ownload",
     "any": r"\beval\b",
 }
 _FETCH = (
     r"\burlopen|\burllib|\brequests\.|\bhttpx?\.|\bhttp\.client|\baiohttp|\bfetch\s*\(|\bLWP\b|\bHTTP::Tiny|\bNet::HTTP|"
-    r"\bopen-uri|\bURI\.|file_get_contents\s*\(\s*.https?:|\bcurl\b|\bwget\b|\bftplib|\bhttps?\.get|require\(.https?.\)|\bimport\(.https?:"
+    r"\bopen-uri|\bURI\.|file_get_contents\s*\(\s*.https?:|\bcurl\b|\bwget\b|\bftplib|\bhttps?\.get|\bsource\s*\(\s*(?:url\s*\(\s*)?.https?:|\bdownload(?:\.file)?\s*\(|require\(.https?.\)|\bimport\(.https?:"
 )
 _SOCKET = (
     r"\bsocket\b|\bSocket\b|\bTCPSocket\b|\bfsockopen|\bpfsockopen|\bIO::Socket|\bsocket_create|\bnet\.(?:Socket|connect|createConnection)|"
@@ -86,6 +88,7 @@ def reason_of(language: str, code: str) -> str | None:
 
 def _reason_of_source(language: str, code: str) -> str | None:
     """Why running what the code fetches or makes is catastrophic."""
+    language = "rscript" if language == "r" else language
     evaluates, fetches = _has(_EVAL.get(language, _EVAL["any"]), code), _has(_FETCH, code)
     if fetches and (evaluates or _has(_RUN, code)):
         return "runs code from the network"
@@ -93,7 +96,7 @@ def _reason_of_source(language: str, code: str) -> str | None:
 
 
 def _reason_of_awk(code: str) -> str | None:
-    if _has(r"/inet[46]?/(?:tcp|udp)", code):
+    if _has(r"/inet[46]?/(?:tcp|udp)/", code):
         return "hands a shell to a remote host"
     if _has(_SPAWN_LOOP, code):
         return "is a fork bomb"

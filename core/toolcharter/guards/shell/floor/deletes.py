@@ -26,7 +26,8 @@ _FD_NARROWING = ("-e", "--extension", "-S", "--size", "--changed", "--older", "-
 _FIND_DESTROYERS = frozenset(
     {"rm", "unlink", "shred", "wipe", "srm", "rmdir", "mv", "truncate", "dd", "chmod", "chown", "chgrp", "sh", "bash"}
 )
-_LISTERS = frozenset({"echo", "printf", "ls", "find", "fd", "du", "realpath", "readlink"})
+LISTERS = frozenset({"echo", "printf", "ls", "find", "fd", "du", "realpath", "readlink"})
+"""Programs that print names for others to act on."""
 _OPEN_HANDS = ("/", "/boot", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/sys", "/proc", "/root")
 
 
@@ -85,7 +86,7 @@ def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
     if not _APPENDERS & {*call.command.within, *call.starters}:
         return
     for feeder in scene.feeders(call):
-        if feeder.name in _LISTERS and not _is_narrow(feeder):
+        if feeder.name in LISTERS and not is_narrow(feeder):
             yield from (arg._replace(text=arg.text.replace("\\0", "")) for arg in operands(feeder.args))
     for redirection in call.command.redirections:
         for word in (redirection.text or "").split():
@@ -148,11 +149,11 @@ def find(call: Call, scene: Scene) -> str | None:
     """`find` with `-delete`, or with an inner command that deletes."""
     if not _destroys(call):
         return None
-    is_narrow = _is_narrow(call)
+    narrow = is_narrow(call)
     for arg in _find_starts(call):
         for target in scene.targets(call, arg):
             why = scene.places.loss(target, own=not _only_permissions(call))
-            if why and not (is_narrow and _may_be_narrowed(target.path, why)):
+            if why and not (narrow and _may_be_narrowed(target.path, why)):
                 return f"deletes {why}"
     return None
 
@@ -175,7 +176,8 @@ def _inner_names(call: Call) -> set[str]:
     return found | ({"rm"} if found & {"sudo", "env", "busybox", "nice"} and "rm" in texts else set())
 
 
-def _is_narrow(call: Call) -> bool:
+def is_narrow(call: Call) -> bool:
+    """Whether what a call of `find` finds is less than all that there is."""
     texts = call.texts
     return any(
         text in _NARROWING and (at + 1 >= len(texts) or bool(texts[at + 1].strip("*./")) or text == "-empty")

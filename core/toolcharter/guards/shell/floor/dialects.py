@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from toolcharter.guards.shell.floor.carried import of_lines, values
 from toolcharter.guards.shell.floor.code import pattern
-from toolcharter.guards.shell.floor.running import of_code
+from toolcharter.guards.shell.floor.running import EVALUATES, of_code
 from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.streams import fed_texts, reads_code_file, tainted
 from toolcharter.guards.shell.floor.words import Arg
@@ -32,7 +32,8 @@ def editor(call: Call, scene: Scene) -> str | None:
     lines = codes + [line for text in fed_texts(call, scene) for line in text.splitlines()]
     escaped = (rest for line in lines if (rest := line.partition("!")[2]))
     return (
-        of_lines(scene, escaped)
+        tainted(scene.substitutes(call), only_network=True)
+        or of_lines(scene, escaped)
         or _overwritten(call, scene, _EDITOR_WRITES, lines)
         or next((why for code in codes if (why := of_code(call, scene, "editor", code))), None)
     )
@@ -103,6 +104,9 @@ def _overwritten(call: Call, scene: Scene, writes: str, scripts: Sequence[str]) 
 
 def _run_by_sed(call: Call, scene: Scene, script: str) -> str | None:
     replaced = [*_replacements(script)]
+    # What it finds in its input stands in what it runs.
+    if any(re.search(r"(?<!\\)(?:\\\\)*(?:&|\\[1-9])", text) for text in replaced) and not call.command.redirections:
+        return EVALUATES
     given = [found[1] for found in pattern(_SED_RUNS).finditer(script)]
     if replaced or pattern(_SED_RUNS_INPUT).search(script):
         given += fed_texts(call, scene)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from posixpath import join, normpath
-from typing import NamedTuple
 
 from toolcharter.guards.shell.floor.deletes import has_option
 from toolcharter.guards.shell.floor.running import of_code
 from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.startup import Made, started_later
 from toolcharter.guards.shell.floor.streams import (
     FETCHERS,
     INTERPRETERS,
@@ -27,16 +27,12 @@ _OUTPUTS = {
     "http": ("-o", "--output"),
     "ftp": ("-o",),
 }
+_NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
 _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
 
 
-class Made(NamedTuple):
-    """What a file holds."""
-
-    why: str | None = None
-    """Why running it is catastrophic, whatever it says."""
-    text: str | None = None
-    """What it says, if that stands in the script."""
+# Windows looks for a program in the working folder, too.
+_WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
 
 
 def made_and_run(scene: Scene) -> str | None:
@@ -48,6 +44,8 @@ def made_and_run(scene: Scene) -> str | None:
                 return why
             _note(call, scene, made)
         _note_redirected(command, at, scene, made)
+        if made and (why := started_later(scene, made)):
+            return why
     return None
 
 
@@ -73,8 +71,8 @@ def _note(call: Call, scene: Scene, made: dict[str, Made]) -> None:
 
 def _outputs(call: Call) -> list[Word | str]:
     """The files that a program which fetches writes to."""
-    if call.name in {"scp", "rsync", "certutil"}:
-        return [*call.command.words[2:]]
+    if call.name in _NAMED_LAST:
+        return [*call.command.words[2:], *_copied(call)]
     options = _OUTPUTS.get(call.name, ("-o", "-O", "--output"))
     words = call.command.words
     found = list[Word | str]()
@@ -87,6 +85,12 @@ def _outputs(call: Call) -> list[Word | str]:
         elif text.partition("=")[0] in options:
             found.append(text.partition("=")[2])
     return found or [*_by_url(call)]
+
+
+def _copied(call: Call) -> Iterator[str]:
+    """The files that bear in the last operand, a folder, the names that they have elsewhere."""
+    *sources, folder = [text for text in call.texts if text[:1] != "-"] or [""]
+    yield from (join(folder, text.rpartition("/")[2].rpartition(":")[2]) for text in sources if ":" in text)
 
 
 def _ends_in(text: str, options: tuple[str, ...]) -> bool:
@@ -128,7 +132,8 @@ def _holds(command: Command, at: int, scene: Scene) -> Made | None:
 def _run(call: Call, scene: Scene, made: dict[str, Made]) -> str | None:
     words = call.command.words
     name = language(call.name)
-    candidates = [words[0]] if "/" in (words[0].text or words[0].form) or words[0].text is None else []
+    is_path = words[0].text is None or "/" in words[0].text or words[0].text.lower().endswith(_WINDOWS_PROGRAMS)
+    candidates = [words[0]] if is_path else []
     if name in SHELLS or name in INTERPRETERS or name in {"source", ".", "go", "java"}:
         candidates += [word for word in words[1:] if word.form[:1] != "-"][: 2 if name == "go" else 1]
     candidates += [

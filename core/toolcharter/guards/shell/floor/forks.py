@@ -3,12 +3,13 @@
 from toolcharter.guards.shell.floor.deletes import operands
 from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.streams import SHELLS, fed_texts
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.parts import ENDLESS, Command, Word
 
 WHY = "is a fork bomb"
 _ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true"})
 _BRAKES = frozenset({"sleep", "wait", "read", "inotifywait", "usleep", "break", "exit", "return", "timeout", "xargs"})
 _STARTERS = SHELLS | {"source", ".", "exec", "nohup", "setsid"}
+_TRUTHS = frozenset({"1", "1 -eq 1", "1 = 1", "1 == 1", "true", "1 '==' 1"})
 _MANY = 10_000
 
 
@@ -61,7 +62,7 @@ def loops(scene: Scene) -> str | None:
     names = {_name(command) for command in looped if not _is_started(command)}
     if not started or names & _BRAKES:
         return None
-    is_endless = bool(names & _ENDLESS) or _has_test_of_one(looped)
+    is_endless = bool(names & _ENDLESS) or _has_test_of_one(looped) or any(ENDLESS in one.within for one in started)
     return WHY if is_endless or any(_is_self(command) or _name(command) in SHELLS for command in started) else None
 
 
@@ -73,7 +74,7 @@ def _is_started(command: Command) -> bool:
 
 def _has_test_of_one(commands: list[Command]) -> bool:
     return any(
-        _name(one) in {"[", "test"} and one.form in {"[ 1 ]", "test 1", "[ 1 -eq 1 ]", "[ 1 = 1 ]"} for one in commands
+        _name(one) in {"[", "[[", "test"} and one.form.strip("[] ").removeprefix("test ") in _TRUTHS for one in commands
     )
 
 

@@ -6,7 +6,23 @@ from urllib.parse import urlsplit
 from toolcharter.guards.shell.floor.scene import Call, Scene
 
 WHY = "installs code from the network"
-_URLS = ("http://", "https://", "ftp://", "git://", "git+", "hg+", "svn+", "bzr+", "ssh://", "git@", "file+http")
+_URLS = (
+    "http://",
+    "https://",
+    "ftp://",
+    "git://",
+    "git+",
+    "hg+",
+    "svn+",
+    "bzr+",
+    "ssh://",
+    "git@",
+    "file+http",
+    "github:",
+    "gitlab:",
+    "bitbucket:",
+    "gist:",
+)
 _INDEXES = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--source", "-s", "--index", "--default-index", "--trusted-host", "--clear-sources", "--git", "--repository", "-c", "--channel")  # fmt: skip
 USUAL_HOSTS = frozenset(
     {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "rubygems.org"}

@@ -107,6 +107,9 @@ LAUNCHERS = {
     "pipenv": _launcher(operands=1),
     "bundle": _launcher(operands=1),
     "hatch": _launcher(operands=1),
+    "npx": _launcher("-p --package -c --call"),
+    "bunx": _launcher("-p --package"),
+    "pnpx": _launcher("-p --package"),
     "watchexec": _launcher("-w -e -i -f --watch --exts --ignore --filter"),
     "choom": _launcher("-n -p"),
     "runcon": _launcher("-t -u -r -l", operands=1),
@@ -122,6 +125,8 @@ LAUNCHERS = {
     "cpulimit": _launcher("-l -p -e"),
     "trickle": _launcher("-u -d"),
 }
+CONTAINER = _launcher("-e --env --env-file -u --user -w --workdir -c --container -n --namespace --index", operands=1)
+"""`docker exec` and its like, from the word `exec` on."""
 TEXT_OPTIONS = {
     "su": frozenset({"-c", "--command"}),
     "runuser": frozenset({"-c", "--command"}),

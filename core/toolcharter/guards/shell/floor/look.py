@@ -15,6 +15,7 @@ from toolcharter.guards.shell.floor import (
     reverse,
     running,
     systems,
+    variables,
     windows,
 )
 from toolcharter.guards.shell.floor.files import made_and_run
@@ -67,6 +68,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (windows.run_remote, ("mshta", "regsvr32", "msiexec", "rundll32", "cscript", "wscript", "installutil")),
     (windows.power_shell, ("powershell", "pwsh")),
     (windows.invoke, ("iex", "invoke-expression")),
+    (windows.registry, ("reg",)),
     (
         installs.install,
         ("pip", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "pnpx", "gem", "cargo"),
@@ -74,6 +76,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (installs.install, ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm")),
     (installs.install_go, ("go",)),
     (installs.container, ("docker", "podman", "nerdctl")),
+    (carried.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
     (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
     (reverse.socat, ("socat",)),
     (reverse.talk, ("telnet", "openssl", "websocat")),
@@ -84,6 +87,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (running.shell, ("source", ".")),
     (running.text, (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text))),
     (running.trap, ("trap",)),
+    (running.found, ("find", "gfind", "bfs")),
     (running.fed_lines, ("at", "batch", "parallel", "newgrp", "su")),
     (running.timetable, ("crontab",)),
     (forks.many, ("xargs", "parallel")),
@@ -93,6 +97,8 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (carried.checkpoint, ("tar", "gtar")),
     (carried.connection, ("ssh", "scp", "sftp", "autossh")),
     (carried.settings, carried.SETTERS),
+    (carried.aliases, ("alias",)),
+    (carried.callback, ("mapfile", "readarray")),
     (carried.parallel, ("parallel",)),
     (carried.screen, ("screen",)),
     (git.carried, ("git",)),
@@ -170,6 +176,9 @@ def _is_dull(command: Command) -> bool:
 
 
 def _judge(scene: Scene) -> str | None:
+    script = variables.filled(scene)
+    if script is not scene.script:
+        scene.learn(script)
     makes = shells = False
     for at, command in enumerate(scene.script.commands):
         if command.redirections:
@@ -215,7 +224,7 @@ def _of_whole(scene: Scene, *, makes: bool, shells: bool) -> str | None:
         why = forks.loops(scene)
     if why is None and shells:
         why = forks.itself(scene)
-    return why or (made_and_run(scene) if makes and len(commands) > 1 else None)
+    return why or (made_and_run(scene) if makes else None)
 
 
 def _of_functions(scene: Scene) -> str | None:

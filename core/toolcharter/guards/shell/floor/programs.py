@@ -43,6 +43,8 @@ RULES: dict[str, Rule] = {
         "--sanitize-* --yes-i-know-what-i-am-doing --please-destroy-my-drive --security-set-pass* --fwdownload*",
     ),
     **_rules(DISK, "nvme", when="format sanitize write-zeroes dsm delete-ns write-uncor fw-download fw-commit write"),
+    **_rules(DISK, "flashrom", when="-w* --write* -e* --erase*"),
+    **_rules(DISK, "mtd_debug", when="erase write"),
     **_rules(DISK, "sg_format sg_sanitize sg_write_same sg_unmap"),
     **_rules(
         DISK,

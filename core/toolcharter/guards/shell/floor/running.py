@@ -8,6 +8,7 @@ from toolcharter.guards.shell.floor.launchers import text_of
 from toolcharter.guards.shell.floor.reverse import listens
 from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.streams import (
+    SHELLS,
     code_word,
     fed_texts,
     has_code,
@@ -25,6 +26,7 @@ _MAX_SOURCE = 10_000
 _LONG_CODE = frozenset({"--eval", "--print", "--run", "--execute", "eval"})
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _MODULES = frozenset({"child_process", "node:child_process"})
+_FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _AWK_FILES = frozenset({"-f", "--file", "-E", "--exec"})
 
 
@@ -64,6 +66,10 @@ def _of_fed_texts(call: Call, scene: Scene) -> str | None:
     for one in call.command.redirections:
         if one.operator == "<<<" and one.target is not None and _is_unknown(one.target):
             return EVALUATES
+    if any(
+        one.name in {"echo", "printf"} and any(map(_is_unknown, one.command.words[-1:])) for one in scene.feeders(call)
+    ):
+        return EVALUATES
     return next((why for text in fed_texts(call, scene) if (why := scene.of_text(text))), None)
 
 
@@ -116,6 +122,16 @@ def text(call: Call, scene: Scene) -> str | None:
     return of_words(call, scene, words) if words else None
 
 
+def found(call: Call, _scene: Scene) -> str | None:
+    """`find -exec sh -c {}`: names of files are no code."""
+    words = [word.form for word in call.command.words]
+    for at, text in enumerate(words[:-3]):
+        name = words[at + 1].rpartition("/")[2]
+        if text in _FIND_STARTS and name in SHELLS and words[at + 2 : at + 4] in (["-c", "{}"], ["-c", "'{}'"]):
+            return EVALUATES
+    return None
+
+
 def trap(call: Call, scene: Scene) -> str | None:
     """`trap TEXT SIGNAL`."""
     return of_words(call, scene, call.command.words[1:2]) if len(call.args) > 1 else None
@@ -132,10 +148,15 @@ def timetable(call: Call, scene: Scene) -> str | None:
     """`crontab -`: the commands in the lines that are read."""
     if (why := tainted(scene.feeders(call))) is not None and "-l" not in call.texts:
         return why
-    for source in fed_texts(call, scene):
-        for line in source.splitlines():
-            fields = line.split(None, 1 if line.startswith("@") else 5)
-            if fields and (why := scene.of_text(fields[-1])):
+    return next((why for source in fed_texts(call, scene) if (why := of_timetable(scene, source))), None)
+
+
+def of_timetable(scene: Scene, source: str) -> str | None:
+    """Why one of the lines of a timetable is catastrophic; in those of the system a user stands before the command."""
+    for line in source.splitlines():
+        fields = line.split(None, 1 if line.startswith("@") else 5)
+        for command in [fields[-1], fields[-1].partition(" ")[2]] if fields else []:
+            if command and (why := scene.of_text(command)):
                 return why
     return None
 
@@ -174,7 +195,7 @@ def _of_code_word(call: Call, scene: Scene, spoken: str, word: Word) -> str | No
     if word.text is not None:
         return of_code(call, scene, spoken, word.text)
     why = tainted(scene.substitutes(call))
-    if why or _is_all_substituted(word.form):
+    if why or _is_all_substituted(word.form) or _is_unknown(word):
         return why or EVALUATES
     return next(
         (why for arg in readings(word, scene.places.home) if (why := of_code(call, scene, spoken, arg.text))), None

@@ -77,6 +77,11 @@ class Scene:
         inner._depth, inner._texts_left = self._depth + 1, self._texts_left
         return self._judge(inner)
 
+    def learn(self, script: Script) -> None:
+        """Take *script*, the same with more hints, in the place of what has been looked at."""
+        self.script = script
+        self._chains.clear()
+
     def chain(self, at: int) -> tuple[Call, ...]:
         """The program of one command and those that it starts by its own words, outermost first."""
         chain = self._chains.get(at)

@@ -60,7 +60,7 @@ def partition(call: Call, scene: Scene) -> str | None:
 def make_file_system(call: Call, _scene: Scene) -> str | None:
     """`mkfs` and its kin, unless all they write to is an image file."""
     texts = call.texts
-    if any(text in {"--version", "--help", "-V", "-n", "-h"} for text in texts):
+    if _is_of_project(call) or any(text in {"--version", "--help", "-V", "-n", "-h"} for text in texts):
         return None
     if any(text.endswith(IMAGES) and not text.startswith("/dev/") for text in texts):
         return None
@@ -99,7 +99,9 @@ def levels(call: Call, _scene: Scene) -> str | None:
 def end_process(call: Call, _scene: Scene) -> str | None:
     """`kill`: the first process, or all of them."""
     texts = list(call.texts)
-    if texts and (texts[0] in {"-l", "-L"} or texts[0].startswith("--l")):
+    if texts and (
+        texts[0] in {"-l", "-L", "-0"} or texts[0].startswith("--l") or texts[:2] in (["-s", "0"], ["-n", "0"])
+    ):
         return None
     return SYSTEM if any(text in {"1", "-1"} for text in _processes(texts)) else None
 

@@ -1,23 +1,30 @@
 """What destroys a system by the commands of Windows, which POSIX shells pass on to `cmd` and PowerShell."""
 
 from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.words import QUOTED_GLOB, Arg
 
 _ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
 _VITAL = frozenset({"users", "windows", "system32", "program files", "programdata", "boot", "documents and settings"})
+_LISTERS = frozenset({"get-childitem", "gci", "dir", "ls", "get-item", "gi"})
 _POWERSHELL_SWITCHES = ("-r", "-rec", "-recurse")
 _TAKES_ALL = {"rd": ("/s",), "rmdir": ("/s",), "del": ("/s", "/f", "/q"), "erase": ("/s", "/f", "/q"), "deltree": ()}
 
 
 def delete(call: Call, scene: Scene) -> str | None:
     """`del`, `rd`, `deltree`, `Remove-Item`: drives, the system and all that lies here."""
-    switches = {part.lower() for text in call.texts for part in _switches(text)}
+    # A backslash before a blank is bash's: of `C:\ -Recurse` it makes one word.
+    parts = [part for text in call.texts for part in text.split()]
+    switches = {one.lower() for part in parts for one in _switches(part)}
     wanted = _TAKES_ALL.get(call.name)
     is_meant = (
         bool(switches & set(_POWERSHELL_SWITCHES)) if wanted is None else not wanted or bool(switches & {*wanted})
     )
     if not is_meant:
         return None
-    for arg in call.args:
+    listed = [
+        Arg(part) for one in scene.feeders(call) if one.name in _LISTERS for text in one.texts for part in text.split()
+    ]
+    for arg in (*call.args, *map(Arg, parts), *listed):
         if arg.text[:1] == "-" or _switches(arg.text):
             continue
         if is_vital(arg.text) or scene.loss(call, arg):
@@ -27,7 +34,7 @@ def delete(call: Call, scene: Scene) -> str | None:
 
 def is_vital(text: str) -> bool:
     r"""Whether a path of Windows is a drive, all of a folder, or a part of the system: `C:\`, `*`, `C:\Users`."""
-    lowered = text.lower().replace("/", "\\").rstrip("\\")
+    lowered = text.lower().replace("/", "\\").replace(QUOTED_GLOB, "*").rstrip("\\")
     if text.lower() in _ALL or "userprofile" in lowered or "systemroot" in lowered or "systemdrive" in lowered:
         return True
     drive, colon, rest = lowered.partition(":")
@@ -96,4 +103,15 @@ def invoke(call: Call, scene: Scene) -> str | None:
         one.name in {"iwr", "irm", "curl", "wget", "invoke-webrequest", "invoke-restmethod"}
         for one in scene.feeders(call)
     )
-    return "runs code from the network" if fetched else script_of_power_shell("iex " + " ".join(call.texts))
+    if fetched:
+        return "runs code from the network"
+    if any(word.text is None for word in call.command.words[1:]):
+        return "evaluates text as code"
+    return script_of_power_shell("iex " + " ".join(call.texts))
+
+
+def registry(call: Call, _scene: Scene) -> str | None:
+    r"""`reg delete HKLM\Software`: what Windows knows of itself."""
+    texts = [text.lower() for text in call.texts]
+    is_vital_key = any(text.startswith(("hklm", "hkey_local_machine", "hkcr", "hkey_classes_root")) for text in texts)
+    return "takes the system away" if texts[:1] == ["delete"] and is_vital_key else None

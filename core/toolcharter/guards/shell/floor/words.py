@@ -10,7 +10,8 @@ from toolcharter.guards.shell.parts import Word
 
 OPAQUE = "\x1a"
 """Stands for text that nobody can tell, and that is not empty."""
-_QUOTED_GLOB = "\x1b"
+QUOTED_GLOB = "\x1b"
+"""Stands for `*`, `?` or `[` that matches no names, for it is quoted."""
 _MAX_DEPTH = 8
 # Variables that hold a place; the rest are taken for unset.
 _HERE = frozenset({"PWD", "WORKSPACE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "OLDPWD"})
@@ -142,7 +143,7 @@ class _Reader:
         self._at = 1 + len(name)
 
     def _put_quoted(self, text: str) -> None:
-        self._out.extend(_QUOTED_GLOB if character in "*?[" else character for character in text)
+        self._out.extend(QUOTED_GLOB if character in "*?[" else character for character in text)
 
     def _until_quote(self) -> None:
         end = self._form.find("'", self._at + 1)

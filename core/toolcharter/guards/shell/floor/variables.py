@@ -1,0 +1,111 @@
+"""What variables hold that are set by other commands than assignments: `read`, `mapfile`, `printf -v`, `set`, arrays.
+
+A word that holds such a variable gets the texts that it may be as hints; of those the floor expects the worst.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from toolcharter.guards.shell.floor.deletes import LISTERS, is_narrow, operands
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import fed_texts, spoken
+from toolcharter.guards.shell.floor.words import readings
+from toolcharter.guards.shell.parts import Command, Script, Word
+
+_SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "set"})
+_READ_VALUED = frozenset({"-d", "-i", "-n", "-N", "-p", "-t", "-u"})
+_LIST_VALUED = frozenset({"-d", "-n", "-O", "-s", "-u", "-C", "-c"})
+_USED = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*|[1-9@*])(?:\[[@*0-9]+\])?\}|([A-Za-z_][A-Za-z0-9_]*|[1-9@*]))")
+# What stands for itself where a variable is replaced by it, in double quotes and without.
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./~*? -]+")
+_MAX_VALUES = 16
+_MAX_LINES = 64
+
+
+def filled(scene: Scene) -> Script:
+    """The script of *scene* with hints for the variables that its commands set; itself if there are none."""
+    commands = scene.script.commands
+    if not any(_may_set(command) for command in commands):
+        return scene.script
+    values = dict[str, list[str]]()
+    for at, command in enumerate(commands):
+        for name, value in _set(command, at, scene):
+            known = values.setdefault(name, [])
+            if value not in known and len(known) < _MAX_VALUES and _PLAIN.fullmatch(value):
+                known.append(value)
+    return scene.script._replace(commands=tuple(_with_hints(command, values, scene) for command in commands))
+
+
+def _may_set(command: Command) -> bool:
+    if not command.words:
+        return any(one.value.form.startswith("(") for one in command.assignments)
+    return command.words[0].text in _SETTERS
+
+
+def _set(command: Command, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
+    """The variables that one command sets, and what they may hold."""
+    for one in command.assignments:
+        if one.value.form.startswith("("):
+            yield from ((one.name, text) for text in one.value.form.strip("()").replace('"', " ").split())
+    if not command.words:
+        return
+    call = Call(command.words[0].text or "", command, scene.places.home)
+    texts = call.texts
+    if call.name == "printf" and texts[:1] == ("-v",) and len(texts) > 1:
+        yield texts[1], spoken(call.from_word(2, "printf")) or ""
+    elif call.name == "set":
+        given = texts[1:] if texts[:1] == ("--",) else tuple(text for text in texts if text[:1] not in {"-", "+"})
+        yield from ((str(place), text) for place, text in enumerate(given, 1))
+        yield from ((every, " ".join(given)) for every in "@*")
+    elif call.name in {"read", "mapfile", "readarray"}:
+        yield from _read(call, at, scene)
+
+
+def _read(call: Call, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
+    lines = [line.strip() for text in _fed(call, at, scene) for line in text.splitlines()[:_MAX_LINES]]
+    names = _names(call.texts, _READ_VALUED if call.name == "read" else _LIST_VALUED)
+    for line in filter(None, lines):
+        for name in names or ["REPLY", "MAPFILE"]:
+            yield name, line
+            if len(names) > 1:
+                yield from ((name, field) for field in line.split())
+
+
+def _names(texts: Iterable[str], valued: frozenset[str]) -> list[str]:
+    names, skips = list[str](), False
+    for text in texts:
+        if not skips and text[:1] != "-":
+            names.append(text)
+        skips = not skips and text in valued
+    return names
+
+
+def _fed(call: Call, at: int, scene: Scene) -> Iterator[str]:
+    """The texts that it may read, those behind the loop in which it stands included."""
+    yield from fed_texts(call, scene)
+    for feeder in scene.feeders(call):
+        if feeder.name in LISTERS and not is_narrow(feeder):
+            yield from (arg.text for arg in operands(feeder.args))
+    for other in scene.script.commands[at + 1 :] if call.command.within else ():
+        if not other.words:
+            yield from fed_texts(Call("", other, ""), scene)
+
+
+def _with_hints(command: Command, values: dict[str, list[str]], scene: Scene) -> Command:
+    return command._replace(words=tuple(_with_hint(word, values, scene) for word in command.words))
+
+
+def _with_hint(word: Word, values: dict[str, list[str]], scene: Scene) -> Word:
+    if word.text is not None or "$" not in word.form:
+        return word
+    forms = [word.form]
+    for name in {found[1] or found[2] for found in _USED.finditer(word.form)} & values.keys():
+        forms = [_put(form, name, value) for form in forms for value in values[name]][:_MAX_VALUES]
+    if forms == [word.form]:
+        return word
+    texts = (arg.text for form in forms for arg in readings(Word(form, splits=False), scene.places.home))
+    return word._replace(hints=(*word.hints, *texts))
+
+
+def _put(form: str, name: str, value: str) -> str:
+    return _USED.sub(lambda found: value if (found[1] or found[2]) == name else found[0], form)
