@@ -1,7 +1,9 @@
 """The scrubber on a text that arrives in pieces."""
 
 import hashlib
+from base64 import b64encode
 from itertools import pairwise
+from textwrap import wrap
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +17,8 @@ TOKEN = "gh" + "p_" + HEX[:36]
 BODY = "".join(letter.upper() if index % 3 else letter for index, letter in enumerate(HEX))
 HEADER = "-----BEGIN RSA " + "PRIVATE KEY-----"
 BLOCK = f"{HEADER}\n{BODY}\n{BODY[::-1]}\n-----END RSA " + "PRIVATE KEY-----\n"
+
+WRAPPED = wrap(b64encode(b"some prose, and a token=" + TOKEN.encode() + b" in it").decode(), 40)
 
 PIECES = st.sampled_from(
     [
@@ -51,6 +55,25 @@ PIECES = st.sampled_from(
         '"api_keys": [\n',
         "hunter2x9" + ",\n",
         "\x1b[01;31m\x1b[K",
+        *(line + "\n" for line in WRAPPED),
+        WRAPPED[0] + "\\n",
+        WRAPPED[0] + '" \\\n  "',
+        HEX[:30] + "\n",
+        "  " + HEX[:30] + "\n",
+        "secret: |\n  ",
+        "token = <<EOF\n",
+        "EOF\n",
+        'TOKEN="' + HEX[:12] + "\\\n",
+        '"\n  "',
+        "user,password\n",
+        "a,token,b\r\n",
+        "ann,hunter" + "22\n",
+        "&quot;",
+        "'",
+        ",",
+        'variable "password" {\n',
+        "type = string\n",
+        'default = "',
     ]
 )
 TEXTS = st.lists(PIECES, max_size=14).map("".join).map(str.encode)
@@ -108,7 +131,7 @@ def test_closed_lines_are_let_go_at_once() -> None:
     """Nothing waits that is decided."""
     stream = Stream()
 
-    assert stream.feed(f"one\ntoken={HEX}\nto".encode()) == b"one\ntoken=[REDACTED]\n"
+    assert stream.feed(f"one\ntoken={HEX} x\nto".encode()) == b"one\ntoken=[REDACTED] x\n"
     assert stream.feed(b"ken:\n") == b""
     assert stream.feed(f"  {HEX}\nplain\n".encode()) == b"token:\n  [REDACTED]\nplain\n"
     assert stream.finish() == b""

@@ -68,6 +68,8 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
             Family.URL: patterns.URL,
             Family.COOKIE: patterns.COOKIE,
             Family.BLOCK: patterns.BLOCK,
+            Family.OPENED: patterns.OPENED,
+            Family.TABLE: patterns.TABLE,
         }[family]
     )
 
@@ -110,3 +112,15 @@ def _options() -> Any:
 def placed() -> "re.Pattern[bytes]":
     """Reads what `PLACED` found."""
     return re.compile(patterns.PLACED.encode())
+
+
+@cache
+def bare_key() -> "re.Pattern[bytes]":
+    """How a private key begins that stands without the lines around it."""
+    return re.compile(next(kind.pattern for kind in tables.tokens() if kind.name == "der-private-key").encode())
+
+
+@cache
+def key_before() -> "re.Pattern[bytes]":
+    """A key that tells, up to where its value begins."""
+    return re.compile(patterns.KEY_BEFORE.encode())

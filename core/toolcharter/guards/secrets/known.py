@@ -1,6 +1,6 @@
 """Values that are secret because somebody said so: the environment's, and those of a store.
 
-They are masked as they are, in base64 however they are aligned, and percent-encoded.
+They are masked as they are, in base64 however they are aligned, also twice, and percent-encoded.
 """
 
 import os
@@ -90,8 +90,14 @@ def _forms(value: bytes) -> Iterator[bytes]:
     quote = import_module("urllib.parse").quote
     yield quote(value, safe="").encode()
     yield quote(value).encode()
-    for before in range(3):
-        text = b64encode(b"\0" * before + value)
-        part = text[(before * 8 + 5) // 6 : (before + len(value)) * 8 // 6]
+    for part in _encoded(value):
         yield part
         yield part.translate(bytes.maketrans(b"+/", b"-_"))
+        yield from _encoded(part)
+
+
+def _encoded(value: bytes) -> Iterator[bytes]:
+    """*value* in base64, for each way that it may be aligned: as much of it as is always the same."""
+    for before in range(3):
+        text = b64encode(b"\0" * before + value)
+        yield text[(before * 8 + 5) // 6 : (before + len(value)) * 8 // 6]

@@ -65,7 +65,7 @@ _END = r"(?:[\s\"'`,;&<>)}\]|\\\x1b]|$)"
 
 def _quoted(quote: str) -> str:
     plain = rf"[^{quote}\\\r\n{_TELLS}]|\\."
-    return rf"{quote}{_SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}){quote}"
+    return rf"(?:\(\s*)?{quote}{_SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}){quote}"
 
 
 def _escaped(quote: str) -> str:
@@ -153,9 +153,35 @@ VEILED = (
     r"|(?:\x1b|\\u001[Bb]|\\x1[Bb])\[[0-9;:?]{0,16}[A-Za-z]"
     r"|%(?:0[ADad]|2[0BDEFbdef]|3[0-9ADad]|[46][0-9A-Fa-f]|5[0-9AFaf]|7[0-9AEae])"
     r"|\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]|\\u200[b-fB-F]|\\/"
+    r"|&(?:quot|apos|amp|lt|gt|equals|colon|#(?:34|38|39|45|58|60|61|62|95)|#[xX](?:2[267dD]|3[acdeACDE]|5[fF]));"
 )
 """Characters that are not seen, colours of a terminal, and what is escaped: a secret may go on behind them, or in them."""
 
+_SIGN = r"[\w+/=.-]"
+_CONTINUED = r"[\"'][ \t]*[+.]?[ \t]*\\?\r?\n[ \t]*(?:[+.][ \t]*)?[\"']"
+JOINTS = (
+    rf"(?<={_SIGN}){_CONTINUED}(?={_SIGN})"
+    rf"|(?<={_SIGN})\\\r?\n(?:[ \t]+(?={_SIGN}{{1,200}}\"))?(?={_SIGN})"
+)
+"""Where a word goes on in the next line: in the next string of source code, or behind a backslash. For `re`."""
+_JOINT_HINT = rf"{_SIGN}{_CONTINUED}{_SIGN}|{_SIGN}\\\r?\n[ \t]*{_SIGN}"
+
+ALPHABET = (ascii_letters + digits + "+/-_").encode()
+"""Of base64, both kinds."""
+WRAP_LENGTH = 20
+"""In letters: so long is a line of base64 that goes on in the next, at least."""
+_WRAPPED = rf"[A-Za-z0-9+/_-]{{{WRAP_LENGTH - 1}}}[A-Za-z0-9+/](?:[\"'][ \t]*[+,.]?[ \t]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
+_OPENER = r"(?:!!?[a-z]+[ \t]+)?(?:[|>][+-]?[0-9]?|<<[-~]?[\"']?[A-Za-z_]+[\"']?|\"\"\"|''')\\?[ \t]*"
+OPENED = (
+    _KEY + _KEY_END + "s?" + _CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
+)
+"""A key whose value stands in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
+_CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]{0,40}\"?"
+_KEY_CELL = r"\"?[A-Za-z0-9_. -]{0,40}" + _KEY + _KEY_END + r"\"?"
+TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(?:[,;\t]{_CELL})+)[ \t]*\r?\n"
+"""The first line of a table in which the name of a column tells."""
+
+KEY_BEFORE = _KEY + _KEY_END + _CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + _SCHEME + r"\Z"
 KEY_NAME = _KEY + _KEY_END + r"$"
 """Where the name of a JSON member ends like this, its text is a secret: `dbPassword`, `X-API-Key`."""
 
@@ -260,9 +286,12 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         URL,
         COOKIE,
         r"PRIVATE[ ]KEY|Private-Lines:",
-        VEILED,
+        f"{VEILED}|{_JOINT_HINT}",
         encoded_hint((*_lengthened(literal_heads(kinds)), *TELLING_WORDS)),
-        "|".join(literal(value) for value in known),
+        _WRAPPED,
+        OPENED,
+        TABLE,
+        "|".join(literal(value) for value in known),  # The last, since it may be empty.
     )
 
 
@@ -274,4 +303,4 @@ def literal(value: bytes) -> str:
 class Family:
     """The places of the families in `hints`."""
 
-    TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, KNOWN = range(10)
+    TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, WRAPPED, OPENED, TABLE, KNOWN = range(13)

@@ -23,7 +23,7 @@ NOT_SECRETS = frozenset(
 _FILL_IN = re.compile(
     rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
     rb"|\$[({].*|&lt;.*&gt;\W*|<[^<>]*>|(?:\{[^{}]*\}[:@/._-]?)+|\$?\{\{[^{}]*\}\}|\[[^\[\]]*\]+"  # <your token>, {token}, {{ token }}
-    rb"|\d*\*\d*[A-Za-z-]+|[&!][A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
+    rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
     rb"|(?:your|my|the|some|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
@@ -99,10 +99,10 @@ def is_strong(value: bytes) -> bool:
         return False
     if len(head) < _STRONG_LENGTH and not (len(head) >= _MIXED_LENGTH and _UPPER.search(head) and _LOWER.search(head)):
         return False
-    return not (_names(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head))
+    return not (is_named(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head))
 
 
-def _names(value: bytes) -> bool:
+def is_named(value: bytes) -> bool:
     """Yes if *value* is put together from words, as identifiers, versions and file names are."""
     return _WORDS.fullmatch(value) is not None or _DOTTED.fullmatch(value) is not None or _is_wordy(value)
 

@@ -3,17 +3,19 @@
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from toolcharter.guards.secrets import engine, judged
+from toolcharter.guards.secrets import engine, judged, lines, wrapped
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.patterns import Family
+from toolcharter.guards.secrets.shapes import is_strong
 from toolcharter.guards.secrets.veils import bare_of, unveiled
 
 _REMEMBERED = 512
 """In bytes: a longer match is judged each time it is met."""
 _MOST_REMEMBERED = 4096
+_LONGEST_KEY = 200
 _BASE64_RUN = engine.expression(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
-_WRAPPED = frozenset({Family.VEILED, Family.ENCODED})
+_WRAPPED = frozenset({Family.VEILED, Family.ENCODED, Family.WRAPPED})
 
 Judge = Callable[[bytes], Sequence[Span]]
 
@@ -96,11 +98,36 @@ def _encoded(data: bytes) -> Iterator[Span]:
 
 
 def _of_run(run: bytes) -> Sequence[Span]:
-    if Family.ENCODED not in engine.hinted(run):
-        return ()
+    return find_plain(_decoded(run)) if Family.ENCODED in engine.hinted(run) else ()
+
+
+def _decoded(run: bytes) -> bytes:
     body = run.rstrip(b"=").translate(_TO_STANDARD)
     whole = body[: len(body) - (len(body) % 4 == 1)]
-    return find_plain(a2b_base64(whole + b"=" * (-len(whole) % 4)))
+    return a2b_base64(whole + b"=" * (-len(whole) % 4))
+
+
+def _wrapped(data: bytes) -> Iterator[Span]:
+    for chain in wrapped.chains(data):
+        text = wrapped.joined(data, chain)
+        families = engine.hinted(text)
+        if (Family.ENCODED in families and _is_telling(text)) or _is_key(data, chain[0][0], text, families):
+            yield chain[0][0], chain[-1][1] + data[chain[-1][1] : chain[-1][1] + 2].count(b"=")
+        elif Family.KNOWN in families:
+            yield from (wrapped.place(chain, span) for span in _known(text))
+
+
+def _is_telling(text: bytes) -> bool:
+    """Whether base64 wraps a secret; its first line may hold more than base64, so that it begins later."""
+    return any(find_plain(_decoded(text[before:])) for before in range(4))
+
+
+def _is_key(data: bytes, begin: int, text: bytes, families: Sequence[int]) -> bool:
+    """Whether base64 is a private key, or the value of what tells in front of it."""
+    if Family.TOKEN in families and engine.bare_key().match(text):
+        return True
+    before = data[max(0, begin - _LONGEST_KEY) : begin]
+    return engine.key_before().search(before) is not None and is_strong(text)
 
 
 def _known(data: bytes) -> Iterator[Span]:
@@ -118,4 +145,7 @@ _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.VEILED: _veiled,
     Family.ENCODED: _encoded,
     Family.KNOWN: _known,
+    Family.WRAPPED: _wrapped,
+    Family.OPENED: lines.opened,
+    Family.TABLE: lines.tabled,
 }

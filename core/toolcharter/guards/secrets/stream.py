@@ -8,6 +8,7 @@ grows too long is masked to its end: what cannot be judged is not let through.
 import re
 from collections.abc import Iterator
 
+from toolcharter.guards.secrets import lines, wrapped
 from toolcharter.guards.secrets.judged import FAR, open_block
 from toolcharter.guards.secrets.patterns import KEY_NAME
 from toolcharter.guards.secrets.spans import find_matches
@@ -19,7 +20,7 @@ MAX_HELD = 16 << 20
 _LAST_OF_LINE = 400
 """In bytes: so far back a line is looked at; longer names of keys there are none."""
 _WAITS = re.compile(
-    rb"(?:[:=|>{,\[][\"'`]?[+-]?|(?:\A|\n)[ \t]*-[ \t][^\r\n]{0,300}|"
+    rb"(?:[:=|>{,\[(][\"'`]?[+-]?|(?:\A|\n)[ \t]*-[ \t][^\r\n]{0,300}|"
     + KEY_NAME.removesuffix("$").encode()
     + rb"[^A-Za-z0-9\n-]{0,12}"
     rb"|\blogin[ \t]+\S{1,200}|,[ \t]*)[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\Z"
@@ -85,7 +86,8 @@ class Stream:
         block = open_block(self._held[:end])
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        if _WAITS.search(self._held, max(0, end - _LAST_OF_LINE), end):
+        waits = _WAITS.search(self._held, max(0, end - _LAST_OF_LINE), end) is not None
+        if waits or wrapped.goes_on(self._held, end) or lines.goes_on(self._held, end):
             return self._held.rfind(b"\n", 0, end - 1) + 1
         return None
 

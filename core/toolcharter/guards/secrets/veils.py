@@ -5,10 +5,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from toolcharter.guards.secrets.patterns import VEILED
+from toolcharter.guards.secrets.patterns import JOINTS, VEILED
 
-_VEIL = re.compile(VEILED.encode())
-_CODE = re.compile(rb"(?:%|\\x|\\u00)([02-7][0-9A-Fa-f])")
+_VEIL = re.compile(f"{VEILED}|{JOINTS}".encode())
+_CODE = re.compile(rb"(?:%|\\x|\\u00|&#[xX])([02-7][0-9A-Fa-f]);?")
+_NUMBER = re.compile(rb"&#([0-9]+);")
+_NAMED = {
+    b"\\/": b"/",
+    b"&quot;": b'"',
+    b"&apos;": b"'",
+    b"&amp;": b"&",
+    b"&lt;": b"<",
+    b"&gt;": b">",
+    b"&equals;": b"=",
+    b"&colon;": b":",
+}
 
 Span = tuple[int, int]
 
@@ -54,4 +65,5 @@ def _shown(veil: bytes) -> bytes:
     code = _CODE.fullmatch(veil)
     if code:
         return bytes.fromhex(code[1].decode())
-    return b"/" if veil == b"\\/" else b""
+    number = _NUMBER.fullmatch(veil)
+    return bytes([int(number[1])]) if number else _NAMED.get(veil, b"")
