@@ -100,7 +100,10 @@ class WorkspaceLeases:
     @property
     def path(self) -> Path:
         """Where the file lies, or would."""
-        return _state_folder(os.environ.get("XDG_STATE_HOME", ""), os.getuid()) / self._name
+        return Path(self._location())
+
+    def _location(self) -> str:
+        return _file(os.environ.get("XDG_STATE_HOME", ""), os.getuid(), self._name)
 
     def others(self) -> list[Lease]:
         """What others hold."""
@@ -163,7 +166,8 @@ class WorkspaceLeases:
 
     def _exists(self) -> bool:
         try:
-            return self.path.stat().st_size > 0  # an empty one has just been made, or its maker has died
+            # An empty one has just been made, or its maker has died.
+            return os.stat(self._location()).st_size > 0  # noqa: PTH116 - asked at every write
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -246,12 +250,12 @@ def _is_taken(fd: int, kind: int) -> bool:
 
 
 @lru_cache(16)
-def _state_folder(given: str, user: int) -> Path:
+def _file(given: str, user: int, name: str) -> str:
     # Source: XDG Base Directory Specification 0.8: a path in a variable that is not absolute is ignored.
     base = Path(given)
     if not base.is_absolute():
         base = Path(_home(user), ".local/state")
-    return base / "toolcharter" / "locks"
+    return str(base / "toolcharter/locks" / name)
 
 
 def _home(user: int) -> str:
