@@ -52,11 +52,13 @@ if TYPE_CHECKING:
     from toolcharter.spec.leases import Claim as Claim
     from toolcharter.spec.leases import Lease as Lease
     from toolcharter.spec.leases import Leases as Leases
+    from toolcharter.spec.network import Connect as Connect
     from toolcharter.spec.network import Http as Http
     from toolcharter.spec.network import HttpAnswer as HttpAnswer
     from toolcharter.spec.network import HttpLimits as HttpLimits
     from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
+    from toolcharter.spec.reasons import GuardReason as GuardReason
     from toolcharter.spec.reasons import Reason as Reason
     from toolcharter.spec.runner import Detached as Detached
     from toolcharter.spec.runner import Ended as Ended
@@ -100,9 +102,9 @@ _HOMES = {
     "toolcharter.spec.explanation": "Explanation",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.leases": "Claim Lease Leases",
-    "toolcharter.spec.network": "Http HttpAnswer HttpLimits NetworkPolicy",
+    "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.spec.policy": "ToolPolicy",
-    "toolcharter.spec.reasons": "Reason",
+    "toolcharter.spec.reasons": "GuardReason Reason",
     "toolcharter.spec.runner": "Detached Ended Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths Reload ToolContext ToolRuntime",
     "toolcharter.spec.tool": "ToolSpec",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.urls import parse_url
-from toolcharter.spec.network import HttpAnswer, HttpLimits, NetworkPolicy
+from toolcharter.spec.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 
 if TYPE_CHECKING:
     import httpx
@@ -84,6 +84,11 @@ class GovernedHttp:
         from toolcharter.guards.network.transport import AsyncGuardedTransport  # noqa: PLC0415 - needs the extra
 
         return AsyncGuardedTransport(partial(self._lines, policy, limits))
+
+    def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
+        """What connects to a host and port."""
+        self._check()
+        return self._client().connector(policy, timeout_s)
 
     def _lines(self, policy: NetworkPolicy, limits: HttpLimits | None) -> "Lines":
         self._check()

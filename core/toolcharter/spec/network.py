@@ -1,7 +1,7 @@
 """What tools see of the network: the policy that bounds them, limits, answers, and the protocol of `rt.http`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
@@ -11,6 +11,8 @@ from pydantic import Field, field_validator
 from toolcharter.spec.policy import ToolPolicy
 
 if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+
     import httpx
 
 NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
@@ -88,10 +90,19 @@ class HttpAnswer(NamedTuple):
     """The URLs that led here, in order."""
 
 
+class Connect(Protocol):
+    """Connects to a host and a port that have been judged, from asynchronous code."""
+
+    def __call__(self, host: str, port: int, /) -> Awaitable[tuple["StreamReader", "StreamWriter"]]:
+        """As `Http.connector` says."""
+        ...
+
+
 class Http(Protocol):
     """`rt.http`: HTTP to public addresses, and to those that a policy names.
 
-    Every method but `check` acts on the world and is refused above the mark. All raise `Denied`
+    Every method but `check` acts on the world and is refused above the mark; what `connector` gives may be used after
+    the call, until the toolbox closes. All raise `Denied`
     for what is forbidden (`private_address`, `url_not_understood`, `scheme_not_allowed`,
     `credentials_in_url`, `domain_not_allowed`, `port_not_allowed`, `insecure_redirect`) and
     `ToolError` for what fails (`host_not_found`, `connection_failed`, `tls_failure`, `timed_out`,
@@ -158,4 +169,20 @@ class Http(Protocol):
         self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
     ) -> "httpx.AsyncBaseTransport":
         """The same for an `httpx.AsyncClient`."""
+        ...
+
+    def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
+        """What connects to a host and port, for protocols of another kind and for what a tool keeps beyond its call.
+
+        Each connection is judged as a URL of its host and port is, the name looked up once, every answer checked, the
+        address that was checked dialled, and the peer verified. It speaks no TLS and knows no deadline but its own.
+
+        Args:
+            policy: What may be reached.
+            timeout_s: For the look-up and the connection together, in seconds.
+
+        Returns:
+            `await connect(host, port)`, for any event loop of asyncio; *host* is a name, or an address without brackets.
+            It raises as `fetch` does.
+        """
         ...

@@ -1,7 +1,7 @@
 """The tools `browser` and `capture_screenshot` of toolcharter: web pages in the system's Chromium.
 
-The browser reaches the network through one door, a proxy of ours, which looks each name up once, has the network guard
-judge every answer, and dials the address that was judged.
+The browser reaches the network by one way, a proxy of ours, behind which stands the network guard: it looks each name up
+once, judges every answer, and dials the address that was judged.
 """
 
 from typing import Any

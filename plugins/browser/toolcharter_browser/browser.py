@@ -8,7 +8,6 @@ from pydantic import Field
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
 from toolcharter_browser.desk import Desk
-from toolcharter_browser.door import Door
 from toolcharter_browser.pictures import DELAY_MS, keep, place_of
 from toolcharter_browser.policy import Action, BrowserPolicy, BrowserReason, ScreenshotReason
 from toolcharter_browser.telling import content, seen, summary
@@ -29,8 +28,7 @@ CAPABILITIES: Mapping[Action, frozenset[str]] = {
 
 def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `browser` to one profile's policy."""
-    door = Door(rt.http, policy)
-    desk = Desk(policy, rt, door)
+    desk = Desk(policy, rt)
 
     def browser(
         action: Action,
@@ -58,7 +56,7 @@ def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[.
         ctx = rt.start("browser", action=action)
         if action not in policy.allowed_actions:
             raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not let browser {action}.")
-        uses = Uses(rt, policy, desk, door)
+        uses = Uses(rt, policy, desk)
         given = {"url": url, "selector": selector, "label": label, "text": text, "submit": submit, "delay_ms": delay_ms}
         if action == "screenshot":
             return uses.screenshot(ctx, path, delay_ms)
@@ -76,11 +74,10 @@ Work = Callable[[], tuple[str, dict[str, Any]]]
 class Uses:
     """What the actions do."""
 
-    def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, desk: Desk, door: Door) -> None:
+    def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, desk: Desk) -> None:
         self._rt = rt
         self._policy = policy
         self._desk = desk
-        self._door = door
 
     def checked(self, action: Action, given: dict[str, Any]) -> Work:
         """What is to be done once the call may act; for all actions but `screenshot`."""
@@ -111,7 +108,7 @@ class Uses:
     def _opening(self, given: dict[str, Any]) -> Work:
         if not given["url"]:
             raise ToolError("The action 'open' needs a `url`.", reason=BrowserReason.MISSING_ARGUMENT)
-        url = self._door.check(given["url"])
+        url = self._rt.http.check(given["url"], self._policy)
         self._desk.require_room()
 
         def work() -> tuple[str, dict[str, Any]]:

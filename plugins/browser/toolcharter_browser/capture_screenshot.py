@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_browser.door import Door
 from toolcharter_browser.pictures import DELAY_MS, keep, place_of
 from toolcharter_browser.policy import ScreenshotPolicy, ScreenshotReason
 from toolcharter_browser.session import Session
@@ -18,7 +17,6 @@ Delay = Annotated[int, Field(ge=0, le=DELAY_MS)]
 
 def build(workspace: Path, policy: ScreenshotPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `capture_screenshot` to one profile's policy."""
-    door = Door(rt.http, policy)
 
     def capture_screenshot(url: str, delay_ms: Delay = 1000, path: str = "") -> str:
         """Take a picture of a web page as a person would see it, into a PNG file of the workspace.
@@ -29,10 +27,10 @@ def build(workspace: Path, policy: ScreenshotPolicy, rt: ToolRuntime) -> Callabl
             path: The file, relative to the workspace, ending in .png; a new one if left out.
         """
         ctx = rt.start("capture_screenshot", url=url)
-        checked = door.check(url)
+        checked = rt.http.check(url, policy)
         with place_of(rt, policy, path, checked) as place:
             ctx.policy_passed()
-            session = Session(rt, policy, door)
+            session = Session(rt, policy)
             try:
                 opened = session.ask("open", url=checked, delay_ms=0)
                 taken = session.ask("screenshot", delay_ms=delay_ms, max_image_bytes=policy.max_image_bytes)

@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from toolcharter import Denied, Reason, ToolError, ToolRuntime
-from toolcharter_browser.door import Door
 from toolcharter_browser.policy import BrowserPolicy, BrowserReason
 from toolcharter_browser.session import Session
 
@@ -17,10 +16,9 @@ TELLING_S = 0.5
 class Desk:
     """Safe from many threads."""
 
-    def __init__(self, policy: BrowserPolicy, rt: ToolRuntime, door: Door) -> None:
+    def __init__(self, policy: BrowserPolicy, rt: ToolRuntime) -> None:
         self._policy = policy
         self._rt = rt
-        self._door = door
         self._lock = threading.Lock()
         self._sessions: dict[str | None, Session] = {}
         rt.on_close(self.close)
@@ -49,7 +47,7 @@ class Desk:
             session = self._mine()
             if session is None:
                 self._make_room()
-                session = self._sessions[self._key] = Session(self._rt, self._policy, self._door)
+                session = self._sessions[self._key] = Session(self._rt, self._policy)
         with self._used(session):
             yield session
 

@@ -1,4 +1,4 @@
-"""`Proxy`: the only way of one browser to the network: SOCKS 5 on a loopback port, behind it the door.
+"""`Proxy`: the only way of one browser to the network: SOCKS 5 on a loopback port, behind it the network guard.
 
 SOCKS rather than HTTP, because a tunnel per host is all it knows: no request of a page is parsed here, and none can be
 sent to another host than the one that was judged. Names come as names. Source: RFC 1928.
@@ -13,8 +13,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
-from toolcharter import Denied, ToolError
-from toolcharter_browser.door import Door
+from toolcharter import Connect, Denied, GuardReason, ToolError
 from toolcharter_browser.names import OWN
 from toolcharter_browser.peers import is_ours
 
@@ -48,12 +47,12 @@ class Proxy:
     """Listens from its making to `close`. The methods are for any thread.
 
     Args:
-        door: Judges and dials.
+        connect: Judges and dials.
         max_bytes: All that may go through, both ways.
     """
 
-    def __init__(self, door: Door, max_bytes: int) -> None:
-        self._door = door
+    def __init__(self, connect: Connect, max_bytes: int) -> None:
+        self._dial = connect
         self._left = max_bytes
         self._refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -110,7 +109,7 @@ class Proxy:
     async def _connect(self, host: str, port: int, reader: StreamReader, writer: StreamWriter) -> None:
         try:
             self._require_room()
-            far_reader, far_writer = await self._door.dial(host, port)
+            far_reader, far_writer = await self._dial(host, port)
         except (Denied, ToolError) as error:
             is_denied = isinstance(error, Denied)
             self._refusals.append(Refusal(host, port, str(error.reason), str(error.message), is_denied))
@@ -145,7 +144,7 @@ class Proxy:
     def _require_room(self) -> None:
         if self._left < 0:
             message = "The browser has transferred as much as it may; close it."
-            raise ToolError(message, reason="response_too_large")
+            raise ToolError(message, reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
 async def _asked(reader: StreamReader, writer: StreamWriter) -> tuple[str, int] | None:

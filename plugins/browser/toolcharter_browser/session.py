@@ -8,8 +8,7 @@ import threading
 import time
 from typing import Any
 
-from toolcharter import Denied, ProcessLimits, Reason, Running, ToolError, ToolRuntime
-from toolcharter_browser.door import Door
+from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime
 from toolcharter_browser.folders import base, sweep
 from toolcharter_browser.policy import PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
@@ -28,10 +27,10 @@ _PIECE = 65_536
 _PAUSE_S = 0.01
 _CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
 _CODES = {
-    "ERR_NAME_NOT_RESOLVED": "host_not_found",
+    "ERR_NAME_NOT_RESOLVED": GuardReason.HOST_NOT_FOUND,
     "ERR_TIMED_OUT": Reason.TIMED_OUT,
-    "ERR_INVALID_HTTP_RESPONSE": "invalid_response",
-    "ERR_TOO_MANY_REDIRECTS": "too_many_redirects",
+    "ERR_INVALID_HTTP_RESPONSE": GuardReason.INVALID_RESPONSE,
+    "ERR_TOO_MANY_REDIRECTS": GuardReason.TOO_MANY_REDIRECTS,
     "ERR_ABORTED": ScreenshotReason.PAGE_NOT_LOADED,
 }
 
@@ -46,21 +45,20 @@ class Session:
     Args:
         rt: Of a call that may act.
         policy: What may be reached, and limits.
-        door: Judges and dials.
 
     Raises:
         Denied: `sandbox_unavailable`.
         ToolError: `browser_unavailable`, `timed_out`.
     """
 
-    def __init__(self, rt: ToolRuntime, policy: PagePolicy, door: Door) -> None:
+    def __init__(self, rt: ToolRuntime, policy: PagePolicy) -> None:
         self.turn = threading.Lock()
         """Whose holder may use it."""
         self.used_at = time.monotonic()
         self._rt = rt
         self._policy = policy
         self._left = b""
-        self._proxy = Proxy(door, policy.max_transfer_bytes)
+        self._proxy = Proxy(rt.http.connector(policy), policy.max_transfer_bytes)
         self._running: Running | None = None
         try:
             self._start()
@@ -190,8 +188,9 @@ def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolErr
         if _is_of(one, str(answer.get("url"))):
             return one.raised()
     if code[1] == "ERR_UNSAFE_PORT":
-        return Denied("port_not_allowed", "Chromium does not speak HTTP to this port.")
-    reason = "tls_failure" if code[1].startswith(("ERR_CERT", "ERR_SSL")) else _CODES.get(code[1], "connection_failed")
+        return Denied(GuardReason.PORT_NOT_ALLOWED, "Chromium does not speak HTTP to this port.")
+    is_tls = code[1].startswith(("ERR_CERT", "ERR_SSL"))
+    reason = GuardReason.TLS_FAILURE if is_tls else _CODES.get(code[1], GuardReason.CONNECTION_FAILED)
     return ToolError(f"The page did not load: {code[1]}.", reason=reason)
 
 

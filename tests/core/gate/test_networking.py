@@ -1,6 +1,7 @@
 """`rt.http`: the network guard in the hands of a tool, through the real gate."""
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,9 +105,43 @@ def test_a_call_that_is_over_reaches_nothing(world: World, tmp_path) -> None:
 
     with toolbox_of(ToolSpec("get", NetworkPolicy, build), workspace=tmp_path, policies={"get": {}}) as toolbox:
         toolbox.for_caller(Caller()).call("get", {})
-        for use in (kept[0].http.fetch, lambda *given: asyncio.run(kept[0].http.afetch(*given))):
+        http = kept[0].http
+        for use in (http.fetch, lambda *given: asyncio.run(http.afetch(*given)), lambda _, p: http.connector(p)):
             with pytest.raises(Exception, match="there is no current call"):
                 use("http://example.com/", NetworkPolicy())
+
+
+def test_a_connector_serves_beyond_its_call(tmp_path) -> None:
+    """What a tool keeps, a browser's proxy, goes on connecting, and only to where its policy leads."""
+    kept: list[Any] = []
+
+    def build(workspace: object, policy: NetworkPolicy, rt: ToolRuntime) -> Any:
+        def get(above: bool) -> str:  # noqa: FBT001 - an argument of a tool
+            """Keep what connects."""
+            ctx = rt.start("get", above=above)
+            if above:
+                rt.http.connector(policy)
+            ctx.policy_passed()
+            kept.append(rt.http.connector(policy, timeout_s=5))
+            return ctx.ok("kept")
+
+        return get
+
+    async def said(host: str, port: int) -> bytes:
+        reader, writer = await kept[0](host, port)
+        writer.close()
+        return bytes(await reader.read(5))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        policies = {"get": {"allowed_private": ["127.0.0.1"], "ports": [port]}}
+        spec = ToolSpec("get", NetworkPolicy, build, staged=True)
+        with toolbox_of(spec, workspace=tmp_path, policies=policies) as toolbox:
+            assert toolbox.call("get", {"above": False}).text == "kept"
+            assert toolbox.decide("get", {"above": True}).outcome == "error"
+            assert asyncio.run(said("127.0.0.1", port)) == b""
+            with pytest.raises(Denied, match="private_address"):
+                asyncio.run(said("127.0.0.2", port))
 
 
 def test_check_gives_the_normal_form(world: World, tmp_path) -> None:

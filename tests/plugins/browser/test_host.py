@@ -14,9 +14,8 @@ from playwright.async_api import Error
 from tests.plugins.browser.conftest import Site
 
 from toolcharter import NetworkPolicy
-from toolcharter.gate.networking import GovernedHttp
+from toolcharter.guards.network.client import Client
 from toolcharter_browser import host, page
-from toolcharter_browser.door import Door
 from toolcharter_browser.proxy import Proxy
 
 SIZE = {"width": 300, "height": 200}
@@ -25,11 +24,8 @@ GIVEN = {"selector": "", "label": "", "text": "", "submit": False, "delay_ms": 0
 
 @pytest.fixture
 def proxy(site: Site) -> Iterator[Proxy]:
-    def nobody() -> Any:
-        raise AssertionError("only the guard's judgement is wanted")
-
     policy = NetworkPolicy(allowed_private=("127.0.0.1",), ports=(site.server_port,))
-    made = Proxy(Door(GovernedHttp(nobody, nobody, nobody), policy), 10**8)
+    made = Proxy(Client().connector(policy, 15.0), 10**8)
     yield made
     made.close()
 

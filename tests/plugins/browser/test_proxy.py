@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from toolcharter import NetworkPolicy
-from toolcharter.gate.networking import GovernedHttp
+from toolcharter.guards.network.client import Client
+from toolcharter.guards.network.lookup import system_resolve
 from toolcharter_browser import proxy as module
-from toolcharter_browser.door import Door, _with_zone, system_resolve
 from toolcharter_browser.names import OWN
 from toolcharter_browser.peers import is_ours
 from toolcharter_browser.proxy import Proxy
@@ -61,14 +61,13 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def build_proxy() -> Iterator[Callable[..., Proxy]]:
-    def nobody() -> Any:
-        raise AssertionError("only the guard's judgement is wanted")
-
     with ExitStack() as stack:
 
-        def build(resolve: Any = system_resolve, max_bytes: int = 10**6, **policy: Any) -> Proxy:
-            http = GovernedHttp(nobody, nobody, nobody)
-            proxy = Proxy(Door(http, NetworkPolicy.from_profile(policy), resolve), max_bytes)
+        def build(
+            resolve: Any = system_resolve, max_bytes: int = 10**6, timeout_s: float = 15.0, **policy: Any
+        ) -> Proxy:
+            connect = Client(resolve).connector(NetworkPolicy.from_profile(policy), timeout_s)
+            proxy = Proxy(connect, max_bytes)
             stack.callback(proxy.close)
             return proxy
 
@@ -337,7 +336,7 @@ def test_a_connection_that_comes_out_elsewhere_is_refused(
 ) -> None:
     """Whatever the system does with an address: the peer is compared."""
     real = asyncio.open_connection
-    monkeypatch.setattr(asyncio, "open_connection", lambda _host, _port: real("127.0.0.1", listener.port))
+    monkeypatch.setattr(asyncio, "open_connection", lambda *_: real("127.0.0.1", listener.port))
     proxy = build_proxy(lambda *_: ["127.0.0.2"], allowed_private=["127.0.0.0/8"], ports=[listener.port])
 
     connection, code = asked(proxy, "some.example", listener.port)
@@ -346,26 +345,18 @@ def test_a_connection_that_comes_out_elsewhere_is_refused(
     connection.close()
 
 
-def test_addresses_come_with_their_zone() -> None:
-    """One that holds in one zone only must not pass for one that holds everywhere."""
-    assert system_resolve("127.0.0.1", 80) == ["127.0.0.1"]
-    assert _with_zone(("fe80::1", 80, 0, 2)) == "fe80::1%2"
-    assert _with_zone(("::1", 80, 0, 0)) == "::1"
-
-
 def test_look_ups_that_hang_are_bounded_in_number(
     build_proxy: Callable[..., Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page can ask for as many names as it likes; each takes a thread until the resolver gives up."""
-    monkeypatch.setattr("toolcharter_browser.door.DIAL_S", 0.05)
-    monkeypatch.setattr("toolcharter_browser.door._slots", threading.BoundedSemaphore(2))
+    monkeypatch.setattr("toolcharter.guards.network.lookup._slots", threading.BoundedSemaphore(2))
     over = threading.Event()
 
     def hang(_name: str, _port: int) -> list[str]:
         over.wait(20)
         return []
 
-    proxy = build_proxy(hang)
+    proxy = build_proxy(hang, timeout_s=0.05)
     for number in range(3):
         connection, code = asked(proxy, f"slow{number}.example", 80)
         assert code == UNREACHABLE
@@ -375,11 +366,8 @@ def test_look_ups_that_hang_are_bounded_in_number(
     assert [one.message for one in proxy.take_refusals()][2:] == ["Too many look-ups of names are under way."]
 
 
-def test_a_look_up_that_does_not_end_is_given_up(
-    build_proxy: Callable[..., Proxy], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_up_that_does_not_end_is_given_up(build_proxy: Callable[..., Proxy]) -> None:
     """Its answer comes too late, also for a proxy that is closed."""
-    monkeypatch.setattr("toolcharter_browser.door.DIAL_S", 0.05)
     first, second = threading.Event(), threading.Event()
     events = iter((first, second))
     threads: list[threading.Thread] = []
@@ -389,7 +377,7 @@ def test_a_look_up_that_does_not_end_is_given_up(
         next(events).wait(20)
         return ["127.0.0.1"]
 
-    proxy = build_proxy(slow, allowed_private=["127.0.0.1"])
+    proxy = build_proxy(slow, timeout_s=0.05, allowed_private=["127.0.0.1"])
     for event in (first, second):
         connection, code = asked(proxy, "slow.example", 80)
         assert code == UNREACHABLE

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.budget import Budget
+from toolcharter.guards.network.connect import connect
 from toolcharter.guards.network.journey import Journey, first_step
 from toolcharter.guards.network.lookup import Resolve, system_resolve
-from toolcharter.spec.network import HttpAnswer, HttpLimits, NetworkPolicy
+from toolcharter.spec.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 
 if TYPE_CHECKING:
     from toolcharter.guards.network.dial import Lines
@@ -46,6 +47,10 @@ class Client:
             message = "HTTP needs the extra: pip install 'toolcharter[http]'."
             raise ToolError(message) from error
         return Lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
+
+    def connector(self, policy: NetworkPolicy, timeout_s: float) -> Connect:
+        """`rt.http.connector`."""
+        return lambda host, port: connect(host, port, policy, self._resolve, timeout_s)
 
     def fetch(
         self,

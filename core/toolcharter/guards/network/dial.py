@@ -3,22 +3,20 @@
 import ssl
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from ipaddress import ip_address
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import httpcore
 
-from toolcharter.errors import Denied, ToolError
+from toolcharter.errors import ToolError
 from toolcharter.guards.network.addresses import Address
 from toolcharter.guards.network.budget import Budget, out_of_time
+from toolcharter.guards.network.connect import MAX_DIALS, check_peer, share_of, unreachable
 from toolcharter.guards.network.lookup import Resolve, aaddresses_of, addresses_of
 from toolcharter.guards.network.streams import AsyncTimedStream, TimedStream
 from toolcharter.guards.network.urls import Url
 from toolcharter.spec.network import NetworkPolicy
-from toolcharter.spec.reasons import GuardReason, Reason
+from toolcharter.spec.reasons import GuardReason
 
-MAX_DIALS = 4
-"""How many of a host's addresses are tried."""
 _FAILED = (httpcore.ConnectError, httpcore.ConnectTimeout)
 
 
@@ -41,13 +39,13 @@ def dial(url: Url, lines: Lines) -> TimedStream:
     """
     addresses = addresses_of(url, lines.policy, lines.budget, lines.resolve)[:MAX_DIALS]
     for position, address in enumerate(addresses):
-        share = _share(lines.budget, addresses, position)
+        share = share_of(lines.budget, addresses, position)
         try:
             inner = httpcore.SyncBackend().connect_tcp(str(address), url.port, share)
         except _FAILED:
             continue
         return _secured(inner, url, address, lines)
-    raise _unreachable(url, lines.budget)
+    raise unreachable(url, lines.budget)
 
 
 async def adial(url: Url, lines: Lines) -> AsyncTimedStream:
@@ -55,13 +53,13 @@ async def adial(url: Url, lines: Lines) -> AsyncTimedStream:
     backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())  # where anyio is missing: another class
     addresses = (await aaddresses_of(url, lines.policy, lines.budget, lines.resolve))[:MAX_DIALS]
     for position, address in enumerate(addresses):
-        share = _share(lines.budget, addresses, position)
+        share = share_of(lines.budget, addresses, position)
         try:
             inner = await backend.connect_tcp(str(address), url.port, share)
         except _FAILED:
             continue
         return await _asecured(inner, url, address, lines)
-    raise _unreachable(url, lines.budget)
+    raise unreachable(url, lines.budget)
 
 
 def _secured(inner: httpcore.NetworkStream, url: Url, address: Address, lines: Lines) -> TimedStream:
@@ -87,16 +85,6 @@ async def _asecured(inner: httpcore.AsyncNetworkStream, url: Url, address: Addre
         raise
 
 
-def check_peer(peer: Any, address: Address, port: int) -> None:
-    """Refuse a connection that has not come out where it was meant to.
-
-    Raises:
-        Denied: `private_address`.
-    """
-    if (ip_address(peer[0]), peer[1]) != (address, port):
-        raise Denied(Reason.PRIVATE_ADDRESS, "The connection leads to another address than the one that was checked.")
-
-
 @contextmanager
 def handshaking(url: Url) -> Generator[None]:
     """Tell what goes wrong while TLS begins."""
@@ -108,14 +96,3 @@ def handshaking(url: Url) -> Generator[None]:
         why = getattr(error.__cause__, "verify_message", "") or "the handshake failed"
         message = f"{url.host_text!r} is not trusted: {why}."
         raise ToolError(message, reason=GuardReason.TLS_FAILURE) from error
-
-
-def _share(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
-    """The time for one address, so that the others have their turn."""
-    return budget.left() / (len(addresses) - position)
-
-
-def _unreachable(url: Url, budget: Budget) -> ToolError:
-    budget.left()
-    message = f"{url.host_text!r} does not accept connections on port {url.port}."
-    return ToolError(message, reason=GuardReason.CONNECTION_FAILED, retryable=True)

@@ -1,0 +1,68 @@
+"""Plain connections to hosts that have been judged, for what speaks another protocol or keeps them beyond a call.
+
+It needs no extra; `dial` shares its rules.
+"""
+
+import asyncio
+from asyncio import StreamReader, StreamWriter
+from ipaddress import ip_address
+from math import inf
+from typing import Any
+
+from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.network.addresses import Address
+from toolcharter.guards.network.budget import Budget
+from toolcharter.guards.network.hosts import parse_host, parse_ipv6
+from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.lookup import Resolve, aaddresses_of
+from toolcharter.guards.network.urls import Url
+from toolcharter.spec.network import HttpLimits, NetworkPolicy
+from toolcharter.spec.reasons import GuardReason, Reason
+
+MAX_DIALS = 4
+"""How many of a host's addresses are tried."""
+
+
+async def connect(
+    host: str, port: int, policy: NetworkPolicy, resolve: Resolve, timeout_s: float
+) -> tuple[StreamReader, StreamWriter]:
+    """What `rt.http.connector` gives does this."""
+    url = Url("http", parse_ipv6(host) if ":" in host else parse_host(host), port, "/")
+    judge_url(url, policy)
+    budget = Budget(HttpLimits(timeout_s=timeout_s), inf)
+    addresses = (await aaddresses_of(url, policy, budget, resolve))[:MAX_DIALS]
+    for position, address in enumerate(addresses):
+        try:
+            opening = asyncio.open_connection(str(address), port)
+            reader, writer = await asyncio.wait_for(opening, share_of(budget, addresses, position))
+        except (OSError, TimeoutError):
+            continue
+        try:
+            check_peer(writer.get_extra_info("peername"), address, port)
+        except Denied:
+            writer.close()
+            raise
+        return reader, writer
+    raise unreachable(url, budget)
+
+
+def check_peer(peer: Any, address: Address, port: int) -> None:
+    """Refuse a connection that has not come out where it was meant to.
+
+    Raises:
+        Denied: `private_address`.
+    """
+    if (ip_address(peer[0]), peer[1]) != (address, port):
+        raise Denied(Reason.PRIVATE_ADDRESS, "The connection leads to another address than the one that was checked.")
+
+
+def share_of(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
+    """The time for one address, so that the others have their turn."""
+    return budget.left() / (len(addresses) - position)
+
+
+def unreachable(url: Url, budget: Budget) -> ToolError:
+    """The error of a host none of whose addresses answers."""
+    budget.left()
+    message = f"{url.host_text!r} does not accept connections on port {url.port}."
+    return ToolError(message, reason=GuardReason.CONNECTION_FAILED, retryable=True)
