@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 from pydantic import Field, field_validator
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 """A host name in the form it is compared in: lower case, ASCII, no dot at its end."""
+MAX_NAME = 253
+"""The longest name, in characters. Source: RFC 1035, section 2.3.4, without the root's dot."""
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
@@ -24,7 +26,8 @@ class NetworkPolicy(ToolPolicy):
     """What one profile lets a tool reach on the network; a tool's policy extends it."""
 
     allowed_domains: tuple[str, ...] = ("*",)
-    """The only hosts that may be reached: `example.com` is that host, `*.example.com` it and all below, `*` any."""
+    """The only hosts that may be reached: `example.com` is that host, `*.example.com` it and all below, `*` any;
+    an address, `93.184.216.34`, is that one as a URL writes it, without brackets."""
     denied_domains: tuple[str, ...] = ()
     """Hosts that may not be reached, in the same form; wins over `allowed_domains`."""
     ports: tuple[Port, ...] = (80, 443, 8080, 8443)
@@ -37,20 +40,60 @@ class NetworkPolicy(ToolPolicy):
     @classmethod
     def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
-            if pattern != "*" and not NAME.fullmatch(pattern.removeprefix("*.")):
-                raise ValueError(
-                    f"{pattern!r} is no host; write one such as 'example.com' or '*.example.com', in lower case "
-                    f"and, beyond ASCII, as 'xn--...'"
-                )
+            if pattern != "*" and not _is_host(pattern, pattern.removeprefix("*.")):
+                raise ValueError(f"{pattern!r} is no host; {_advice(pattern)}")
         return patterns
 
     @field_validator("allowed_private")
     @classmethod
     def _private(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         for entry in entries:
-            if not NAME.fullmatch(entry) and _is_no_network(entry):
-                raise ValueError(f"{entry!r} is no address, network or host name; write one such as '10.1.2.0/24'")
+            if _is_no_network(entry) and not _is_name(entry):
+                raise ValueError(f"{entry!r} is no address, network or host name; {_advice(entry, _NETWORK)}")
         return entries
+
+
+_HOST = "write one such as 'example.com' or '*.example.com'"
+_NETWORK = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
+_TRAPS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r".*[/@?#\\]"), "write the host alone, without scheme, user or path"),
+    (re.compile(r"[^:]+:[0-9]+\Z"), "write the host alone; ports stand in `ports`"),
+    (re.compile(r"\[.*\]"), "write an IPv6 address without brackets"),
+    (re.compile(r".*:.*:"), "write an IPv6 address in its shortest form, in lower case"),
+    (re.compile(r".*\.\Z"), "write it without the dot at its end"),
+    (re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z"), "write all four numbers of an address, in decimal"),
+    (re.compile(r".*[A-Z]"), "write it in lower case"),
+    (re.compile(r".*[^\x00-\x7f]"), "write it as 'xn--...'"),
+    (re.compile(r".+\*"), "a star stands at the beginning only, as in '*.example.com'"),
+)
+
+
+def _advice(entry: str, otherwise: str = _HOST) -> str:
+    """What is probably wrong with an entry that is no host."""
+    is_network = otherwise == _NETWORK and "/" in entry and "//" not in entry
+    return next((advice for trap, advice in _TRAPS if not is_network and trap.match(entry)), otherwise)
+
+
+def _is_host(pattern: str, name: str) -> bool:
+    """Whether *pattern* can be for a host: a name, with `*.` or without, or an address as it is compared."""
+    return _is_name(name) or (pattern == name and _is_address(name))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a host can have this name. What ends in a number is an address to all programs, or nothing."""
+    return len(text) <= MAX_NAME and bool(NAME.fullmatch(text)) and not is_number(text.rpartition(".")[2])
+
+
+def is_number(label: str) -> bool:
+    """Whether a parser of URLs takes a host that ends so for a number. Source: WHATWG URL, "ends in a number"."""
+    return label.isdigit() or (label.startswith("0x") and all(c in "0123456789abcdef" for c in label[2:]))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return str(ip_address(text)) == text
+    except ValueError:
+        return False
 
 
 def _is_no_network(entry: str) -> bool:

@@ -8,13 +8,11 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from types import ModuleType
 
 from toolcharter.errors import Denied
-from toolcharter.spec.network import NAME
+from toolcharter.spec.network import MAX_NAME, NAME, is_number
 from toolcharter.spec.reasons import GuardReason
 
 _SHOWN = 80
 """Characters of a host that a message repeats."""
-MAX_NAME = 253
-"""The longest name, in characters. Source: RFC 1035, section 2.3.4, without the root's dot."""
 INTERNAL = frozenset(
     [
         "localhost",
@@ -56,7 +54,7 @@ def parse_host(text: str) -> Host:
     if len(name) > MAX_NAME or not NAME.fullmatch(name):
         raise refused(f"{text[:_SHOWN]!r} is no host name.")
     labels = name.split(".")
-    if _is_number(labels[-1]):
+    if is_number(labels[-1]):
         return parse_ipv4(name)
     for label in labels:
         if label.startswith("xn--") and not _stands_for_a_name(label):
@@ -91,11 +89,6 @@ def is_internal(name: str) -> bool:
 
 def _mapped(address: IPv6Address) -> str:
     return f"::ffff:{address.ipv4_mapped}"
-
-
-def _is_number(label: str) -> bool:
-    """Whether a parser of URLs takes a host that ends so for a number. Source: WHATWG URL, "ends in a number"."""
-    return label.isdigit() or (label.startswith("0x") and all(c in "0123456789abcdef" for c in label[2:]))
 
 
 def _to_ascii(text: str) -> str:

@@ -141,27 +141,110 @@ def test_an_answer_that_is_no_address_is_no_way_around() -> None:
         judge_answers("x.example", ["0x7f.1"], NetworkPolicy())
 
 
+ALONE = "write the host alone, without scheme, user or path"
+DOMAIN = "write one such as 'example.com' or '*.example.com'"
+PRIVATE = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
+NUMBERS = "write all four numbers of an address, in decimal"
+
+
+@pytest.mark.parametrize("field", ["allowed_domains", "denied_domains"])
 @pytest.mark.parametrize(
-    ("field", "entry"),
+    ("entry", "advice"),
     [
-        ("allowed_domains", "Example.com"),
-        ("allowed_domains", "https://example.com"),
-        ("allowed_domains", "m\u00fcnchen.example"),
-        ("denied_domains", "*example.com"),
-        ("denied_domains", "example.*"),
-        ("denied_domains", "example.com."),
-        ("denied_domains", ""),
-        ("allowed_private", "10.0.0.1/8"),
-        ("allowed_private", "*.intranet"),
-        ("allowed_private", ""),
-        ("ports", 0),
-        ("ports", 65536),
+        ("Example.com", "write it in lower case"),
+        ("https://example.com", ALONE),
+        ("//example.com", ALONE),
+        ("example.com/", ALONE),
+        ("user@example.com", ALONE),
+        ("10.0.0.0/8", ALONE),
+        ("example.com:443", "write the host alone; ports stand in `ports`"),
+        ("m\u00fcnchen.example", "write it as 'xn--...'"),
+        ("*example.com", DOMAIN),
+        ("example.*", "a star stands at the beginning only, as in '*.example.com'"),
+        ("a.*.example", "a star stands at the beginning only, as in '*.example.com'"),
+        ("*.*.example", "a star stands at the beginning only, as in '*.example.com'"),
+        ("*.", "write it without the dot at its end"),
+        (".example.com", DOMAIN),
+        ("example.com.", "write it without the dot at its end"),
+        ("exa mple.com", DOMAIN),
+        ("", DOMAIN),
+        ("10.1.2", NUMBERS),
+        ("127.1", NUMBERS),
+        ("2130706433", NUMBERS),
+        ("0x7f.0.0.1", NUMBERS),
+        ("010.0.0.1", NUMBERS),
+        ("*.1.2.3.4", NUMBERS),
+        ("*.34", NUMBERS),
+        ("example.0x1f", NUMBERS),
+        ("[2606:4700::1111]", "write an IPv6 address without brackets"),
+        ("2606:4700:0::1111", "write an IPv6 address in its shortest form, in lower case"),
+        ("a." * 126 + "aa", DOMAIN),
     ],
 )
-def test_entries_that_would_never_match_are_refused(field: str, entry: object) -> None:
-    """A misspelt entry stops the start; it does not lie there in vain."""
-    with pytest.raises(ValidationError):
+def test_domains_that_would_never_match_are_refused(field: str, entry: str, advice: str) -> None:
+    """A misspelt entry stops the start and says what to write; it does not lie there in vain."""
+    with pytest.raises(ValidationError) as caught:
         NetworkPolicy.from_profile({field: [entry]})
+
+    assert caught.value.errors()[0]["msg"] == f"Value error, {entry!r} is no host; {advice}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "advice"),
+    [
+        ("10.1.2", NUMBERS),
+        ("10.1", NUMBERS),
+        ("10", NUMBERS),
+        ("0x7f.1", NUMBERS),
+        ("192.168.7.256", NUMBERS),
+        ("10.1.2.03", NUMBERS),
+        ("10.0.0.1/8", PRIVATE),
+        ("10.1.2/24", PRIVATE),
+        ("http://10.1.2.3/", ALONE),
+        ("10.1.2.3:8080", "write the host alone; ports stand in `ports`"),
+        ("[fd00::1]", "write an IPv6 address without brackets"),
+        ("*.intranet", PRIVATE),
+        ("*", PRIVATE),
+        ("Wiki.intranet", "write it in lower case"),
+        ("", PRIVATE),
+    ],
+)
+def test_private_entries_that_would_never_match_are_refused(entry: str, advice: str) -> None:
+    """What looks like a number is an address or a mistake, and never a name."""
+    with pytest.raises(ValidationError) as caught:
+        NetworkPolicy.from_profile({"allowed_private": [entry]})
+
+    assert caught.value.errors()[0]["msg"] == (f"Value error, {entry!r} is no address, network or host name; {advice}")
+
+
+@pytest.mark.parametrize("port", [0, 65536])
+def test_ports_that_there_are_not_are_refused(port: int) -> None:
+    """Both ends of what a port can be."""
+    with pytest.raises(ValidationError):
+        NetworkPolicy.from_profile({"ports": [port]})
+
+
+@pytest.mark.parametrize(
+    ("entry", "host"),
+    [
+        ("*", "example.com"),
+        ("example.com", "example.com"),
+        ("*.example.com", "a.b.example.com"),
+        ("*.com", "example.com"),
+        ("_dmarc.example.com", "_dmarc.example.com"),
+        ("a--b.example", "a--b.example"),
+        ("3com.com", "3com.com"),
+        ("1.2.3.4.example", "1.2.3.4.example"),
+        ("xn--mnchen-3ya.example", "m\u00fcnchen.example"),
+        ("93.184.216.34", "93.184.216.34"),
+        ("2606:4700::1111", "[2606:4700::1111]"),
+        ("a." * 125 + "aaa", "a." * 125 + "aaa"),
+    ],
+)
+def test_domains_that_are_taken(entry: str, host: str) -> None:
+    """Each matches the host that it names, and keeps it out where it is denied."""
+    assert verdict(f"http://{host}/", **NetworkPolicy.from_profile({"allowed_domains": [entry]}).model_dump()) is None
+    assert verdict(f"http://{host}/", denied_domains=(entry,)) == "domain_not_allowed"
 
 
 def test_covers() -> None:
