@@ -55,8 +55,13 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
         ttl = smaller(policy.max_ttl_ms, ttl_ms)
         parsed = [parse_whole(glob) for glob in wanted]
 
+        free: set[str] = set()
+
         def met(held: list[Lease]) -> list[Lease]:
-            return list(in_the_way(held, parsed, rt.deadline))
+            """Compares each glob once: the second time nobody else may write meanwhile."""
+            found = list(in_the_way([lease for lease in held if lease.name not in free], parsed, rt.deadline))
+            free.update({lease.name for lease in held} - {lease.name for lease in found})
+            return found
 
         _require_free(met(rt.leases.others()))
         ctx.policy_passed()

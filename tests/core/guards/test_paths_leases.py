@@ -226,10 +226,65 @@ def test_one_path_can_be_asked_for(made: Made) -> None:
 
 def test_expression_that_nobody_can_read_stops_writes(made: Made) -> None:
     """What is leased cannot be told."""
-    acquire(made(ANN), Claim("x", "(", ""))
+    acquire(made(ANN), A)
+    with sqlite3.connect(made().path) as file:
+        file.execute("UPDATE leases SET paths = '('")
 
     with refused("locks_unavailable"):
         made(BOB).look([Touched("a")])
+
+
+@pytest.mark.parametrize("claim", [Claim("x", "(", ""), Claim("x", "", "("), Claim("x", "(?s:.{1000}){1000}", "")])
+def test_claim_that_nobody_could_read_is_not_granted(made: Made, claim: Claim) -> None:
+    """All would stumble over it: malformed, or too large."""
+    with pytest.raises(ToolError) as caught:
+        acquire(made(ANN), A, claim)
+
+    assert (caught.value.reason, caught.value.message) == (
+        "invalid_arguments",
+        "The claim 'x' is malformed or too large.",
+    )
+    assert made(BOB).others() == []
+
+
+def test_process_is_the_owner_where_nobody_says_who_he_is(made: Made) -> None:
+    """Its own leases are in its own way as little as an agent's are."""
+    token = acquire(made(Caller()), A)
+
+    made(Caller()).look([Touched("a")])
+    with pytest.raises(Denied) as caught:
+        made(BOB).look([Touched("a")])
+
+    assert caught.value.message == "'a' is locked by another process (as 'a', for another 60 s)."
+    assert (made(BOB).release(), made(Caller()).release([]), made(Caller()).release([token])) == ([], [], ["a"])
+
+
+def test_state_folder_in_the_workspace_is_not_trusted(made: Made, workspace: Path, monkeypatch) -> None:
+    """Where tools write, an agent could let go of the leases of others."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspace))
+
+    with refused("locks_unavailable"):
+        acquire(made(), A)
+    assert list(workspace.iterdir()) == []
+
+
+def test_number_of_leases_is_limited(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the limit they are granted, one past it none is."""
+    monkeypatch.setattr(leases, "MOST_LEASES", 2)
+    acquire(made(), A)
+
+    with refused("locks_unavailable"):
+        acquire(made(), A, A)
+    assert acquire(made(), A)
+
+
+def test_nothing_is_granted_where_somebody_is_in_the_way(made: Made) -> None:
+    """Who asks decides what that is; he is shown what others hold."""
+    acquire(made(ANN), A)
+
+    token, taken = made(BOB).acquire([A, A], 60, lambda held: held)
+
+    assert (token, [lease.name for lease in taken], made(ANN).others()) == ("", ["a"], [])
 
 
 def test_comparing_ends_with_the_time_of_the_call(made: Made) -> None:

@@ -396,6 +396,31 @@ def test_folder_that_is_too_deep_is_not_moved(tree: Path, openers) -> None:
     assert [at_the_limit, outcome(paths, "deep", "move")] == [("folder", "deep"), ("error", "write_failure")]
 
 
+def test_not_too_many_folders_are_made(tree: Path, openers) -> None:
+    """Each is held while the next is made: at the limit they are, one past it none is."""
+    paths = writable(tree, openers)
+    names = ["d"] * MAX_DEPTH
+
+    kinds = [outcome(paths, "/".join([*names, *more, "f"])) for more in ([], ["d"])]
+
+    assert kinds == [("missing", "/".join([*names, "f"])), ("error", "write_failure")]
+
+
+def test_place_is_shown_in_unicode(tree: Path, openers) -> None:
+    """A link may lead to a name that is none; the file is the one that it leads to."""
+    (tree / os.fsdecode(b"\xff")).mkdir()
+    (tree / "odd").symlink_to(os.fsdecode(b"\xff"))
+    paths = writable(tree, openers)
+
+    with paths.open_place("odd/new.txt") as place:
+        place.write(b"x")
+        shown = place.path
+    with paths.open_file("odd/new.txt") as file, paths.open_folder("odd") as folder:
+        assert {shown, file.path, f"{folder.path}/new.txt"} == {"\ufffd/new.txt"}
+
+    assert (tree / os.fsdecode(b"\xff/new.txt")).read_text() == "x"
+
+
 def test_folder_with_too_many_names_is_not_moved(tree: Path, openers, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of names is limited, too."""
     paths = writable(tree, openers)

@@ -9,7 +9,7 @@ import pytest
 
 from toolcharter import Caller, Lease, Toolbox, ToolError, build_tools
 from toolcharter.guards.paths import leases
-from toolcharter_files import claims
+from toolcharter_files import claims, lock_paths
 
 TOOLS = ("write_file", "edit_file", "move_file", "delete_file", "make_dir", "lock_paths", "unlock_paths")
 ANN, BOB = Caller(agent="ann", session="1"), Caller(agent="bob", session="2")
@@ -126,6 +126,21 @@ def test_lock_that_is_lost_between_look_and_grasp_is_not_granted(toolbox: Toolbo
     do(toolbox, ANN, "lock_paths", globs="a.txt")
 
     assert do(toolbox, BOB, "lock_paths", globs="a.txt").reason == "path_locked"
+
+
+def test_globs_are_compared_once(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nobody may write, only what has come since is held against the globs that are wanted."""
+    compared: list[list[str]] = []
+
+    def in_the_way(held: list[Lease], *_: object) -> list[Lease]:
+        compared.append([lease.name for lease in held])
+        return []
+
+    do(toolbox, ANN, "lock_paths", globs=["a", "b"])
+    monkeypatch.setattr(lock_paths, "in_the_way", in_the_way)
+    do(toolbox, BOB, "lock_paths", globs="c")
+
+    assert compared == [["a", "b"], []]
 
 
 def test_own_locks_are_in_nobodys_own_way(toolbox: Toolbox) -> None:

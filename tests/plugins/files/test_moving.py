@@ -214,6 +214,29 @@ def test_names_that_are_no_unicode_are_moved_along(call, workspace: Path) -> Non
     assert (result.outcome, (workspace / "new" / os.fsdecode(b"\xff.txt")).exists()) == ("ok", True)
 
 
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("write_file", {"path": "odd/f", "content": "x"}),
+        ("edit_file", {"path": "odd/old", "old_string": "a", "new_string": "b"}),
+        ("move_file", {"path": "odd/old", "to": "odd/new"}),
+        ("delete_file", {"path": "odd/old"}),
+        ("make_dir", {"path": "odd/new"}),
+        ("make_dir", {"path": "odd"}),
+    ],
+)
+def test_names_that_are_no_unicode_are_reached_by_links(call, workspace: Path, tool: str, args: dict[str, str]) -> None:
+    """The change is made, and its result can be told."""
+    folder = workspace / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "old").write_text("a")
+    (workspace / "odd").symlink_to(folder.name)
+
+    result = call(tool, {"writable": ["*/**", "?"]}, **args)
+
+    assert (result.outcome, result.data["path"].partition("/")[0]) == ("ok", "\ufffd")
+
+
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_link_on_the_way_to_the_repository_is_not_replaced(call, workspace: Path, kind: str) -> None:
     """What `.git` leads to over a link is protected against another link, too."""

@@ -36,6 +36,8 @@ MOST_LEASES = 1024
 WAIT_S = 5.0
 """How long a turn, or the file, is waited for at most, in seconds; a call that has less time waits less."""
 _PAUSE_S = 0.005
+_MAX_BYTES = 1 << 20
+"""What one expression may take of memory: a write may have to hold two thousand of them against its path."""
 _SCHEMA = """CREATE TABLE IF NOT EXISTS leases (token TEXT NOT NULL, name TEXT NOT NULL, paths TEXT NOT NULL,
     folders TEXT NOT NULL, owner TEXT NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL)"""
 _OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
@@ -138,6 +140,8 @@ class WorkspaceLeases:
         self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
     ) -> tuple[str, list[Lease]]:
         """Take all of *claims*, or none; see `toolcharter.Leases`."""
+        for claim in claims:
+            _require_readable(claim)
         owner, token = owner_of(self._caller()), f"lock-{secrets.token_hex(4)}"
         with self._turn(fcntl.LOCK_EX), self._opened(create=True) as file:
             now = time()
@@ -229,11 +233,11 @@ class WorkspaceLeases:
 
     def _safe_path(self, *, create: bool) -> Path:
         path = self.path
-        if create:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.resolve().is_relative_to(self._workspace):
             message = "The state folder lies in the workspace, where tools write."
             raise Denied(GuardReason.LOCKS_UNAVAILABLE, message)
+        if create:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
 
 
@@ -278,14 +282,25 @@ def _require_room(file: "Connection", wanted: int) -> None:
         raise Denied(GuardReason.LOCKS_UNAVAILABLE, f"There are more than {MOST_LEASES} locks; unlock some.")
 
 
+def _require_readable(claim: Claim) -> None:
+    """Refuse what every write would stumble over."""
+    try:
+        for expression in (claim.paths, claim.folders):
+            _compiled(expression)
+    except Denied as error:
+        message = f"The claim {shown(claim.name)} is malformed or too large."
+        raise ToolError(message, reason=Reason.INVALID_ARGUMENTS) from error
+
+
 def _matches(expression: str, path: str) -> bool:
     return _compiled(expression).fullmatch(path) is not None
 
 
-@lru_cache(1024)
+@lru_cache(2 * MOST_LEASES)
 def _compiled(expression: str) -> Any:
     re2 = import_module("re2")  # on first use
     options = re2.Options()
+    options.max_mem = _MAX_BYTES
     options.log_errors = False  # they would go to standard error, among the events
     try:
         return re2.compile(expression, options)

@@ -25,6 +25,7 @@ from toolcharter.spec.runtime import PlaceKind
 MAX_BELOW = 100_000
 """How many names may lie below a folder that is moved."""
 MAX_DEPTH = 100
+"""How deep names may lie below it, and how many folders are made for one name."""
 
 Writing = Callable[[Sequence[Touched]], AbstractContextManager[None]]
 

@@ -14,7 +14,7 @@ from toolcharter.guards.paths.finding import Found, PlaceWalk, look
 from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
-from toolcharter.guards.paths.places import HeldPlace, Leave, no_leases, unwatched
+from toolcharter.guards.paths.places import MAX_DEPTH, HeldPlace, Leave, no_leases, unwatched
 from toolcharter.guards.paths.repositories import SIGNS, is_repository, lies_in_repository
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
@@ -242,6 +242,8 @@ class View:
             raise faults.read_only(path)
         if use != "make" and self._unchanged.holds(base, found.place, places):
             raise faults.read_only(path)
+        if len(found.missing) > MAX_DEPTH:
+            raise faults.unwritable(path, f"lies more than {MAX_DEPTH} missing folders deep")
         if lies_in_repository(found.folder, len(found.names), (*found.missing, found.name)[0]):
             raise faults.in_repository(path)
 
@@ -287,9 +289,10 @@ class View:
         return self._places
 
     def _shown(self, root: Root, names: Parts) -> str:
-        if root is self._roots.workspace:
-            return "/".join(names) or "."
-        return "/" + "/".join((*root.held().parts, *names))
+        own = root is self._roots.workspace
+        path = ("/".join(names) or ".") if own else "/" + "/".join((*root.held().parts, *names))
+        # Links may lead to names that are no Unicode; results and events cannot carry those.
+        return path if path.isascii() else path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 class WorkspacePaths(View):
