@@ -94,9 +94,14 @@ def parse_whole(text: str) -> Glob:
     parts = [part for part in (*glob.folder.split("/"), *glob.rest.split("/")) if part != "."]
     if text.startswith("/") or ".." in parts:
         raise InvalidGlob(f"{text!r} is not relative to the workspace")
-    whole = Glob(".", "/".join(parts), glob.anchored or _SPECIAL.isdisjoint(text))
+    whole = Glob(".", "/".join(parts), glob.anchored or is_plain(text))
     matcher([whole])
     return whole
+
+
+def is_plain(text: str) -> bool:
+    """Whether a glob is the one path that it reads as."""
+    return _SPECIAL.isdisjoint(text)
 
 
 def alternatives(text: str) -> list[str]:

@@ -1,15 +1,16 @@
 """`lock_paths`: nobody else writes what some globs match, for a while."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from toolcharter import Denied, Lease, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Denied, Lease, Paths, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_files.claims import claim, in_the_way
 from toolcharter_files.common import Count, smaller
-from toolcharter_files.globs import InvalidGlob, alternatives, parse_whole
+from toolcharter_files.globs import InvalidGlob, alternatives, escaped, is_plain, parse, parse_whole
 
 PATH_LOCKED = "path_locked"
 MAX_GLOBS = 32
@@ -51,7 +52,7 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
             ttl_ms: How long at most, in milliseconds; the profile may allow less.
         """
         ctx = rt.start("lock_paths", globs=globs)
-        wanted = _understood([globs] if isinstance(globs, str) else globs)
+        wanted = _with_targets(rt.paths, _understood([globs] if isinstance(globs, str) else globs))
         ttl = smaller(policy.max_ttl_ms, ttl_ms)
         parsed = [parse_whole(glob) for glob in wanted]
 
@@ -93,6 +94,31 @@ def _understood(globs: list[str]) -> list[str]:
     for glob in globs:
         _require_small(glob)
     return list(dict.fromkeys(globs))
+
+
+def _with_targets(paths: Paths, globs: list[str]) -> list[str]:
+    """*globs*, and what they come to where links lead: what is written through a link is written there."""
+    targets = [_target(paths, glob) for glob in globs]
+    for target in targets:
+        _require_small(target)
+    return list(dict.fromkeys((*globs, *targets)))
+
+
+def _target(paths: Paths, glob: str) -> str:
+    split, whole = parse(glob), parse_whole(glob).rest
+    if is_plain(whole):
+        lies = _lies_at(paths, whole)
+        return glob if lies == whole else escaped(lies)
+    lies = _lies_at(paths, split.folder)
+    return glob if lies == split.folder else f"{escaped(lies)}/{split.rest}"
+
+
+def _lies_at(paths: Paths, path: str) -> str:
+    """Where *path* leads; itself, if nothing is there that could be written through it."""
+    for opened in (paths.open_folder, paths.open_file):
+        with suppress(Denied, ToolError), opened(path) as held:
+            return held.path
+    return path
 
 
 def _require_small(glob: str) -> None:

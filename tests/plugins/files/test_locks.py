@@ -143,6 +143,43 @@ def test_globs_are_compared_once(toolbox: Toolbox, monkeypatch: pytest.MonkeyPat
     assert compared == [["a", "b"], []]
 
 
+@pytest.mark.parametrize(
+    ("glob", "locked", "path"),
+    [
+        ("way/**", ["way/**", "sub/**"], "sub/deep/c.py"),
+        ("way/deep/*.py", ["way/deep/*.py", "sub/deep/*.py"], "way/deep/c.py"),
+        ("way/b.py", ["way/b.py", "sub/b.py"], "way/b.py"),
+        ("to_file", ["to_file", "a.txt"], "to_file"),
+        ("top/**", ["top/**", "./**"], "a.txt"),
+        ("new/**", ["new/**"], "new/x"),
+        ("out/**", ["out/**"], None),
+        ("s*/**", ["s*/**"], "way/b.py"),
+        ("./sub/./b.py", ["./sub/./b.py"], "sub/b.py"),
+        ("sub/", ["sub/"], "sub/b.py"),
+    ],
+)
+def test_lock_holds_where_links_lead(
+    toolbox: Toolbox, workspace: Path, glob: str, locked: list[str], path: str | None
+) -> None:
+    """What is named by a link is locked by its own name, too: by whichever of them it is written."""
+    for name, target in (("way", "sub"), ("to_file", "a.txt"), ("top", ".")):
+        (workspace / name).symlink_to(target)
+
+    result = do(toolbox, ANN, "lock_paths", globs=glob)
+
+    assert result.data["globs"] == locked
+    if path is not None:
+        assert do(toolbox, BOB, "write_file", path=path, content="x").reason == "path_locked"
+
+
+def test_link_to_a_path_that_is_too_long_is_not_locked(toolbox: Toolbox, workspace: Path) -> None:
+    """What cannot be locked where it lies is not locked at all."""
+    (workspace / "/".join(["d" * 200] * 2)).mkdir(parents=True)
+    (workspace / "way").symlink_to("/".join(["d" * 200] * 2))
+
+    assert do(toolbox, ANN, "lock_paths", globs="way/**").reason == "invalid_glob"
+
+
 def test_own_locks_are_in_nobodys_own_way(toolbox: Toolbox) -> None:
     """An owner may lock again, and what is released by one name stays locked by the other."""
     first = do(toolbox, ANN, "lock_paths", globs=["a.txt", "b.txt"]).data["lock_id"]

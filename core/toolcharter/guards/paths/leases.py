@@ -35,7 +35,7 @@ MOST_LEASES = 1024
 """Of all owners together."""
 WAIT_S = 5.0
 """How long a turn, or the file, is waited for at most, in seconds; a call that has less time waits less."""
-_PAUSE_S = 0.005
+_PAUSE_S = 0.001
 _MAX_BYTES = 1 << 20
 """What one expression may take of memory: a write may have to hold two thousand of them against its path."""
 _SCHEMA = """CREATE TABLE IF NOT EXISTS leases (token TEXT NOT NULL, name TEXT NOT NULL, paths TEXT NOT NULL,
