@@ -9,6 +9,9 @@ from toolcharter.guards.secrets.patterns import BLOCK_GAP, LEFT_BYTES, LINE_PREF
 from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_place, is_secret, is_strong
 
 _SENTENCE_END = b".:"
+_FIELD = expression(rb"[A-Za-z_0-9][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])*(?:![rsa])?(?::.*)?")
+_HOSTS = expression(rb"\d+(?:,.*)?")
+_PROSE = expression(rb"[A-Za-z-]+[,;:.)]+")
 _LEFT = expression(rb"_|\\u[0-9A-Fa-f]{4}|\\[abfnrtv]|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m")
 _PAIR = expression(rb"([A-Za-z0-9_.-]+)=([^;,\s\"'\\]{6,})")
 _TELLING = expression(rb"(?i)sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secret|key|identity")
@@ -64,8 +67,15 @@ def _value(text: bytes) -> Span | None:
     begin, end = match.span(group)
     value, quoted = text[begin:end], group in Place.QUOTED
     stop = end if quoted else begin + len(value.rstrip(_SENTENCE_END))
+    if text[end : end + 1] == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
+        return None
     if group in Place.STRONG:
         return (begin, stop) if is_strong(text[begin:stop]) else None
+    if group in Place.TOLD or group == Place.BRACES:
+        told = not (is_fill_in(value) or is_place(value)) and (group in Place.TOLD or not _FIELD.fullmatch(value))
+        return (begin, end) if told else None
+    if group == Place.PGPASS:
+        return (begin, end) if is_secret(value, b"password=", b"", quoted=False) else None
     is_one = is_secret(value, text[:begin], text[end : end + 1], quoted=quoted)
     return (begin, stop) if is_one else None
 
@@ -91,8 +101,8 @@ def listed(text: bytes) -> Sequence[Span]:
 
 
 def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
-    if is_token:
-        return is_strong(value)
+    if is_token or (group == _BARE_ITEM and b"(" in value):
+        return is_token and is_strong(value)
     return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)
 
 
@@ -102,6 +112,9 @@ def url(text: bytes) -> Sequence[Span]:
     colon = text.find(b":", 3, end)
     begin = colon + 1 if colon > 0 else 3
     value = text[begin:end]
+    hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
+    if hosts or (b"[" in text[3:begin] and value.endswith(b"]")):  # `[user][:password]@host` tells of a form.
+        return ()
     short = len(value) < _SHORTEST_URL_PASSWORD
     if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):
         return ()

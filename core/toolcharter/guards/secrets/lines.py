@@ -70,17 +70,26 @@ def _lines(data: bytes, start: int, position: int) -> Iterator["re.Match[bytes]"
 def tabled(data: bytes) -> Iterator[Span]:
     """The values in the columns of a table whose names tell."""
     for start, end in _heads(data, Family.TABLE):
-        head = _cells(data, start, end)
-        names = {place: data[slice(*cell)] for place, cell in enumerate(head)}
-        columns = [place for place, name in names.items() if is_telling(name.decode("latin-1"))]
+        names = [data[slice(*cell)] for cell in _cells(data, start, end)]
+        columns = [place for place, name in enumerate(names) if is_telling(name.decode("latin-1"))]
         for row in _rows(data, start, end):
-            yield from (row[place] for place in columns if _is_secret(data[slice(*row[place])], names[place]))
+            values = [data[slice(*cell)] for cell in row]
+            if not _is_head(names, values):
+                break
+            yield from (row[place] for place in columns if _is_secret(values[place], names[place]))
+
+
+def _is_head(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
+    """Yes if *names* stand above a table, and are not a row of one themselves."""
+    return not any(name.isdigit() for name in names) and not any(value in names for value in values if value)
 
 
 def _is_secret(value: bytes, name: bytes) -> bool:
     if _TOKEN_NAME.search(name):
         return is_strong(value)
-    return not (is_fill_in(value) or is_place(value)) and is_secret(value, name + b'="', b"", quoted=True)
+    return not (b" " in value or is_fill_in(value) or is_place(value)) and is_secret(
+        value, name + b'="', b"", quoted=True
+    )
 
 
 def _rows(data: bytes, start: int, end: int) -> Iterator[Sequence[Span]]:

@@ -37,7 +37,7 @@ _KEY_KINDS = (
     " sas rapidapi stripe openai anthropic fernet vault flask django"
 )
 _KEY = (
-    r"(?i:passw(?:or)?ds?|passphrase|passcode|(?:\b|_)pass|pwd|pswd|secrets?|token|bearer|authorization|credentials?"
+    r"(?i:passw(?:or)?ds?|passphrase|passcode|(?:\b|_)p(?:ass|sk)|pwd|pswd|secrets?|token|bearer|authorization|credentials?"
     r"|(?:" + "|".join(sorted(_KEY_KINDS.split())) + r")[_. -]?key|apikey|[_:]auth|\bauth|authtoken"
     r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
 )
@@ -48,10 +48,10 @@ _CLOSE = r"(?:\\{0,4}[\"'`])?\]?" + _COLOUR
 _BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
 # Beside `=` and `:`, the ways of XML, of an attribute beside its name, and of lists of names and values.
 _EQUALS = (
-    r"(?:[ \t]*(?:\{[ \t]*\r?\n[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*"
-    + _BREAK
-    + r"|>|[ \t]+value[ \t]*=[ \t]*"
-    r"|,?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?value\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
+    r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
+    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*" + _BREAK + r"|>|[ \t]+value[ \t]*=[ \t]*"
+    r"|(?:,[ \t]*(?:\r?\n[ \t]*)?\"[A-Za-z]+\"[ \t]*:[ \t]*(?:true|false|null|\"[^\"\r\n]*\"))?"
+    r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
 )
 _SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
 # A digit or a sign that no name has: what a secret has that a word has not.
@@ -59,13 +59,14 @@ _TELLS = r"0-9!@#$%^*?+~"
 _BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
 _UNQUOTED = (
     r"(?:[^" + _BARE + "$" + _TELLS + r"][^" + _BARE + _TELLS + r"]*)?[" + _TELLS + r"][^" + _BARE + r"]*|[A-Za-z]{8,}"
+    r"|[A-Za-z+/]{6,}={1,2}|[A-Za-z]+(?:_[A-Za-z]+)+"
 )
 _END = r"(?:[\s\"'`,;&<>)}\]|\\\x1b]|$)"
 
 
 def _quoted(quote: str) -> str:
     plain = rf"[^{quote}\\\r\n{_TELLS}]|\\."
-    return rf"(?:\(\s*)?{quote}{_SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}){quote}"
+    return rf"(?:\(\s*)?{quote}{_SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}|[A-Za-z+/]{{6,}}={{1,2}}){quote}"
 
 
 def _escaped(quote: str) -> str:
@@ -90,6 +91,19 @@ _COMMAND = (
     r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])?-p|redis-cli[ \t](?:[^\r\n]*?[ \t])?-a[ \t]+)"
     r"[\"']?([^\s\"'$<>{}-][^\s\"']{3,})"
 )
+# What a database is told, what its connections, clients and files of passwords are.
+_SQL = (
+    r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
+    r"(?:password[ \t]+)?)|(?i:\b(?:with|encrypted|login)[ \t]+password[ \t]+))['\"]([^'\"\r\n]{4,})['\"]"
+    r"|(?i:\buser[ \t]+\S+[ \t]+identified[ \t]+by[ \t]+)([^\s'\"<>{}$;&:]{4,})"
+)
+_BRACES = r"(?i:\bpwd|\bpassword)=\{([^{}\r\n]{4,})\}"
+_ORACLE = (
+    r"(?:\b(?:sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t]+(?:-\w+[ \t]+)*[\"']?[A-Za-z]\w*"
+    r"|\bjdbc:oracle:(?:thin|oci8?):[^\s/@:]+)/[\"']?([^\s@/\"'$<>{}]{4,})[\"']?@"
+)
+_PGPASS = r"(?m:^)[A-Za-z0-9*][\w.*-]*:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:(),]+:[^\s:/(),]+:([^\s:]{4,})"
+_SIGNED = r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\"?([0-9a-f]{32,64})\b"
 
 PLACED = "|".join(
     (
@@ -99,6 +113,11 @@ PLACED = "|".join(
         _NETRC,
         _CURL_USER,
         _COMMAND,
+        _SQL,
+        _BRACES,
+        _ORACLE,
+        _PGPASS,
+        _SIGNED,
     )
 )
 """Values in a place that tells. `re` gives the value in the group that matched last: see `Place`."""
@@ -109,7 +128,10 @@ class Place:
 
     ESCAPED = frozenset({1, 2})
     QUOTED = frozenset({1, 2, 3, 4, 5})
-    STRONG = frozenset({7, 9})
+    STRONG = frozenset({7, 9, 18, 19})
+    TOLD = frozenset({13, 14, 16})
+    """Where nothing but a password stands, whatever it is made of."""
+    FLAG, BRACES, PGPASS = 8, 15, 17
 
 
 _LISTS = _KEY + _KEY_END + "s?" + _CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*"
@@ -119,8 +141,11 @@ LISTED = (
     r"|[^\[\]{}\r\n]+)|\r?\n[ \t]*-[ \t][^\r\n]*(?:\r?\n[ \t]*-[ \t][^\r\n]*)*)"
 )
 """A list beside a key, in brackets or each value behind a dash; it may be cut off. `re` reads the values from it."""
-URL = r"://[^\s/:@\"'<>`\\?#]*:[^\s/\"'<>`\\]+@|://[A-Za-z0-9_-]{20,}@"
-COOKIE = r"(?i:cookie)[\"']?:[ \t]*[\"']?[^\r\n\"']+"
+URL = r"://[^\s/:\"'<>`\\?#]*:[^\s/\"'<>`\\]+@|://[A-Za-z0-9_-]{20,}@"
+COOKIE = (
+    r"(?i:cookie)[\"']?:[ \t]*[\"']?[^\r\n\"']+"
+    r"|[ \t](?:-b|--cookie)[ \t=]*(?:[\"'][A-Za-z0-9_.-]+=[^\r\n\"']+|[A-Za-z0-9_.-]+=[^\s\"']+)"
+)
 _JOINT = r"[\"'][ \t]*[+,]?[ \t]*(?:\\?\r?\n)[ \t]*[\"']"
 LINE_PREFIX = r"(?:[->|#*+]|[0-9]+[ \t:]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])[ \t]{0,4}"
 """What stands before each line in a diff, a quotation, a comment, and in what grep finds."""
@@ -141,12 +166,14 @@ _PLACE_HINT = (
     + _SPACE
     + r"+(?:to|is|was|value)\b|(?:\r?\n|\\r|\\n)?"
     + _SPACE
-    + r"*value"
+    + r"*[vV]alue"
     r"|" + _SPACE + r"+[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12})"
     r"|(?i:\b(?:bearer|ssws))" + _SPACE + r"+[A-Za-z0-9._~+/-]{16}"
     r"|--[A-Za-z0-9-]*" + _KEY + _SPACE + r"+\S"
     r"|\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]|[ \t](?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:"
-    r"|\b(?:sshpass|requirepass|masterauth|mysql|mysqldump|mysqladmin|mariadb|redis-cli)[ \t]"
+    r"|\b(?:sshpass|requirepass|masterauth|mysql|mysqldump|mysqladmin|mariadb|redis-cli|sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t]"
+    r"|(?i:identified|user|with|encrypted|login)[ \t]+(?i:by|as|password)[ \t]+['\"]|(?i:identified[ \t]+(?:by|with))"
+    r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
 )
 VEILED = (
     r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xc2\xad|\xcd\x8f"
@@ -170,16 +197,19 @@ ALPHABET = (ascii_letters + digits + "+/-_").encode()
 """Of base64, both kinds."""
 WRAP_LENGTH = 20
 """In letters: so long is a line of base64 that goes on in the next, at least."""
-_WRAPPED = rf"[A-Za-z0-9+/_-]{{{WRAP_LENGTH - 1}}}[A-Za-z0-9+/](?:[\"'][ \t]*[+,.]?[ \t]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
+# Without the letters of the kind for URLs: names of functions end lines, too.
+_WRAPPED = rf"[A-Za-z0-9+/]{{{WRAP_LENGTH}}}(?:[\"'][ +,.]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
 _OPENER = r"(?:!!?[a-z]+[ \t]+)?(?:[|>][+-]?[0-9]?|<<[-~]?[\"']?[A-Za-z_]+[\"']?|\"\"\"|''')\\?[ \t]*"
 OPENED = (
     _KEY + _KEY_END + "s?" + _CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
 )
 """A key whose value stands in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
-_CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]{0,40}\"?"
-_KEY_CELL = r"\"?[A-Za-z0-9_. -]{0,40}" + _KEY + _KEY_END + r"\"?"
+# Without counts, which would multiply the states of the automaton.
+_CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]*\"?"
+_KEY_CELL = r"\"?[A-Za-z0-9_. -]*" + _KEY + _KEY_END + r"\"?"
 TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(?:[,;\t]{_CELL})+)[ \t]*\r?\n"
 """The first line of a table in which the name of a column tells."""
+_TABLE_HINT = _KEY + _KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
 KEY_BEFORE = _KEY + _KEY_END + _CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + _SCHEME + r"\Z"
 KEY_NAME = _KEY + _KEY_END + r"$"
@@ -290,7 +320,7 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         encoded_hint((*_lengthened(literal_heads(kinds)), *TELLING_WORDS)),
         _WRAPPED,
         OPENED,
-        TABLE,
+        _TABLE_HINT,
         "|".join(literal(value) for value in known),  # The last, since it may be empty.
     )
 

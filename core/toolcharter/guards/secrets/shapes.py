@@ -8,6 +8,8 @@ _MIXED_LENGTH = 12
 """As good as the above, where small letters, capitals and digits are mixed."""
 _WORD_LENGTH = 8
 _SHORTEST_LOOSE = 6
+_LONG = 32
+"""A random text with a word that tells in it; a shorter one is a name."""
 
 NOT_SECRETS = frozenset(
     b"none null nil true false undefined string text str bytes int integer float number bool boolean object any "
@@ -28,7 +30,12 @@ _FILL_IN = re.compile(
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
     rb"|(?:your|my|the|some|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
     rb"|[A-Za-z_-]*(?:_here|-here|[xX*]{6,}|\.\.\.)"  # sk-xxxxxx, abc...
-    rb"|[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
+    rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
+    rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
+    rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option; who gives no name
+    rb"|(?:AES|SHA|PKCS|UTF|RSA|HMAC|MD|[EHPR]S|ED|X)-?\d{1,5}(?:-[A-Z]{2,6})?"  # How it is made
+    rb"|(?:u?int|U?INT|CARD|float|FLOAT)\d{1,3}(?:_t)?|(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}"  # A type, an address
+    rb"|\w+:[x*!]:\d+:\d+:.*"  # A line of /etc/passwd
     rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
     rb"|(?:env|secret|vault|ref|file|aws|ssm|op|arn|sops|gcp|azure)s?[:.(].*"  # env:TOKEN, vault:kv/token
 )
@@ -39,19 +46,25 @@ _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+
 _PATH = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z_.~-][\w.@+-]*(?:[/\\][\w.@+-]*)*|[\w.-]+(?:/[\w.-]+)*\.[A-Za-z]{2,5}"
 )
-_CODE = re.compile(rb"[ \t]|[),;+](?:[\s)+]|$)")  # What stands behind a quote that ends a string: `"token=" + x`
+_CODE = re.compile(
+    rb"[ \t]|[),;+](?:[\s)+]|$)|[\"'][ \t]*[.+]"
+)  # What stands behind a quote that ends a string: `"token=" + x`
 _DOTTED = re.compile(
     rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
 )  # The parts of a JWT are longer.
 _WORDS = re.compile(
-    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,3})(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,3}))+"
+    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,5})(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,5}|[a-z]\d[a-z]))+"
 )
-_NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]+")
+_NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]{1,16}[uUlL]{0,3}")
 _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential|getenv|environ", re.IGNORECASE)
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]+")
 _WORDY = 3.5
 """Letters in one piece of what is put together from words: a random text has two."""
+_LONG_PIECE = re.compile(rb"[A-Z]?[a-z]{3,}")
+_MOSTLY = 0.6
+_RESULT = re.compile(rb"PASS:[ \t]+|.*::", re.DOTALL)
+"""Before the name of a test that passed, and of a member of a class."""
 _EXPRESSION = re.compile(rb"\.[+*]|\\[dwsS]|\[\^?[A-Za-z0-9]-")
 _ARGUMENT = re.compile(rb"[A-Za-z_]\w{0,40}=[^=]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:[-+*/%.]+[A-Za-z_]\w*)*[!?*&+]?")
@@ -65,6 +78,8 @@ _LETTER = re.compile(rb"[A-Za-z]")
 _OPENING = (b"(", b"[", b"{")
 _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
 _TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
+_VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
+"""As a shell, or a file for one, names a password; in code it would be the name of another variable."""
 _PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
@@ -95,7 +110,9 @@ def is_masked_token(token: bytes) -> bool:
 def is_strong(value: bytes) -> bool:
     """Yes if *value* cannot be anything but random: it needs no place that tells it from a name."""
     head = value[:_LOOKED_AT]
-    if not (_DIGIT.search(head) and _LETTER.search(head)) or _SPACE.search(head):
+    if not (_DIGIT.search(head) and _LETTER.search(head)) or _SPACE.search(head) or _NUMBER.fullmatch(head):
+        return False
+    if len(head) < _LONG and _TELLING_WORD.search(head):
         return False
     if len(head) < _STRONG_LENGTH and not (len(head) >= _MIXED_LENGTH and _UPPER.search(head) and _LOWER.search(head)):
         return False
@@ -104,11 +121,14 @@ def is_strong(value: bytes) -> bool:
 
 def is_named(value: bytes) -> bool:
     """Yes if *value* is put together from words, as identifiers, versions and file names are."""
+    value = value.lstrip(b"#*&_")
     return _WORDS.fullmatch(value) is not None or _DOTTED.fullmatch(value) is not None or _is_wordy(value)
 
 
 def _is_wordy(value: bytes) -> bool:
-    return len(value) >= _WORDY * len(_PIECE.findall(value))
+    if len(value) >= _WORDY * len(_PIECE.findall(value)):
+        return True
+    return sum(map(len, _LONG_PIECE.findall(value))) >= _MOSTLY * len(value)
 
 
 def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
@@ -124,8 +144,8 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
     if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in _OPENING):
         return False
     has_digit = _DIGIT.search(head) is not None
-    if b"\n" in before or _WEAK_KEY.search(before):
-        return is_strong(head) or (has_digit and b"value" in before)
+    if (b"\n" in before and b"default" not in before) or _WEAK_KEY.search(before) or _RESULT.fullmatch(before):
+        return is_strong(head) or (has_digit and b"value" in before.lower())
     if has_digit:
         return _is_secret_with_digit(head, before, quoted=quoted)
     return _TYPED.fullmatch(head) is not None or _is_secret_without_digit(head, before, quoted=quoted)
@@ -152,16 +172,25 @@ def _is_name(value: bytes, before: bytes) -> bool:
 
 def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     if _NUMBER.fullmatch(value):
-        return len(value) >= _SHORTEST_LOOSE and _PASS.match(before) is not None
+        return value.isdigit() and len(value) >= _SHORTEST_LOOSE and _PASS.match(before) is not None
     return not (_is_prose(value) if quoted else _is_name(value, before))
 
 
 def _is_secret_without_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     if not _NAME.fullmatch(value):
-        strange = _IDENTIFIER.fullmatch(value) or _EXPRESSION.search(value) or _DOTTED.fullmatch(value)
+        padded_wrong = value.endswith(b"=") and len(value) % 4
+        strange = (
+            padded_wrong
+            or not _LETTER.search(value)
+            or _IDENTIFIER.fullmatch(value)
+            or _EXPRESSION.search(value)
+            or _DOTTED.fullmatch(value)
+        )
         return len(value) >= _WORD_LENGTH and not strange
-    if not value.isalpha() or _TELLING_WORD.search(value):
+    if _TELLING_WORD.search(value):
         return False
+    if not value.isalpha():
+        return _VARIABLE.fullmatch(before) is not None and len(value) >= _MIXED_LENGTH
     if not (value.islower() or value.isupper()):
         return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
     if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.

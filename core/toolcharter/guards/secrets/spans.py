@@ -13,6 +13,8 @@ _REMEMBERED = 512
 """In bytes: a longer match is judged each time it is met."""
 _MOST_REMEMBERED = 4096
 _LONGEST_KEY = 200
+_DIGEST = engine.expression(rb"\bsha(?:256|384|512)[=-][A-Za-z0-9+/_-]{0,90}\Z")
+"""Before what looks like a token within the hash of a file, as lists of packages have it."""
 _BASE64_RUN = engine.expression(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _WRAPPED = frozenset({Family.VEILED, Family.ENCODED, Family.WRAPPED})
@@ -62,6 +64,8 @@ def _matched(family: int, judge: Judge, behind: int = 0) -> Callable[[bytes], It
     def find(data: bytes) -> Iterator[Span]:
         remembered = _Remembered(judge)
         for start, end in engine.finder(family)(data):
+            if family == Family.TOKEN and _DIGEST.search(data, max(0, start - _LONGEST_KEY), start):
+                continue
             for begin, stop in remembered(data[start : end + behind]):
                 yield start + begin, start + stop
 

@@ -23,6 +23,7 @@ _WAITS = re.compile(
     rb"(?:[:=|>{,\[(][\"'`]?[+-]?|(?:\A|\n)[ \t]*-[ \t][^\r\n]{0,300}|"
     + KEY_NAME.removesuffix("$").encode()
     + rb"[^A-Za-z0-9\n-]{0,12}"
+    rb"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]{0,300}"
     rb"|\blogin[ \t]+\S{1,200}|,[ \t]*)[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\Z"
 )
 _WORD_END = re.compile(rb"\s")

@@ -10,6 +10,9 @@ from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.text import MASK, find, scrub_bytes, scrub_text
 
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
+_NAMES = frozenset({"name", "key", "variable", "parameterkey", "outputkey", "optionname"})
+_VALUES = frozenset({"value", "parametervalue", "outputvalue", "securevalue"})
+"""As clouds and clusters write lists of settings."""
 _MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
 
 
@@ -59,10 +62,10 @@ def _scrub(value: Any, *, secret: bool, depth: int) -> tuple[Any, int]:
 def _scrub_mapping(value: Mapping[str, Any], depth: int) -> tuple[Any, int]:
     masked: dict[str, Any] = {}
     total = 0
-    named = _is_telling(value.get("name")) or _is_telling(value.get("key"))
+    named = any(_is_telling(item) for key, item in value.items() if key.lower() in _NAMES)
     for key, item in value.items():
         name, in_key = scrub_text(key)
-        secret = _is_telling(key) or (named and key == "value")
+        secret = _is_telling(key) or (named and key.lower() in _VALUES)
         masked[name], in_item = _scrub(item, secret=secret, depth=depth + 1)
         total += in_key + in_item
     return (masked, total) if total else (value, 0)

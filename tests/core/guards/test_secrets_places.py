@@ -1,0 +1,201 @@
+"""Values in places that tell: databases, clouds' lists, command lines, signatures, hashes, entities."""
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from toolcharter.guards.secrets import MASK, scrub_text, scrub_value
+
+HEX = hashlib.sha256(b"places").hexdigest()
+MIXED = "".join(letter.upper() if index % 3 else letter for index, letter in enumerate(HEX))
+WEAK, LETTERS, SIGNS = "hunter" + "22x", "hunter" + "pass", "p@ss;" + "w0rd"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("CREATE USER ann IDENTIFIED BY '{}';", id="mysql"),
+        pytest.param("create user 'ann'@'%' identified with caching_sha2_password by '{}';", id="mysql-plugin"),
+        pytest.param("ALTER USER ann IDENTIFIED BY {};", id="oracle-bare"),
+        pytest.param('alter user ann identified by "{}" account unlock', id="oracle-quoted"),
+        pytest.param("GRANT ALL ON a.* TO 'ann'@'h' IDENTIFIED BY PASSWORD '{}'", id="grant"),
+        pytest.param("CREATE ROLE ann LOGIN PASSWORD '{}';", id="postgres-role"),
+        pytest.param("ALTER USER ann WITH ENCRYPTED PASSWORD '{}';", id="postgres-user"),
+        pytest.param("sqlplus ann/{}@db", id="sqlplus"),
+        pytest.param("$ sqlplus -S -L ann/{}@//h:1521/db @run.sql", id="sqlplus-options"),
+        pytest.param("expdp ann/{}@db schemas=ann", id="expdp"),
+        pytest.param("url=jdbc:oracle:thin:ann/{}@h:1521:db", id="jdbc"),
+        pytest.param("localhost:5432:db:ann:{}", id="pgpass"),
+        pytest.param("# x\n*:*:*:ann:{}\n", id="pgpass-stars"),
+        pytest.param("db.example.com:6432:db:ann:{}\n", id="pgpass-pooler"),
+        pytest.param("smtp://ann@example.com:{}@mail.example.com:587", id="mail-address"),
+    ],
+)
+@pytest.mark.parametrize("value", [WEAK, LETTERS], ids=["digits", "letters"])
+def test_password_is_masked_where_a_database_or_a_server_is_told_it(text: str, value: str) -> None:
+    """Whatever it is made of."""
+    assert scrub_text(text.format(value)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE USER ann IDENTIFIED BY '<password>'; CREATE USER ann IDENTIFIED BY 'password';",
+        "CREATE ROLE ann WITH PASSWORD '${DB_PASSWORD}' LOGIN PASSWORD '%s'",
+        'They were identified by their names, as IDENTIFIED by UUID4, by "code", or by a user 22.',
+        "sqlplus / as sysdba; sqlplus $USER/$PASSWORD@db; sqlplus user/password@db",
+        "see sqlplus docs/manual and rman/catalog",
+        "jdbc:oracle:thin:@//h:1521/db jdbc:oracle:thin:user/password@h",
+        "main.c:5432:12:a:bcdefgh\n00:5000:22:33:44\nkex.c:*:1000,*:kex_exchange():*,packet.c:*\n",
+        "localhost:5432:db:ann:password\nlocalhost:5432:db:ann:<yours>\n",
+        "postgres://ann@h1:5432,ann@h2:5432/db git+ssh://git@example.com:22/a@b",
+    ],
+)
+def test_talk_of_databases_stays(text: str) -> None:
+    """Places to fill in, prose, what a compiler says, and many hosts."""
+    assert scrub_text(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('"Name": "password", "Value": "{}"', id="capitals"),
+        pytest.param('{{\n  "Name": "DB_PASSWORD",\n  "Value": "{}"\n}}', id="task-definition"),
+        pytest.param('"ParameterKey": "DBPassword",\n "ParameterValue": "{}"', id="stack"),
+        pytest.param('"OutputKey": "AdminPassword", "OutputValue": "{}"', id="stack-output"),
+        pytest.param('"name": "API_SECRET",\n  "slotSetting": false,\n  "value": "{}"', id="web-app"),
+        pytest.param('"name": "API_SECRET",\n  "contentType": "text/plain",\n  "value": "{}"', id="vault"),
+        pytest.param("- Name: DB_PASSWORD\n  Value: {}\n", id="yaml"),
+        pytest.param("Driver=x;Server=h;Uid=ann;Pwd={{{}}};Port=1", id="odbc"),
+        pytest.param("Password={{{}}}", id="odbc-password"),
+        pytest.param('psk="{}"', id="wifi"),
+        pytest.param("wifi-security.psk={}", id="wifi-dotted"),
+        pytest.param('variable "db_password" {{\n  type = string\n  default = "{}"\n}}', id="variable"),
+        pytest.param(
+            'variable "db_password" {{\n  description = "x {{y}}"\n  type        = string\n  sensitive = true\n  default   = "{}"\n}}',
+            id="variable-described",
+        ),
+        pytest.param("{{&quot;password&quot;:&quot;{}&quot;}}", id="entities"),
+        pytest.param("password=&#39;{}&#39;", id="numbered-entities"),
+        pytest.param("password&#x3D;{} x", id="numbered-in-hexadecimal"),
+        pytest.param("<input value=&quot;a&quot;> &lt;password&gt;{}&lt;/password&gt;", id="element"),
+        pytest.param("?a=1&amp;password={}&amp;b=2", id="ampersand"),
+    ],
+)
+def test_value_is_masked_where_a_list_or_a_file_of_settings_has_it(text: str) -> None:
+    """However its key is written, and what stands between."""
+    value = SIGNS if "wd={{" in text or "ord={{" in text else WEAK
+
+    assert scrub_text(text.format(value)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Name": "password", "Value": ""',
+        '"Name": "password", "Value": "required"',
+        '"ParameterKey": "KeyName", "ParameterValue": "my-key-2"',
+        "f'{user};Pwd={password};{password!r} Password={self.passwords[2]} pwd={get_password()}'",
+        "Pwd={0};password={pwd:>10};Password={<your password>}",
+        "psk: bool = False; key_mgmt=WPA-PSK; psk=${WIFI_PSK}",
+        'variable "db_password" {\n  type = string\n  default = ""\n}',
+        'variable "db_password" {\n  type = string\n}\nvariable "b" {\n  default = "eu-west-12"\n}',
+        "&lt;password&gt; &quot;token&quot; password=&lt;your password&gt;",
+        "signature=none response=200 Signature= response=",
+        "git checkout -b feature=session; sort -b key=2 --cookie-jar session.txt",
+        "curl -b cookies.txt -b session=$SESSION --cookie 'theme=dark-blue'",
+    ],
+)
+def test_settings_without_a_secret_stay(text: str) -> None:
+    """Empty ones, fields of a template, and other words."""
+    assert scrub_text(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        pytest.param("curl -b 'sid={}; theme=dark' h", MIXED[:20], id="cookie"),
+        pytest.param("curl -s --cookie session={} https://h/", MIXED[:20], id="cookie-bare"),
+        pytest.param('curl --cookie="auth_token={}" h', MIXED[:20], id="cookie-equals"),
+        pytest.param("SignedHeaders=host;x-amz-date, Signature={}", HEX, id="aws4"),
+        pytest.param('keyId="a",signature="{}=="', MIXED[:62], id="http-signature"),
+        pytest.param('uri="/", response="{}", opaque=""', HEX[:32], id="digest"),
+        pytest.param("DB_PASSWORD={}", "tiger_moth" + "_lamp", id="underscores"),
+        pytest.param("password: {}", "QWxhZGRp" + "bg==", id="padded"),
+        pytest.param('"secret": "{}"', "aGFsbG9oYWxsb" + "w==", id="padded-quoted"),
+    ],
+)
+def test_what_opens_a_session_or_signs_is_masked(text: str, secret: str) -> None:
+    """Cookies of a command line, signatures, answers to a challenge, words in one."""
+    masked, count = scrub_text(text.format(secret))
+
+    assert (masked.replace("==", ""), count) == (text.format(MASK).replace("==", ""), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = default_field_name",
+        "DB_PASSWORD=db_password",
+        "password=user_supplied_value",
+        "PASSWORD_FIELD=some_field_name",
+        '"password": "some_field_name"',
+        "token = some_name_here",
+        "if password==other_password: pass",
+        "secret: somewords=",
+    ],
+)
+def test_names_with_underscores_and_broken_padding_stay(text: str) -> None:
+    """In code, a word with underscores is a name."""
+    assert scrub_text(text) == (text, 0)
+
+
+SALT, HASH = "aB3dE6gH", MIXED + MIXED[:22]
+
+
+@pytest.mark.parametrize(
+    ("text", "hashed"),
+    [
+        pytest.param("root:{}:19000:0:99999:7:::", f"$6${SALT}${HASH}", id="sha512"),
+        pytest.param("root:{}:19000::::::", f"$6$rounds=5000${SALT}${HASH}", id="rounds"),
+        pytest.param("root:{}:19000::::::", f"$5${SALT}${HASH[:43]}", id="sha256"),
+        pytest.param("root:{}:19000::::::", f"$y$j9T${SALT * 2}${HASH[:43]}", id="yescrypt"),
+        pytest.param("ann:{}\n", f"$2y$05${HASH[:53]}", id="bcrypt"),
+        pytest.param("ann:{}\n", f"$apr1${SALT}${HASH[:22]}", id="apr1"),
+        pytest.param("ann:{}\n", f"{{SHA}}{HASH[:27]}=", id="sha1"),
+        pytest.param("userPassword: {}\n", f"{{SSHA}}{HASH[:32]}", id="ssha"),
+        pytest.param("x {} y", f"$argon2id$v=19$m=65536,t=3,p=4${SALT * 2}${HASH[:43]}", id="argon2"),
+    ],
+)
+def test_hash_of_a_password_is_masked(text: str, hashed: str) -> None:
+    """It can be tried against lists of passwords."""
+    assert scrub_text(text.format(hashed)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root:*:19000:0:99999:7:::\ndaemon:!:19000::::::\nann:x:1000:1000::/home/ann:/bin/sh\n",
+        "echo $6 $5$1 $2y $y$x costs $6.50",
+        "awk '{print $1$2$3}' $2a$05",
+        "$2b$12$... and $6$salt$hash are forms of hashes, {SHA} is one",
+    ],
+)
+def test_what_only_begins_like_a_hash_stays(text: str) -> None:
+    """Locked accounts, arguments of a shell, and what is told of hashes."""
+    assert scrub_text(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"Name": "DB_PASSWORD", "Value": "x"},
+        {"ParameterKey": "dbPassword", "ParameterValue": "x"},
+        {"name": "API_SECRET", "slotSetting": False, "value": "x"},
+        {"Value": "x", "Key": "client-secret"},
+    ],
+)
+def test_value_beside_its_name_in_a_list_is_masked(value: Any) -> None:
+    """Clouds write them with capitals, and in any order."""
+    assert scrub_value([value]) == ([{key: MASK if item == "x" else item for key, item in value.items()}], 1)
