@@ -21,14 +21,33 @@ FORMS = (
     *(form for name in SUBCOMMANDS.split() for form in (f"bash:git {name}", f"bash:git {name} *")),
     *(
         "bash:git branch",
-        "bash:git branch --list*",
-        "bash:git branch -v*",
-        "bash:git branch -a*",
-        "bash:git branch -r*",
+        *(
+            f"bash:git branch {option}*"
+            for option in ("--list", "-l", "-v", "-a", "--all", "-r", "--remotes", "--show-current", "--contains")
+        ),
+        *(
+            f"bash:git branch {option}*"
+            for option in ("--no-contains", "--merged", "--no-merged", "--sort", "--format", "--points-at", "--column")
+        ),
     ),
     *("bash:git tag", "bash:git tag -l*", "bash:git tag --list*", "bash:git remote -v", "bash:git stash list*"),
-    *("bash:git commit -m *", "bash:git commit --author*", "bash:git commit --allow-empty *"),
+    *(
+        f"bash:git tag {option}*"
+        for option in (
+            "-n",
+            "--sort",
+            "--contains",
+            "--no-contains",
+            "--merged",
+            "--no-merged",
+            "--points-at",
+            "--format",
+        )
+    ),
+    *("bash:git commit -m *", "bash:git commit -m*", "bash:git commit --author*", "bash:git commit --allow-empty *"),
+    *("bash:git commit -a*", "bash:git commit -q *", "bash:git commit --message*", "bash:git commit --no-edit *"),
     *("bash:git config --get *", "bash:git cat-file -p *", "bash:git cat-file -t *", "bash:git --no-pager *"),
+    *("bash:git remote", "bash:git remote --verbose", "bash:git --version", "bash:git version", "bash:git -C *"),
 )
 """`allow_git_subcommands` of the samples' policy as rules; of `tag` and `branch` those that list."""
 

@@ -9,7 +9,7 @@ from toolcharter.guards.shell.assignments import objection as assignment_objecti
 from toolcharter.guards.shell.parts import SUBSTITUTED, Assignment, Inner, Need, Reach, Word
 from toolcharter.guards.shell.table import Operands, Role
 
-INPUT: Final = Word("(input)")
+INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
 _MAX_FOLDERS: Final = 8
 _SCRIPTS: Final = "toolcharter.guards.shell.scripts."
@@ -44,15 +44,18 @@ class Asking:
             self.need(word, "is nothing that its program ordinarily does")
         if role.kind == "write":
             self.need(word, "is a file that is written")
+        if may_grow and word is INPUT and role.kind == "said":
+            return
         self.value(role, word, may_grow=may_grow)
 
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
         """*word* is what an option takes, or is like it."""
         if word.text is None and word.pattern is None:
-            self._unknown(role, word)
+            if not (role.kind == "said" and word.is_output and not word.splits):
+                self._unknown(role, word)
         elif word.text is None and not (role.takes_many and (may_grow or not word.splits)):
             self.need(word, "may become other words than one")
-        elif role.kind != "text" or word.text is None:
+        elif role.kind not in {"text", "said"} or word.text is None:
             _TAKE[role.kind](self, role, word)
 
     def _unknown(self, role: Role, word: Word) -> None:
@@ -113,6 +116,21 @@ class Asking:
         """A path that is looked at; `-` is the standard input, and a process substitution is input too."""
         if word.text != "-" and word.pattern != SUBSTITUTED:
             self.path(word)
+
+    def take_said(self, _: Role, word: Word) -> None:
+        """Text that is only shown: of the names that a glob stands for, it matters where the shell looks for them."""
+        pattern = word.pattern or ""
+        if "**" in pattern or pattern == SUBSTITUTED:
+            # Names that find gives, not the shell.
+            self.take_read(_, word)
+            return
+        why = places.objection(pattern, self.folders, self.workspace, is_pattern=True)
+        folder = pattern.rpartition("/")[0]
+        if why:
+            self.need(word, why)
+        elif folder:
+            path = folder if folder.startswith("/") else f"./{folder}"
+            self.reaches.append(Reach(path, is_pattern=True, folders=self.folders))
 
     def take_local(self, role: Role, word: Word) -> None:
         """A path, or with a colon before any slash a file of another machine."""
@@ -258,12 +276,13 @@ def _is_assignment(word: Word) -> bool:
 
 def _hidden(word: Word, placeholder: str) -> Word:
     if word.text is not None and placeholder in word.text:
-        return Word(word.form)
+        return Word(word.form, is_output=True)
     return word
 
 
 _TAKE: Final[dict[str, Callable[[Asking, Role, Word], None]]] = {
     "text": Asking.take_read,
+    "said": Asking.take_said,
     "read": Asking.take_read,
     "local": Asking.take_local,
     "node": Asking.take_node,

@@ -16,6 +16,9 @@ MAX_WORDS = 64
 _MAX_DEPTH = 10
 _MAX_ATOMS = 200
 
+# Without leading zeros, which bash would give to all of them.
+_SEQUENCE = re.compile(r"(0|[1-9][0-9]{0,5})\.\.(0|[1-9][0-9]{0,5})")
+
 _Atoms: TypeAlias = tuple[Piece, ...]
 
 
@@ -35,6 +38,7 @@ def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
     atoms = [atom for piece in pieces for atom in _atoms(piece)]
     if len(atoms) > _MAX_ATOMS:
         raise NotUnderstood(f"A word with braces has more than {_MAX_ATOMS} parts.")
+    atoms = _counted(atoms)
     if not _is_balanced(atoms) or _has_sequence(atoms):
         return [_unclear(pieces, source)]
     expanded = _expand(atoms)
@@ -108,6 +112,30 @@ def _has_sequence(atoms: Sequence[Piece]) -> bool:
         if depth and ".." in atom.text:
             return True
     return False
+
+
+def _counted(atoms: Sequence[Piece]) -> list[Piece]:
+    """*atoms* with plain sequences of numbers, at most `MAX_WORDS` long, as the choices that they are."""
+    counted, at = list[Piece](), 0
+    while at < len(atoms):
+        found = _SEQUENCE.fullmatch(atoms[at + 1].text) if _is(atoms[at], "{") and at + 2 < len(atoms) else None
+        start, end = (int(found[1]), int(found[2])) if found is not None else (0, MAX_WORDS)
+        if abs(end - start) < MAX_WORDS and not atoms[at + 1].is_quoted and _is(atoms[at + 2], "}"):
+            step = 1 if end >= start else -1
+            counted += _choosing([str(number) for number in range(start, end + step, step)])
+            at += 2
+        else:
+            counted.append(atoms[at])
+        at += 1
+    return counted
+
+
+def _choosing(texts: Sequence[str]) -> list[Piece]:
+    """The atoms of a choice between *texts*; of one text, that."""
+    if len(texts) == 1:
+        return [Piece(texts[0], is_quoted=False)]
+    marks = ["{", *(mark for text in texts for mark in (text, ","))][:-1]
+    return [Piece(mark, is_quoted=False) for mark in (*marks, "}")]
 
 
 def _expand(atoms: Sequence[Piece]) -> list[_Atoms]:

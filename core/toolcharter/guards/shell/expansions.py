@@ -25,6 +25,7 @@ _MAX_DIGITS = 15
 _NUMBER = "[0-9]*"
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """What variables are before anything is assigned to them."""
+_NUMBERS = frozenset("#?$")
 _COUNTS = frozenset("#?$!-")
 """Parameters without blanks and globs."""
 
@@ -105,6 +106,8 @@ class Expansions(Reader, ABC):
             elif character == "`":
                 pieces.append(self.ticked(quoted=True))
             elif character == "\\":
+                if run is _BODY and self.source.startswith(("$", "`"), self.at + 1):
+                    self.masks.append(self.at)
                 pieces.append(Piece(self._escape(escapable)))
             else:
                 break
@@ -138,7 +141,7 @@ class Expansions(Reader, ABC):
 
     def _parameter(self, name: str, *, quoted: bool) -> Piece:
         splits = name == "@" if quoted else name not in _COUNTS
-        hints, pattern = self._hints(name), self.patterns.get(name)
+        hints, pattern = self._hints(name), _NUMBER if name in _NUMBERS else self.patterns.get(name)
         known = name if name in self.loops else ""
         return Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known)
 
@@ -227,7 +230,7 @@ class Expansions(Reader, ABC):
 
     def _substituted(self, positions: range, *, quoted: bool) -> Piece:
         self.substitutes += positions
-        return Piece("", quoted, is_known=False, splits=not quoted)
+        return Piece("", quoted, is_known=False, splits=not quoted, is_output=True)
 
     def arithmetic(self) -> None:
         """Read to the `))` that closes an expression. Names in it are evaluated again: they are strange.

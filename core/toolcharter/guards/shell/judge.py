@@ -59,7 +59,8 @@ class Judged(NamedTuple):
     is_known: bool = True
     """Whether there is a table of its program."""
     bare: str | None = None
-    """The normal form without the assignments before the program, if they are all harmless; None without any."""
+    """The normal form without the assignments before the program, if they are all harmless; that of `[[ ... ]]` as `test`
+    would have it; None otherwise."""
     is_transparent: bool = False
     """Whether it needs no allow rule beside those of what it starts."""
     within: tuple[str, ...] = ()
@@ -309,6 +310,9 @@ def _as_often(needs: Sequence[Need], command: Command) -> Iterable[Need]:
 
 
 def _bare(command: Command, needs: Sequence[Need]) -> str | None:
+    if command.words and command.words[0].text == "[[":
+        # The same conditions in bash's own words: what is not the same is strange.
+        return " ".join(["test", *(word.form for word in command.words[1:-1])])
     if not (command.assignments and command.words):
         return None
     named = {need.form for need in needs}

@@ -51,6 +51,9 @@ class Word(NamedTuple):
     nothing is ever permitted because of them."""
     parts: tuple[Part, ...] = ()
     """Of what it consists, if it is one text for certain in each turn of a loop. Only while loops are read."""
+    is_output: bool = False
+    """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
+    that the line has found."""
 
     @property
     def is_literal(self) -> bool:

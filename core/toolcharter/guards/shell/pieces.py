@@ -37,6 +37,8 @@ class Piece(NamedTuple):
     """A glob that stands for an unknown piece."""
     name: str = ""
     """The variable that an unknown piece is, if a loop over literal words has set it."""
+    is_output: bool = False
+    """Whether an unknown piece is what commands print."""
 
 
 class Mode(NamedTuple):
@@ -124,12 +126,19 @@ def _pattern(pieces: Iterable[Piece]) -> str | None:
 def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Word:
     has_glob = mode.globs and any(mark in bare for mark in _GLOBS)
     splits = any(piece.splits for piece in pieces)
-    pattern = None if splits or has_glob or _TILDE.search(bare) else _pattern(pieces)
+    is_open = splits or has_glob or _TILDE.search(bare) is not None
+    pattern = None if is_open else _pattern(pieces)
     hints = tuple[str, ...]()
     if len(pieces) <= _MAX_HINTED_PIECES:
         hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
     parts = () if has_glob or _TILDE.search(bare) else _parts(pieces)
-    return Word(source, None, pattern, _prefix(pieces, mode, pattern), splits or has_glob, hints, parts)
+    is_output = not is_open and pattern is None and all(map(_tells_nothing, pieces))
+    return Word(source, None, pattern, _prefix(pieces, mode, pattern), splits or has_glob, hints, parts, is_output)
+
+
+def _tells_nothing(piece: Piece) -> bool:
+    """Whether it holds nothing but what the line itself says and does."""
+    return piece.is_known or piece.is_output or bool(piece.name) or piece.pattern is not None
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:

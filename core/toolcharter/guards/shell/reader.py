@@ -57,6 +57,8 @@ class Reader:
         """The variables of the loops over literal words that the reading stands in."""
         self.body: Span | None = None
         """The newline before the body of a here-document that has been read, and where that ends."""
+        self.masks: list[int] = []
+        """Where in here-documents a backslash makes a `$` or a backtick a plain character."""
         self._made = 0
 
     def fail(self, why: str) -> NotUnderstood:

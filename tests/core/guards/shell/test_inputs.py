@@ -113,6 +113,23 @@ def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
     assert not any(one.listings for one in judgement.commands)
 
 
+@pytest.mark.parametrize(
+    ("line", "needs"),
+    [
+        ("git log | xargs echo a", []),
+        ("git log | xargs printf '%s;'", []),
+        ("git log | xargs -I{} echo a/{}", []),
+        ("git log | xargs -I{} git commit -m {}", []),
+        ("git log | xargs printf", ["(input)"]),
+        ("git log | xargs git commit -m", ["(input)"]),
+        ("git log | xargs cat", ["(input)"]),
+    ],
+)
+def test_input_that_is_only_shown_may_be_anything(line: str, needs: list[str]) -> None:
+    """Where it cannot become an option, a path or a word of another kind."""
+    assert [need.form for one in judge([line], WS).commands for need in one.needs] == needs
+
+
 def test_the_program_stays_unknown() -> None:
     """A name on disk is no program."""
     assert judge(["find . | xargs -I{} {} x"], WS).unnamed is not None

@@ -165,6 +165,7 @@ def test_a_command_is_told_whole() -> None:
         ("LC_ALL=C PATH=. ls", None),
         ("LC_ALL=C", None),
         ("ls", None),
+        ("[[ -f a && b != c ]]", "test -f a '&&' b '!=' c"),
     ],
 )
 def test_only_harmless_assignments_may_be_left_out(line: str, bare: str | None) -> None:
