@@ -199,3 +199,65 @@ def test_what_only_begins_like_a_hash_stays(text: str) -> None:
 def test_value_beside_its_name_in_a_list_is_masked(value: Any) -> None:
     """Clouds write them with capitals, and in any order."""
     assert scrub_value([value]) == ([{key: MASK if item == "x" else item for key, item in value.items()}], 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("PASS: gdb.arch/i386-avx.exp: watch i1\nPASS: gas/i386/pr21231a\n", id="passed-tests"),
+        pytest.param('--- PASS: TestParser2 (0.00s)\nPASS: "Run size-3e" ""', id="passed-tests-of-others"),
+        pytest.param("$PASSWORD = $CPAN::Config->{password}; secret = $insta::secret", id="variables-of-modules"),
+        pytest.param("private_key = $dir/private/cakey.pem# The key", id="variable-and-path"),
+        pytest.param('$last_update_token = "\\"$last_update_token\\"";', id="variable-in-quotes"),
+        pytest.param("*all_children_pass = *all_children_are;", id="glob"),
+        pytest.param("'Test2::Event::Pass' => '1.302103', spwd: 3.0-3.12", id="versions"),
+        pytest.param("#define CKA_TOKEN 0x00000001UL\n#define CKA_SERVER_AUTH  0xce536358UL\n", id="numbers"),
+        pytest.param("const PASS8 = 0x08000000;", id="number-in-hexadecimal"),
+        pytest.param("private key, #gnutls_x509_privkey_t.", id="name-behind-a-sign"),
+        pytest.param("(ed25519_private_key, ed25519_public_key) token (_gcry_aes_armv8_ce_xts_crypt)", id="names"),
+        pytest.param("PK11_InitToken(PK11SlotInfo *slot, PK11SlotInfo *other)", id="type"),
+        pytest.param("private_key: x25519.X25519PrivateKey = a.hpke.MLKEM1024P384PrivateKey", id="types-of-modules"),
+        pytest.param("$cakey = PEM_file2key($f);", id="call"),
+        pytest.param("fds_to_pass = [listener.fileno2(), alive_r]", id="calls-in-a-list"),
+        pytest.param("SetCredential = [\\&.\\&.\\&.];", id="signs"),
+        pytest.param("'Unknown token: \"' . $unk->raw2 . '\"'", id="joined-strings"),
+        pytest.param("Token=::1a:2b:3c:4d", id="network-address"),
+        pytest.param("token::delimiter2 PASSWORD::starttls", id="members"),
+        pytest.param("secret: PKCS-12 bag, token: SHA-256 and CARD32, secret=UINT64", id="algorithms-and-types"),
+        pytest.param('"etc/passwd": "root:x:0:0::/:/bin/sh"', id="accounts"),
+        pytest.param("pass =--check-cxx-compiler=clang++= to", id="option"),
+        pytest.param("renamed to --http-password respectively, and --password options, the name", id="prose"),
+        pytest.param("ftp://[[user][:pass4word]@]host[:port]/ smb://[[[domain:]user[:password@]]server", id="form"),
+        pytest.param("$pass = 'anonymous@';", id="nobody"),
+    ],
+)
+def test_names_types_and_results_are_no_secrets(text: str) -> None:
+    """What real files of programs and documentation hold beside words that tell."""
+    assert scrub_text(text) == (text, 0)
+
+
+def test_token_within_the_hash_of_a_file_stays() -> None:
+    """Lists of packages hold thousands of random texts; one that begins like a token is none."""
+    line = "a/b.py,sha256=qaN-" + "glc" + "_" + MIXED[:40] + ",160\n"
+
+    assert scrub_text(line) == (line, 0)
+    assert scrub_text("glc" + "_" + MIXED[:40])[1] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("PASS: {}\n", id="pass-in-capitals"),
+        pytest.param("DB_PASS={}", id="short-name"),
+        pytest.param("password = ('{}')", id="in-parentheses"),
+        pytest.param("password = (\n    '{}'\n)", id="in-parentheses-on-the-next-line"),
+    ],
+)
+def test_what_is_like_those_and_a_secret_goes(text: str) -> None:
+    """A name spares no value."""
+    assert scrub_text(text.format(MIXED[:24])) == (text.format(MASK), 1)
+
+
+def test_private_key_of_a_chain_is_masked() -> None:
+    """A long number in hexadecimal is none that one counts with."""
+    assert scrub_text(f"PRIVATE_KEY=0x{HEX}") == (f"PRIVATE_KEY={MASK}", 1)

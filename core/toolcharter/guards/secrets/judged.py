@@ -113,7 +113,7 @@ def url(text: bytes) -> Sequence[Span]:
     begin = colon + 1 if colon > 0 else 3
     value = text[begin:end]
     hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
-    if hosts or (b"[" in text[3:begin] and value.endswith(b"]")):  # `[user][:password]@host` tells of a form.
+    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` tells of a form.
         return ()
     short = len(value) < _SHORTEST_URL_PASSWORD
     if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):

@@ -53,7 +53,7 @@ _DOTTED = re.compile(
     rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
 )  # The parts of a JWT are longer.
 _WORDS = re.compile(
-    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,5})(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}|[A-Za-z]{1,12}\d{1,5}|[a-z]\d[a-z]))+"
+    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?)(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?))+"
 )
 _NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]{1,16}[uUlL]{0,3}")
 _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential|getenv|environ", re.IGNORECASE)
@@ -63,8 +63,9 @@ _WORDY = 3.5
 """Letters in one piece of what is put together from words: a random text has two."""
 _LONG_PIECE = re.compile(rb"[A-Z]?[a-z]{3,}")
 _MOSTLY = 0.6
-_RESULT = re.compile(rb"PASS:[ \t]+|.*::", re.DOTALL)
-"""Before the name of a test that passed, and of a member of a class."""
+_RESULT = re.compile(rb"PASS:[ \t]+[\"']?")
+_IN_TEST_NAME = re.compile(rb"[ /._:-]")
+"""What the names of tests hold that passed."""
 _EXPRESSION = re.compile(rb"\.[+*]|\\[dwsS]|\[\^?[A-Za-z0-9]-")
 _ARGUMENT = re.compile(rb"[A-Za-z_]\w{0,40}=[^=]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:[-+*/%.]+[A-Za-z_]\w*)*[!?*&+]?")
@@ -75,6 +76,7 @@ _SPACE = re.compile(rb"\s")
 _UPPER = re.compile(rb"[A-Z]")
 _LOWER = re.compile(rb"[a-z]")
 _LETTER = re.compile(rb"[A-Za-z]")
+_MORE = (b" ", b"\t")
 _OPENING = (b"(", b"[", b"{")
 _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
 _TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
@@ -143,8 +145,10 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
     head = value[:_LOOKED_AT]
     if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in _OPENING):
         return False
+    if _RESULT.fullmatch(before) and (after in _MORE or _IN_TEST_NAME.search(head)):
+        return False
     has_digit = _DIGIT.search(head) is not None
-    if (b"\n" in before and b"default" not in before) or _WEAK_KEY.search(before) or _RESULT.fullmatch(before):
+    if (b"\n" in before and b"default" not in before) or _WEAK_KEY.search(before) or b"::" in before:
         return is_strong(head) or (has_digit and b"value" in before.lower())
     if has_digit:
         return _is_secret_with_digit(head, before, quoted=quoted)
