@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urljoin
 
 from playwright.async_api import Browser, Error, async_playwright
 
@@ -25,6 +26,7 @@ CHROMIUM = ("/usr/lib/chromium/chromium", "chromium", "chromium-browser")
 """The first is Debian's program itself; its script of the second name adds keys for Google's services and extensions."""
 OPENERS = ("xdg-email", "xdg-open")
 """What starts the user's mail program or another one. Source: Chromium, platform_util_linux.cc."""
+MOVED = frozenset({301, 302, 303, 307, 308})
 MAX_LINE = 1_048_576
 """Bytes of one question."""
 SERVICES = ("apps-gallery-update-url", "autofill-server-url", "gaia-url", "google-apis-url", "variations-server-url")
@@ -83,6 +85,8 @@ async def _launched(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:
         chromium_sandbox=os.geteuid() != 0,
         proxy={"server": f"socks5://127.0.0.1:{settings['port']}", "bypass": "<-loopback>"},
         handle_sigint=False,
+        # Else Playwright lets every page open as many windows as it likes; so it takes a click for each.
+        ignore_default_args=["--disable-popup-blocking"],
     )
 
 
@@ -97,13 +101,15 @@ async def _tab(browser: Browser, settings: dict[str, Any], gone: Callable[..., N
     page = await context.new_page()
     page.set_default_timeout(0)  # each question brings its own
     page.on("crash", gone)
-    return Tab(context, page)
+    tab = Tab(context, page)
+    await _refuse_insecure(tab)
+    return tab
 
 
 async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
     try:
         async with asyncio.timeout(question["timeout_s"]):
-            return {"ok": await MOVES[question["do"]](tab, question)}
+            return {"ok": await _unless_left(tab, MOVES[question["do"]](tab, question))}
     except Failed as failed:
         return {"error": failed.why, "message": failed.message, "url": failed.url}
     except TimeoutError:
@@ -111,6 +117,44 @@ async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
     except Error:
         # What it says may be the page's word.
         return {"error": "page_not_loaded", "message": "The page went away, or it cannot be used."}
+
+
+async def _unless_left(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """What *work* answers.
+
+    Raises:
+        Failed: The page was left meanwhile, or before.
+    """
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(tab.left.wait())
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if tab.why is not None:
+            raise tab.why
+        return await working
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _refuse_insecure(tab: Tab) -> None:
+    """Have the page follow no redirect from https to http, as `rt.http` follows none; frames may have none anyway."""
+    channel = await tab.page.context.new_cdp_session(tab.page)
+
+    async def judge(event: dict[str, Any]) -> None:
+        headers = {one["name"].lower(): one["value"] for one in event.get("responseHeaders", ())}
+        url = urljoin(event["request"]["url"], headers.get("location", "").strip())
+        is_insecure = event.get("responseStatusCode") in MOVED and url.lower().startswith("http:")
+        with suppress(Error):
+            if not is_insecure:
+                await channel.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+                return
+            tab.refuse_redirect(url[:8000])
+            await channel.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "BlockedByClient"})
+
+    channel.on("Fetch.requestPaused", judge)
+    secure = {"urlPattern": "https://*", "resourceType": "Document", "requestStage": "Response"}
+    await channel.send("Fetch.enable", {"patterns": [secure]})
 
 
 def first_line(error: Exception) -> str:

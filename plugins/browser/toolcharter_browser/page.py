@@ -2,15 +2,24 @@
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from importlib.resources import files
+from time import monotonic
 from typing import Any
 
 from playwright.async_api import BrowserContext, Error, Locator, Page, Request, Response
 from playwright.async_api import TimeoutError as Overtime
 
+from toolcharter_browser.frames import text_of
+
 MAX_POPUPS = 10
+"""Of one action; of more, none is told, and the page is left."""
+MAX_DOCUMENTS = 20
+"""Documents that may take each other's place within `DOCUMENTS_S`: a page that loads itself anew for ever loads more."""
+DOCUMENTS_S = 10.0
+INTERRUPTED_S = 1.0
+"""How long a page whose place another has taken is watched for doing so for ever, in seconds."""
 ELEMENT_S = 5.0
 """How long an element may take to appear and become usable, in seconds."""
 SETTLE_S = 5.0
@@ -19,8 +28,6 @@ LATE_S = 10.0
 """How long a page may take to come after one that was in its way, in seconds."""
 DOWNLOAD_S = 2.0
 """How long the browser may take to tell of a download after the navigation to it has failed, in seconds."""
-_READ = (files("toolcharter_browser") / "read.js").read_text()
-
 Question = dict[str, Any]
 
 
@@ -41,17 +48,25 @@ class Tab:
         self.page = page
         self._status: int | None = None
         self._failed: tuple[str, str] | None = None
+        self._insecure: str | None = None
         self._popups: list[str] = []
         self._downloads: asyncio.Queue[str] = asyncio.Queue()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._documents: deque[float] = deque(maxlen=MAX_DOCUMENTS + 1)
+        self._windows = 0
+        self.left = asyncio.Event()
+        """The page was left for good; `why` says for what."""
+        self.why: Failed | None = None
         context.on("page", self._close_popup)
+        page.on("request", self._note_request)
         page.on("requestfailed", self._note_failure)
         page.on("response", self._note_response)
         page.on("download", lambda download: self._downloads.put_nowait(download.url))
 
     def begin(self) -> None:
         """Forget what belongs to earlier actions."""
-        self._failed = None
+        self._failed = self._insecure = None
+        self._windows = 0
         self._popups.clear()
         self._downloads = asyncio.Queue()
 
@@ -70,6 +85,8 @@ class Tab:
         """
         if self._downloads.qsize():
             raise Failed(*(await self.download(self.page.url)))
+        if self._insecure is not None:
+            raise Failed("insecure_redirect", "The page redirects from https to http.", self._insecure)
         if self._failed is not None:
             url, message = self._failed
             raise Failed("page_not_loaded", message, url)
@@ -86,16 +103,44 @@ class Tab:
         with suppress(Overtime):
             await self.page.wait_for_load_state("load", timeout=SETTLE_S * 1000)
 
+    def refuse_redirect(self, url: str) -> None:
+        """Note that the page's redirect from https to *url* was not followed."""
+        self._insecure = url
+
     def _close_popup(self, page: Page) -> None:
-        task = asyncio.ensure_future(self._closed(page))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._windows += 1
+        if self._windows > MAX_POPUPS:
+            self._leave("too_many_windows", f"The page opens more than {MAX_POPUPS} windows.")
+        self._begin(self._closed(page))
 
     async def _closed(self, page: Page) -> None:
         if len(self._popups) < MAX_POPUPS:
             self._popups.append(page.url[:2000])
         with suppress(Error):
             await page.close()
+
+    def _note_request(self, request: Request) -> None:
+        if not self._is_document(request) or request.redirected_from is not None:
+            return
+        self._documents.append(monotonic())
+        if len(self._documents) > MAX_DOCUMENTS and self._documents[-1] - self._documents[0] < DOCUMENTS_S:
+            self._leave("endless_navigation", "The page goes on to itself, or to others, without end.")
+
+    def _leave(self, why: str, message: str) -> None:
+        """Go where nothing happens; whoever waits for the page is told, now or with the next question."""
+        if self.why is None:
+            self.why = Failed(why, message)
+            self.left.set()
+            self._begin(self._left())
+
+    async def _left(self) -> None:
+        with suppress(Error):
+            await self.page.goto("about:blank")
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _is_document(self, request: Request) -> bool:
         return request.is_navigation_request() and request.frame == self.page.main_frame
@@ -134,6 +179,9 @@ async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
         if "Download is starting" in said:
             raise Failed(*(await tab.download(question["url"]))) from error
         await tab.state()
+        if "interrupted by another navigation" in said:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(tab.left.wait(), INTERRUPTED_S)
         # Only codes are repeated: "interrupted by another navigation to" goes on in the page's words.
         told = said if said.startswith("Page.goto: net::") else "The page did not come, or another took its place."
         raise Failed("page_not_loaded", told, question["url"]) from error
@@ -166,11 +214,10 @@ async def read(tab: Tab, question: Question) -> dict[str, Any]:
     """The page as text."""
     tab.begin()
     most = question["max_chars"]
-    found = await tab.page.evaluate(_READ, most)
-    # A page can put functions of its own in the place of those that this has used.
-    if not isinstance(found, dict) or not isinstance(text := found.get("text"), str):
+    found = await text_of(tab.page, most)
+    if found is None:
         raise Failed("page_not_loaded", "The page does not let itself be read.")
-    return {**await tab.state(), "text": text[:most], "truncated": len(text) > most or found.get("truncated") is True}
+    return {**await tab.state(), "text": found.text, "truncated": found.truncated}
 
 
 async def screenshot(tab: Tab, question: Question) -> dict[str, Any]:

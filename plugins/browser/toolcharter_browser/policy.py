@@ -55,6 +55,8 @@ class ScreenshotReason(StrEnum):
     DOWNLOAD_REFUSED = "download_refused"
 
     PAGE_NOT_LOADED = "page_not_loaded"
+    ENDLESS_NAVIGATION = "endless_navigation"
+    TOO_MANY_WINDOWS = "too_many_windows"
     BROWSER_UNAVAILABLE = "browser_unavailable"
     BROWSER_CRASHED = "browser_crashed"
     IMAGE_TOO_LARGE = "image_too_large"

@@ -33,6 +33,8 @@ _CODES = {
     "ERR_TOO_MANY_REDIRECTS": GuardReason.TOO_MANY_REDIRECTS,
     "ERR_ABORTED": ScreenshotReason.PAGE_NOT_LOADED,
 }
+_DENIED = {str(one): one for one in (ScreenshotReason.DOWNLOAD_REFUSED, GuardReason.INSECURE_REDIRECT)}
+_LASTING = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, ScreenshotReason.TOO_MANY_WINDOWS})
 
 
 class Gone(Exception):
@@ -79,7 +81,7 @@ class Session:
         answer = self._answer({"do": do, "timeout_s": left, **question}, left + GRACE_S)
         refused = self._proxy.take_refusals()
         if "error" in answer:
-            if answer["error"] == Reason.TIMED_OUT:
+            if answer["error"] in _LASTING:
                 self.close()  # what hangs once goes on hanging
             raise _failure(answer, refused)
         shown = [{"host": one.host, "port": one.port, "reason": one.reason} for one in refused]
@@ -179,8 +181,8 @@ def _overtime() -> ToolError:
 def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolError:
     """What a tool raises for an answer that tells of a failure."""
     why, message = str(answer["error"]), str(answer["message"])
-    if why == "download_refused":
-        return Denied(ScreenshotReason.DOWNLOAD_REFUSED, message)
+    if why in _DENIED:
+        return Denied(_DENIED[why], message)
     code = _CODE.search(message)
     if why != "page_not_loaded" or code is None:
         return ToolError(message, reason=why, retryable=why == Reason.TIMED_OUT)

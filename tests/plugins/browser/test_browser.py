@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,89 @@ def test_an_allowed_websocket_opens(call: Call, site: Site) -> None:
     call("browser", action="open", url=f"{site.url}/sockets", delay_ms=300)
 
     assert "/socket" in site.asked
+
+
+FRAMES = """<title>Frames</title><p>outside</p><iframe src="/inner"></iframe><iframe srcdoc="<p>from a document</p>"></iframe>
+<iframe src="/inner?hidden" style="display:none"></iframe><iframe src="http://127.0.0.2/"></iframe>
+<iframe srcdoc="<script>String.prototype.slice = () => 1</script>x"></iframe><iframe src="/stuck"></iframe>"""
+
+
+def test_frames_are_read_with_their_page(call: Call, site: Site) -> None:
+    """Those that are seen, each between two lines that name it; one that lies or does not answer is left out."""
+    site.pages["/frames"] = ("text/html", FRAMES.encode())
+    site.pages["/inner"] = ("text/html", b"<h2>Inside</h2><iframe src='/next'></iframe>")
+    site.pages["/stuck"] = ("text/html", b"<p>stuck")
+    call("browser", action="open", url=f"{site.url}/frames", delay_ms=300)
+
+    read = call("browser", action="read")
+
+    assert read.data["text"] == "\n\n".join((
+        "outside",
+        f"[frame {site.url}/inner]\n## Inside\n[end of frame]",
+        f"[frame {site.url}/next]\nThe next page.\n[end of frame]",
+        "[frame about:srcdoc]\nfrom a document\n[end of frame]",
+        f"[frame {site.url}/stuck]\nstuck\n[end of frame]",
+    ))  # fmt: skip
+    assert read.data["truncated"] is False
+
+
+ENDLESS = {
+    "refresh": "<meta http-equiv=refresh content=0>",
+    "reload": "<script>location.reload()</script>",
+    "assign": "<script>location = '/endless?' + Math.random()</script>",
+    "late": "<script>setTimeout(() => location.reload(), 10)</script>",
+    "form": "<form></form><script>document.forms[0].submit()</script>",
+    "history": "<script>location.hash || (location.hash = 'x'); setTimeout(() => history.go(0), 5)</script>",
+}
+
+
+@pytest.mark.parametrize("way", ENDLESS)
+def test_a_page_that_loads_itself_for_ever_is_left(call: Call, site: Site, way: str) -> None:
+    """The call, or the next one, says so in little time; the browser is closed, so that nothing goes on."""
+    site.pages["/endless"] = ("text/html", f"<title>again</title>{ENDLESS[way]}".encode())
+    begun = time.monotonic()
+
+    made = call("browser", action="open", url=f"{site.url}/endless", delay_ms=3000)
+
+    assert (made.outcome, made.reason) == ("error", "endless_navigation")
+    assert time.monotonic() - begun < 15
+    assert call("browser", action="read").reason == "no_page"
+    asked = len(site.asked)
+    time.sleep(0.3)
+    assert len(site.asked) == asked
+
+
+def test_a_page_that_goes_on_a_few_times_is_no_such_page(call: Call, site: Site) -> None:
+    """As those do that check who comes."""
+    steps = (
+        "<script>const n = +location.hash.slice(1); if (n < 5) { location.hash = n + 1; location.reload(); }</script>"
+    )
+    site.pages["/steps"] = ("text/html", f"<title>There</title>{steps}".encode())
+
+    call("browser", action="open", url=f"{site.url}/steps", delay_ms=1500)
+    read = call("browser", action="read")
+
+    assert (read.outcome, read.data["title"]) == ("ok", "There")
+
+
+FLOOD = """<title>Flood</title><a href="/next" target="_blank">x</a><button>Go</button><script>
+const flood = () => { for (let i = 0; i < 40; i++) { window.open("/next?open" + i); document.links[0].click(); } };
+document.querySelector("button").onclick = flood; if (location.hash) { flood(); setInterval(flood, 50); }
+</script>"""
+
+
+def test_a_page_cannot_flood_with_windows(call: Call, site: Site) -> None:
+    """Unasked it opens none, and one to a click; none of them stays, and the page can be used."""
+    site.pages["/flood"] = ("text/html", FLOOD.encode())
+
+    opened = call("browser", action="open", url=f"{site.url}/flood#unasked", delay_ms=500)
+    call("browser", action="open", url=f"{site.url}/")
+    call("browser", action="open", url=f"{site.url}/flood")
+    clicked = call("browser", action="click", label="Go", delay_ms=500)
+
+    assert (opened.outcome, opened.data["popups"]) == ("ok", [])
+    assert (clicked.outcome, len(clicked.data["popups"])) == ("ok", 1)
+    assert call("browser", action="read").data["title"] == "Flood"
 
 
 def test_certificates_are_verified(call: Call, site: Site, tmp_path: Path) -> None:

@@ -4,18 +4,26 @@ import asyncio
 import io
 import json
 import os
+import socket
+import ssl
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import load_pem_x509_certificate
 from playwright.async_api import Error
+from tests.core.guards.network.world import Server, answer
 from tests.plugins.browser.conftest import Site
 
 from toolcharter import NetworkPolicy
 from toolcharter.guards.network.client import Client
-from toolcharter_browser import host, page
+from toolcharter_browser import frames, host, page
 from toolcharter_browser.proxy import Proxy
 
 SIZE = {"width": 300, "height": 200}
@@ -151,6 +159,170 @@ async def test_a_page_that_is_read_with_its_own_functions_keeps_the_limits(proxy
     assert answers[4]["error"] == "page_not_loaded"
 
 
+@pytest.mark.needs_program("chromium", package="chromium")
+async def test_a_page_that_opens_window_after_window_is_left(
+    site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For some seconds after a click Chromium bears it; whoever asks next hears of it, too."""
+    monkeypatch.setattr(page, "MAX_POPUPS", 2)
+    flood = "setInterval(() => { for (let i = 0; i < 40; i++) window.open('/next'); }, 50)"
+    site.pages["/windows"] = ("text/html", f"<button>Go</button><script>{flood}</script>".encode())
+
+    answers, _ = await served(
+        proxy.port,
+        {"do": "open", "url": f"{site.url}/windows"},
+        {"do": "click", "label": "Go", "delay_ms": 3000},
+        {"do": "read"},
+    )
+
+    assert [one.get("error", "ok") for one in answers[1:]] == ["ok", "too_many_windows", "too_many_windows"]
+    assert answers[3]["message"] == "The page opens more than 2 windows."
+
+
+@pytest.mark.needs_program("chromium", package="chromium")
+async def test_frames_are_read_in_bounds(site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In number, in characters and in time; what is left out makes the text a part of the page's."""
+    monkeypatch.setattr(frames, "MAX_FRAMES", 1)
+    empty, full = "<iframe srcdoc=''></iframe>", "<iframe srcdoc='<p>some words that are many'></iframe>"
+    hidden = "<iframe srcdoc='<p>hidden' style='display:none'></iframe>"
+    lying = "<iframe srcdoc='<script>String.prototype.slice = () => ({})</script>'></iframe>"
+    pages = (full, full * 2, hidden, empty, lying)
+    for number, inner in enumerate(pages):
+        site.pages[f"/frames{number}"] = ("text/html", f"<p>outside{inner}".encode())
+    asked: list[dict[str, Any]] = []
+    for number in range(len(pages)):
+        asked += [{"do": "open", "url": f"{site.url}/frames{number}"}, {"do": "read", "max_chars": 80}]
+    asked.insert(2, {"do": "read", "max_chars": 70})
+
+    answers, _ = await served(proxy.port, *asked)
+
+    read = [(one["ok"]["text"], one["ok"]["truncated"]) for one in answers if "text" in one["ok"]]
+    framed = "outside\n\n[frame about:srcdoc]\n{}\n[end of frame]"
+    assert read == [
+        (framed.format("some words that are man"[:21].rstrip()), True),
+        (framed.format("some words "), True),
+        (framed.format("some words that are m"), True),
+        *[("outside", False)] * 3,
+    ]
+    assert all(len(text) <= 80 for text, _ in read)
+
+
+async def test_a_frame_that_does_not_answer_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is read without it, and said to be in part."""
+    monkeypatch.setattr(frames, "FRAMES_S", 0.01)
+
+    class Stuck:
+        url = "http://x/"
+
+        @property
+        def child_frames(self) -> "list[Stuck]":
+            return [Stuck()]
+
+        async def frame_element(self) -> None:
+            await asyncio.sleep(20)
+
+        async def evaluate(self, *_: object) -> dict[str, object]:
+            return {"text": "outside", "truncated": False}
+
+    class Tabless:
+        main_frame = Stuck()
+
+    stuck: Any = Tabless()
+
+    assert await frames.text_of(stuck, 100) == ("outside", True)
+
+
+@pytest.mark.needs_program("chromium", package="chromium")
+async def test_a_page_that_loads_itself_is_left_for_good(
+    site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few times it may, and is no such page then."""
+    monkeypatch.setattr(page, "MAX_DOCUMENTS", 4)
+    for name, times in (("few", 3), ("many", 9)):
+        script = f"const n = +location.hash.slice(1); if (n < {times}) {{ location.hash = n + 1; location.reload(); }}"
+        site.pages[f"/{name}"] = ("text/html", f"<title>{name}</title><script>{script}</script>".encode())
+
+    answers, _ = await served(
+        proxy.port,
+        {"do": "open", "url": f"{site.url}/few", "delay_ms": 500},
+        {"do": "read"},
+        {"do": "open", "url": f"{site.url}/many", "delay_ms": 500},
+        {"do": "read"},
+    )
+
+    assert answers[2]["ok"]["title"] == "few"
+    assert [one["error"] for one in answers[3:]] == ["endless_navigation"] * 2
+
+
+async def test_a_page_is_left_once() -> None:
+    """For what came first."""
+    gone: list[str] = []
+
+    class Kept:
+        main_frame = None
+
+        def on(self, *_: object) -> None:
+            """Nothing happens here."""
+
+        async def goto(self, url: str) -> None:
+            gone.append(url)
+
+    kept: Any = Kept()
+    tab = page.Tab(kept, kept)
+    tab._leave("first", "one")
+    tab._leave("second", "two")
+    await asyncio.gather(*tab._tasks)
+
+    assert tab.why is not None
+    assert (tab.why.why, gone) == ("first", ["about:blank"])
+
+
+@pytest.fixture
+def secure(monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """Servers under TLS that this browser takes at their word; it asks them for what each test sets."""
+    authority = trustme.CA()
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    issued = authority.issue_cert("127.0.0.1")
+    issued.configure_cert(made)
+    key = load_pem_x509_certificate(issued.cert_chain_pems[0].bytes()).public_key()
+    known = sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
+    listed = f"--ignore-certificate-errors-spki-list={b64encode(known).decode()}"
+    monkeypatch.setattr(host, "ARGUMENTS", (*host.ARGUMENTS, listed))
+    return made
+
+
+@pytest.mark.needs_program("chromium", package="chromium")
+async def test_a_redirect_from_https_to_http_is_refused(
+    site: Site, secure: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `web` refuses it: at once or after another one, and nothing is asked of the host that it leads to."""
+    moved = {b"/down": f"{site.url}/next", b"/twice": "/down", b"/up": "/safe"}
+
+    def reply(connection: socket.socket, head: bytes) -> None:
+        path = head.split()[1]
+        moves = {"Location": moved[path]} if path in moved else {"Content_Type": "text/html"}
+        connection.sendall(answer(b"<title>Safe</title>", "302 Found" if path in moved else "200 OK", **moves))
+
+    server = Server(reply, secure)
+    policy = NetworkPolicy(allowed_private=("127.0.0.1",), ports=(site.server_port, server.port))
+    proxy = Proxy(Client().connector(policy, 15.0), 10**8)
+    url = f"https://127.0.0.1:{server.port}"
+    site.moved["/rise"] = f"{url}/safe"
+    asked = site.asked.count("/next")
+
+    answers, _ = await served(
+        proxy.port,
+        *({"do": "open", "url": one} for one in (f"{url}/down", f"{url}/twice", f"{url}/up", f"{site.url}/rise")),
+    )
+    proxy.close()
+    server.close()
+
+    assert [one.get("error", "ok") for one in answers[1:]] == ["insecure_redirect", "insecure_redirect", "ok", "ok"]
+    assert answers[1]["url"] == answers[2]["url"] == f"{site.url}/next"
+    assert {one["ok"]["url"] for one in answers[3:]} == {f"{url}/safe"}
+    assert site.asked.count("/next") == asked
+
+
 def test_whatever_else_prints_is_not_heard(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,11 +378,12 @@ async def test_a_page_that_tells_of_an_earlier_failure_may_come_late() -> None:
     assert told == [False, True]
 
 
-async def test_what_a_page_names_is_not_repeated_in_an_error() -> None:
+async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that takes the place of another one tells its URL by that."""
 
     class Taken:
         page: Any
+        left = asyncio.Event()
 
         def begin(self) -> None:
             """There is nothing to forget."""
@@ -221,6 +394,7 @@ async def test_what_a_page_names_is_not_repeated_in_an_error() -> None:
         async def goto(self, url: str, **_: Any) -> None:
             raise Error(f'Page.goto: Navigation to "{url}" is interrupted by another navigation to "http://obey/net::"')
 
+    monkeypatch.setattr(page, "INTERRUPTED_S", 0.01)
     taken: Any = Taken()
     taken.page = taken
     with pytest.raises(page.Failed) as caught:
