@@ -27,7 +27,7 @@ FORMS = (
         ),
         *(
             f"bash:git branch {option}*"
-            for option in ("--no-contains", "--merged", "--no-merged", "--sort", "--format", "--points-at", "--column")
+            for option in ("--no-contains", "--merged", "--no-merged", "--sort", "--format", "--points-at")
         ),
     ),
     *("bash:git tag", "bash:git tag -l*", "bash:git tag --list*", "bash:git remote -v", "bash:git stash list*"),
@@ -45,7 +45,7 @@ FORMS = (
         )
     ),
     *("bash:git commit -m *", "bash:git commit -m*", "bash:git commit --author*", "bash:git commit --allow-empty *"),
-    *("bash:git commit -a*", "bash:git commit -q *", "bash:git commit --message*", "bash:git commit --no-edit *"),
+    *("bash:git commit -q *", "bash:git commit --message*", "bash:git commit --no-edit *"),
     *("bash:git config --get *", "bash:git cat-file -p *", "bash:git cat-file -t *", "bash:git --no-pager *"),
     *("bash:git remote", "bash:git remote --verbose", "bash:git --version", "bash:git version", "bash:git -C *"),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 _EVAL = {
     "python": r"(?:^|[^.\w])(?:exec|eval|compile)\s*\(|\bbuiltins\b.{0,9}(?:exec|eval)|__builtins__|\bmarshal\.loads|\bpickle\.loads|\brunpy\b|\bcode\.interact",
-    "perl": r"\beval\b\s*[^{\s;]|\bdo\s*\{\s*local|\bunpack\b.{0,40}\beval\b",
+    "perl": r"\beval\b\s*(?:[^{\s]|$)|\bdo\s*\{\s*local|\bunpack\b.{0,40}\beval\b",
     "ruby": r"\b(?:eval|instance_eval|class_eval|module_eval)\b|\.send\(:eval",
     "node": r"(?:^|[^.\w])eval\b|\bnew\s+Function\b|\bFunction\(|\brunIn(?:This|New)?Context\b|\bvm\.Script\b",
     "php": r"\beval\s*\(|\bassert\s*\(|\binclude\s*\(?\s*.https?:|\bcreate_function\s*\(|\bpreg_replace\s*\(\s*.{0,3}/.{0,99}/e",

@@ -27,6 +27,7 @@ _OUTPUTS = {
     "http": ("-o", "--output"),
     "ftp": ("-o",),
 }
+_INSTALLERS = frozenset({"dpkg", "rpm", "apt", "apt-get", "yum", "dnf", "installer"})
 _NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
 _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
 
@@ -134,6 +135,8 @@ def _run(call: Call, scene: Scene, made: dict[str, Made]) -> str | None:
     name = language(call.name)
     is_path = words[0].text is None or "/" in words[0].text or words[0].text.lower().endswith(_WINDOWS_PROGRAMS)
     candidates = [words[0]] if is_path else []
+    if call.name in _INSTALLERS:
+        candidates += [word for word in words[1:] if word.form[:1] != "-"]
     if name in SHELLS or name in INTERPRETERS or name in {"source", ".", "go", "java"}:
         candidates += [word for word in words[1:] if word.form[:1] != "-"][: 2 if name == "go" else 1]
     candidates += [

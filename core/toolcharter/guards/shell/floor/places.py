@@ -175,6 +175,8 @@ def _target(path: str, *, globs: bool) -> Target:
         return Target(_normal(path))
     parts = path.split("/")
     is_contents = False
+    if len(parts) > 1 and not parts[-1] and _is_all(parts[-2]):
+        parts.pop()
     while parts and (_is_all(parts[-1]) or (is_contents and parts[-1] in {"", "."})):
         is_contents = True
         parts.pop()

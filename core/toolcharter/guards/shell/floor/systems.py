@@ -96,14 +96,19 @@ def levels(call: Call, _scene: Scene) -> str | None:
     return SYSTEM if any(arg.text.lower() in _LEVELS for arg in operands(call.args)) else None
 
 
-def end_process(call: Call, _scene: Scene) -> str | None:
+def end_process(call: Call, scene: Scene) -> str | None:
     """`kill`: the first process, or all of them."""
     texts = list(call.texts)
     if texts and (
         texts[0] in {"-l", "-L", "-0"} or texts[0].startswith("--l") or texts[:2] in (["-s", "0"], ["-n", "0"])
     ):
         return None
-    return SYSTEM if any(text in {"1", "-1"} for text in _processes(texts)) else None
+    # `kill $(pidof systemd)`
+    looked_up = (text for one in scene.substitutes(call) if one.name in {"pgrep", "pidof"} for text in one.texts)
+    is_vital = any(text in {"1", "-1"} for text in _processes(texts)) or any(
+        text in VITAL_PROCESSES for text in looked_up
+    )
+    return SYSTEM if is_vital else None
 
 
 def _processes(texts: list[str]) -> Iterator[str]:
@@ -144,12 +149,13 @@ def network(call: Call, _scene: Scene) -> str | None:
 
 
 def unmount(call: Call, _scene: Scene) -> str | None:
-    """`umount` of all, or of what the system stands on; `mount -o remount,ro /`."""
+    """`umount` of all, or of what the system stands on; `mount -o remount,ro /`, `mount x /`."""
     texts = call.texts
     if call.name == "mount":
         is_root = any(text in {"/", "/usr", "/boot", "/etc", "/home"} for text in texts)
         is_turned = any("remount" in text for text in texts)
-        return SYSTEM if is_root and is_turned else None
+        covers = len(texts) > 1 and texts[-1] == "/"
+        return SYSTEM if (is_root and is_turned) or covers else None
     is_all = has_option(call.args, "a", "all")
     return SYSTEM if is_all or any(text in {"/", "/home", "/usr", "/var", "/boot", "/*"} for text in texts) else None
 

@@ -16,6 +16,8 @@ _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "set"})
 _READ_VALUED = frozenset({"-d", "-i", "-n", "-N", "-p", "-t", "-u"})
 _LIST_VALUED = frozenset({"-d", "-n", "-O", "-s", "-u", "-C", "-c"})
 _USED = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*|[1-9@*])(?:\[[@*0-9]+\])?\}|([A-Za-z_][A-Za-z0-9_]*|[1-9@*]))")
+# Values that are made by the way: arrays, and what substitutions give.
+_MADE = ("(", "$(", "`", '"$(', '"`')
 # What stands for itself where a variable is replaced by it, in double quotes and without.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./~*? -]+")
 _MAX_VALUES = 16
@@ -38,7 +40,7 @@ def filled(scene: Scene) -> Script:
 
 def _may_set(command: Command) -> bool:
     if not command.words:
-        return any(one.value.form.startswith("(") for one in command.assignments)
+        return any(one.value.form.startswith(_MADE) for one in command.assignments)
     return command.words[0].text in _SETTERS
 
 
@@ -47,6 +49,8 @@ def _set(command: Command, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
     for one in command.assignments:
         if one.value.form.startswith("("):
             yield from ((one.name, text) for text in one.value.form.strip("()").replace('"', " ").split())
+        elif one.value.form.startswith(_MADE):
+            yield from ((one.name, arg.text) for arg in readings(one.value, scene.places.home))
     if not command.words:
         return
     call = Call(command.words[0].text or "", command, scene.places.home)

@@ -177,12 +177,12 @@ class _Reader:
         if self._form[self._at] == "`":
             end = self._form.find("`", self._at + 1)
             end = len(self._form) if end < 0 else end
-            self._out.append(_substituted(self._form[self._at + 1 : end]))
+            self._out.append(self._substituted(self._form[self._at + 1 : end]))
             self._at = end + 1
         elif following == "(":
             start = self._at + 2
             self._skip_parentheses(start)
-            self._out.append(_substituted(self._form[start : self._at - 1]))
+            self._out.append(self._substituted(self._form[start : self._at - 1]))
         elif following == "{":
             end = self._closing_brace(self._at + 2)
             self._out.append(self._parameter(self._form[self._at + 2 : end]))
@@ -240,12 +240,13 @@ class _Reader:
             at += 1
         self._at = at
 
-
-def _substituted(source: str) -> str:
-    """What a substitution gives, where everybody can tell."""
-    words = source.split()
-    if " ".join(words) in _HERE_COMMANDS:
-        return "."
-    if words[:1] == ["echo"] or words[:1] == ["printf"]:
-        return decode_escapes(" ".join(word.strip("'\"") for word in words[1:]))
-    return OPAQUE
+    def _substituted(self, source: str) -> str:
+        """What a substitution gives, where everybody can tell."""
+        words = source.split()
+        if " ".join(words) in _HERE_COMMANDS:
+            return "."
+        if words[:1] == ["echo"] or words[:1] == ["printf"]:
+            return decode_escapes(
+                " ".join(self._default(word) if word[:1] in {"~", "$"} else word.strip("'\"") for word in words[1:])
+            )
+        return OPAQUE

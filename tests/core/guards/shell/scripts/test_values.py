@@ -6,6 +6,7 @@ from toolcharter.guards.shell.scripts import (
     date,
     git_count,
     git_pretty,
+    git_range,
     git_reflog,
     printf,
     pytest_plugin,
@@ -119,3 +120,18 @@ def test_date_in_a_zone_of_any_file_has_to_be_named(zone: str) -> None:
 def test_lines_of_tags_are_a_small_number(text: str, why: str | None) -> None:
     """With minus one git makes a tag, and it takes some large numbers for that."""
     assert git_count.objection(text) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,5:src/app.py", None),
+        (":main:src/app.py", None),
+        ("/a/,+3:b", None),
+        ("1,1:/etc/passwd", "leads elsewhere"),
+        ("1,1:a/../../b", "leads elsewhere"),
+    ],
+)
+def test_lines_of_a_file_elsewhere_have_to_be_named(text: str, why: str | None) -> None:
+    """Git finds none there; whoever asks for them wants something else."""
+    assert git_range.objection(text) == why
