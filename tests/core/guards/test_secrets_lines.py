@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.core.guards.test_secrets_known import VALUE, forgetful
 
 from toolcharter.guards.secrets import MASK, remember, scrub_text
+from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"lines").hexdigest()
 MIXED = "".join(letter.upper() if index % 3 else letter for index, letter in enumerate(HEX))
@@ -269,6 +270,23 @@ def test_value_in_a_column_whose_name_tells_is_masked(text: str, masked: str) ->
 def test_table_without_a_secret_stays(text: str) -> None:
     """Empty cells, places to fill in, words of a language, code."""
     assert scrub_text(text) == (text, 0)
+
+
+def test_head_with_a_quote_left_open_ends_its_table() -> None:
+    """In a stream, too."""
+    text = 'user,"password\nann,hunter' + "22\n"
+    stream = Stream()
+
+    assert scrub_text(text) == (text, 0)
+    assert stream.feed(text.encode()) + stream.finish() == text.encode()
+
+
+def test_row_that_looks_like_a_head_is_a_row() -> None:
+    """Many of them cost linear time, and the values below them go."""
+    text = "user,password\na,secret\n" * 2000 + "ann,hunter" + "22\n"
+
+    assert scrub_text(text)[1] <= 1
+    assert scrub_text("id,user,password\n1,name,passphrase\n2,ann,hunter" + "22\n")[1] >= 1
 
 
 def test_what_lies_far_below_is_another_matter() -> None:

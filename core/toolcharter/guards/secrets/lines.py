@@ -69,13 +69,17 @@ def _lines(data: bytes, start: int, position: int) -> Iterator["re.Match[bytes]"
 
 def tabled(data: bytes) -> Iterator[Span]:
     """The values in the columns of a table whose names tell."""
+    done = 0
     for start, end in _heads(data, Family.TABLE):
+        if start < done:  # A row of the table above.
+            continue
         names = [data[slice(*cell)] for cell in _cells(data, start, end)]
         columns = [place for place, name in enumerate(names) if is_telling(name.decode("latin-1"))]
         for row in _rows(data, start, end):
             values = [data[slice(*cell)] for cell in row]
             if not _is_head(names, values):
                 break
+            done = row[-1][1]
             yield from (row[place] for place in columns if _is_secret(values[place], names[place]))
 
 
@@ -98,7 +102,7 @@ def _rows(data: bytes, start: int, end: int) -> Iterator[Sequence[Span]]:
     limit = end + FAR
     while end < len(data) and (stop := data.find(b"\n", end) + 1 or len(data)) <= limit:
         row = _cells(data, end, stop)
-        if len(row) != count:
+        if not row or len(row) != count:
             return
         yield row
         end = stop
@@ -118,9 +122,10 @@ def _cells(data: bytes, start: int, stop: int) -> list[Span]:
 def goes_on(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
     window = data[max(0, end - FAR - _LONGEST_HEAD) : end]
-    return any(_value_ends(window, *head) == len(window) for head in _heads(window, Family.OPENED)) or any(
-        _table_ends(window, *head) == len(window) for head in _heads(window, Family.TABLE)
-    )
+    # The last head reaches as far as any before it.
+    ends = (_value_ends(window, *head) for head in list(_heads(window, Family.OPENED))[-1:])
+    rows = (_table_ends(window, *head) for head in list(_heads(window, Family.TABLE))[-1:])
+    return end - len(window) + max((*ends, *rows), default=-1) == end
 
 
 def _value_ends(data: bytes, start: int, end: int) -> int:

@@ -84,12 +84,14 @@ class Stream:
 
     def _waiting(self, end: int) -> int | None:
         """Where the line begins that waits, if one before *end* does."""
+        begin = self._held.rfind(b"\n", 0, end - 1) + 1
+        if wrapped.goes_on(self._held, end):  # The first to be asked: the cheapest, and there may be many such lines.
+            return begin
         block = open_block(self._held[:end])
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        waits = _WAITS.search(self._held, max(0, end - _LAST_OF_LINE), end) is not None
-        if waits or wrapped.goes_on(self._held, end) or lines.goes_on(self._held, end):
-            return self._held.rfind(b"\n", 0, end - 1) + 1
+        if _WAITS.search(self._held, max(0, end - _LAST_OF_LINE), end) or lines.goes_on(self._held, end):
+            return begin
         return None
 
     def _between_words(self) -> int:
