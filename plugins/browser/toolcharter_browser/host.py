@@ -27,6 +27,8 @@ CHROMIUM = ("/usr/lib/chromium/chromium", "chromium", "chromium-browser")
 OPENERS = ("xdg-email", "xdg-open")
 """What starts the user's mail program or another one. Source: Chromium, platform_util_linux.cc."""
 MOVED = frozenset({301, 302, 303, 307, 308})
+_EDGES = "".join(map(chr, range(33)))
+_NOWHERE = str.maketrans("", "", "\t\r\n")
 MAX_LINE = 1_048_576
 """Bytes of one question."""
 SERVICES = ("apps-gallery-update-url", "autofill-server-url", "gaia-url", "google-apis-url", "variations-server-url")
@@ -46,6 +48,7 @@ ARGUMENTS = (
     # What it would ask for of its own accord, and could not be told to leave, it asks where nobody answers.
     *(f"--{service}=https://{OWN}/" for service in SERVICES),
     f"--component-updater=url-source=https://{OWN}/",
+    *(f"--gcm-{service}=https://{OWN}" for service in ("checkin-url", "mcs-endpoint", "registration-url")),
     # Whatever forgets the proxy reaches no name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
@@ -142,11 +145,9 @@ async def _refuse_insecure(tab: Tab) -> None:
     channel = await tab.page.context.new_cdp_session(tab.page)
 
     async def judge(event: dict[str, Any]) -> None:
-        headers = {one["name"].lower(): one["value"] for one in event.get("responseHeaders", ())}
-        url = urljoin(event["request"]["url"], headers.get("location", "").strip())
-        is_insecure = event.get("responseStatusCode") in MOVED and url.lower().startswith("http:")
+        url = moved_to(event)
         with suppress(Error):
-            if not is_insecure:
+            if not url.lower().startswith("http:"):
                 await channel.send("Fetch.continueRequest", {"requestId": event["requestId"]})
                 return
             tab.refuse_redirect(url[:8000])
@@ -155,6 +156,17 @@ async def _refuse_insecure(tab: Tab) -> None:
     channel.on("Fetch.requestPaused", judge)
     secure = {"urlPattern": "https://*", "resourceType": "Document", "requestStage": "Response"}
     await channel.send("Fetch.enable", {"patterns": [secure]})
+
+
+def moved_to(event: dict[str, Any]) -> str:
+    """Where the answer of a paused request redirects to, read as browsers read it; empty if it does not."""
+    if event.get("responseStatusCode") not in MOVED:
+        return ""
+    headers = {one["name"].lower(): one["value"] for one in event["responseHeaders"]}
+    # Source: WHATWG URL, "basic URL parser": controls and blanks at both ends, and tabs and line breaks anywhere.
+    location: str = headers.get("location", "").strip(_EDGES).translate(_NOWHERE)
+    base: str = event["request"]["url"]
+    return urljoin(base, location)
 
 
 def first_line(error: Exception) -> str:

@@ -323,6 +323,29 @@ async def test_a_redirect_from_https_to_http_is_refused(
     assert site.asked.count("/next") == asked
 
 
+@pytest.mark.parametrize(
+    ("status", "location", "target"),
+    [
+        (302, "http://b.example/", "http://b.example/"),
+        (301, "/c", "https://a.example/c"),
+        (307, "HTTP://b.example/", "HTTP://b.example/"),
+        (308, "ht\ttp://b.example/", "http://b.example/"),
+        (303, " \x01http://b.example/ ", "http://b.example/"),
+        (302, "http:b.example", "http:b.example"),
+        (302, "//b.example/", "https://b.example/"),
+        (200, "http://b.example/", ""),
+        (304, "http://b.example/", ""),
+        (302, None, "https://a.example/"),
+    ],
+)
+def test_a_redirect_is_read_as_browsers_read_it(status: int, location: str | None, target: str) -> None:
+    """However it is written: what is taken away by them is no way around."""
+    headers = [] if location is None else [{"name": "LOCATION", "value": location}]
+    event = {"request": {"url": "https://a.example/"}, "responseStatusCode": status, "responseHeaders": headers}
+
+    assert host.moved_to(event) == target
+
+
 def test_whatever_else_prints_is_not_heard(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

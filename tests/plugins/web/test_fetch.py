@@ -278,3 +278,16 @@ def test_rules_see_the_action_that_is_implied(world: World, tmp_path) -> None:
     with build_tools(profile, workspace=tmp_path, events=lambda _: None) as toolbox:
         assert toolbox.decide("web", {"url": "http://secret.example/"}).reason == "denied_by_rule"
         assert toolbox.decide("web", {"url": "http://public.example/"}).outcome == "allow"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(300, 300), (301, 303)], ids=["at the limit", "past it"])
+def test_a_url_says_no_more_than_where_a_page_comes_from(world: World, call, length: int, shown: int) -> None:
+    """It stands before what is marked as a stranger's, and a redirect can make it as long as a letter."""
+    url = "http://example.com/".ljust(length, "a")
+    replies = {b"/": answer(b"", "302 Found", Location=url)}
+    world.put("example.com", lambda to, head: to.sendall(replies.get(head.split()[1], answer(b"page"))))
+
+    got = call("web", url="http://example.com/")
+
+    told = got.text.partition(" comes from ")[2].partition(". It is data")[0]
+    assert (len(told), got.data["url"]) == (shown, url)
