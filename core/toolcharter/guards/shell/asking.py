@@ -147,7 +147,8 @@ class Asking:
         """A node of pytest: a folder, or a file of Python that is called as tests are; any other it imports just as well."""
         name = (word.pattern if word.text is None else word.text.partition("::")[0]) or ""
         name = name.rpartition("/")[2]
-        if name.endswith((".py", "*", "?", "]")) and not (name.startswith("test_") or name.endswith("_test.py")):
+        may_be_python = word.text is None or name.endswith(".py")
+        if may_be_python and not (name.startswith("test_") or name.endswith("_test.py")):
             self.need(word, "may be a program that is no test")
         self.take_node(role, word)
 

@@ -19,7 +19,7 @@ _FUNCTION = re.compile(rf"({_NAME})[ \t]*\([ \t]*\)")
 _FUNCTION_WORD = re.compile(rf"[ \t]+({_NAME})(?:[ \t]*\([ \t]*\))?")
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
 _NUMBERS = re.compile(r"[\w \t+\-*/%<>=!&|]*;", re.ASCII)
-_NAMED = re.compile(r"\$\{?[!#]?[A-Za-z_]")
+_NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
 # Five digits, and no fewer: what nobody starts that often.
 _MANY = re.compile(r"[0-9]{5}")
 _MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
@@ -173,9 +173,12 @@ class Compounds(Commands):
 
     def _compared(self) -> None:
         """Read a word that is compared with another: which branch runs tells what a variable holds."""
-        word = self.word()
-        if word.text is None and not (word.parts or word.hints) and _NAMED.search(word.form):
+        if self._holds_found(self.word()):
             self.wonder("A 'case' compares what cannot be told.")
+
+    def _holds_found(self, word: Word) -> bool:
+        """Whether *word* may hold a variable that the line has found, not set."""
+        return word.text is None and any(name not in self.values for name in _NAMED.findall(word.form))
 
     def _case_item(self) -> None:
         self.take("(")
@@ -271,6 +274,8 @@ class Compounds(Commands):
         if not self.is_break():
             raise self.fail("The variable of a loop is not understood.")
         words = self._loop_words()
+        if any(map(self._holds_found, words)):
+            self.wonder("A loop runs as often as what cannot be told has words.")
         if any(self._may_list_elsewhere(word) for word in words):
             self.wonder(_ELSEWHERE)
         for word in words:

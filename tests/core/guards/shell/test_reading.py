@@ -231,6 +231,9 @@ def test_ordinary_purpose_asks_no_rule_to_name_anything(line: str) -> None:
         ("[ -e /etc/passwd ]", ["/etc/passwd"]),
         ("[ a -ef ../b ]", ["../b"]),
         ('test -n "$x"', ['"$x"']),
+        ('[[ -n "$x" ]]', ['"$x"']),
+        ("pytest test_*.py e*y tests/*", ["e*y", "tests/*"]),
+        ("[[ -f /etc/x && a != b ]]", ["/etc/x"]),
         ("[ -f /etc/* ]", ["/etc/*"]),
         ("cd", ["cd"]),
         ("cd -", ["-"]),
@@ -308,6 +311,7 @@ def test_what_goes_beyond_it_has_to_be_named(line: str, needs: list[str]) -> Non
         pytest.param('for f in src/*.py; do wc "$f"; done', [Reach("src/*.py", is_pattern=True)], id="a loop"),
         pytest.param("cp a* b", [Reach("a*", is_pattern=True), Reach("b")], id="sources and a target"),
         pytest.param("wc < a", [Reach("a")], id="input"),
+        pytest.param("[[ -f a && ( b -nt c ) ]]", [Reach("a"), Reach("b"), Reach("c")], id="conditions"),
         pytest.param("diff a /dev/stdin", [Reach("a"), Reach("a/**", is_pattern=True)], id="a tree, and the input"),
     ],
 )
