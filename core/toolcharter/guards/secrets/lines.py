@@ -122,16 +122,34 @@ def _cells(data: bytes, start: int, stop: int) -> list[Span]:
 def goes_on(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
     window = data[max(0, end - FAR - _LONGEST_HEAD) : end]
-    # The last head reaches as far as any before it.
-    ends = (_value_ends(window, *head) for head in list(_heads(window, Family.OPENED))[-1:])
-    rows = (_table_ends(window, *head) for head in list(_heads(window, Family.TABLE))[-1:])
-    return end - len(window) + max((*ends, *rows), default=-1) == end
+    return _in_value(window) or _in_table(window)
 
 
-def _value_ends(data: bytes, start: int, end: int) -> int:
-    return max((line.end() for line in _lines(data, start, end)), default=end)
+def _in_value(data: bytes) -> bool:
+    """Whether the last line may be one of those below a key, or the key's."""
+    for start, end in _upwards(data):
+        line = data[start:end]
+        if any(True for _ in _heads(line, Family.OPENED)):
+            return len(data) - end <= FAR
+        if not _WORD_LINE.fullmatch(line):
+            return False
+    return False
 
 
-def _table_ends(data: bytes, start: int, end: int) -> int:
-    rows = list(_rows(data, start, end))
-    return data.find(b"\n", rows[-1][-1][1]) + 1 if rows else end
+def _in_table(data: bytes) -> bool:
+    """Whether the last line may be one of a table; rows are not counted, since each line asks."""
+    for start, end in _upwards(data):
+        line = data[start:end]
+        if not _SEPARATOR.search(line):
+            return False
+        if any(True for _ in _heads(line, Family.TABLE)):
+            return len(data) - end <= FAR
+    return False
+
+
+def _upwards(data: bytes) -> Iterator[Span]:
+    end = len(data)
+    while end:
+        start = data.rfind(b"\n", 0, end - 1) + 1
+        yield start, end
+        end = start
