@@ -9,6 +9,7 @@ from toolcharter.guards.secrets.judged import FAR
 from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.patterns import Family
 from toolcharter.guards.secrets.shapes import is_fill_in, is_named, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.veils import bare_of
 
 _WORD_LINE = re.compile(rb"([ \t]*)([A-Za-z0-9+/_.~!@#$%^&*-]+={0,2})\\?([\"']{0,3})[ \t]*(?:\r?\n|\Z)")
 _OPEN_QUOTE = re.compile(rb"[\"']([A-Za-z0-9+/_.~-]+)\\?\r?\n\Z")
@@ -122,7 +123,7 @@ def _cells(data: bytes, start: int, stop: int) -> list[Span]:
 def goes_on(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
     window = data[max(0, end - FAR - _LONGEST_HEAD) : end]
-    return _in_value(window) or _in_table(window)
+    return any(_in_value(text) or _in_table(text) for text in dict.fromkeys((window, bare_of(window))))
 
 
 def _in_value(data: bytes) -> bool:

@@ -13,6 +13,7 @@ from toolcharter.guards.secrets.judged import FAR, open_block
 from toolcharter.guards.secrets.patterns import KEY_NAME
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
+from toolcharter.guards.secrets.veils import bare_of
 
 MAX_HELD = 16 << 20
 """How much is held back at most, in bytes, until it is known what it is."""
@@ -90,7 +91,9 @@ class Stream:
         block = open_block(self._held[:end])
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        if _WAITS.search(self._held, max(0, end - _LAST_OF_LINE), end) or lines.goes_on(self._held, end):
+        last = self._held[max(0, end - _LAST_OF_LINE) : end]
+        # As it is, and as it is read: colours may stand between a key and the end of its line.
+        if _WAITS.search(last) or _WAITS.search(bare_of(last)) or lines.goes_on(self._held, end):
             return begin
         return None
 
