@@ -39,8 +39,8 @@ _CACHES = re.compile(r".*/(?:\.pytest_cache|__pycache__|pytest-cache-files-\w+)(
 # Here-documents that do not fit into a pipe, what `sort` cannot hold, what `tac` gets through a pipe.
 _TEMPORARY = re.compile(r"/tmp/(?:sh-thd\.\w+|sort\w+|tac\w+)")
 _GIT = ("/usr/lib/git-core/git",)
-_GIT_HELPERS = frozenset({"log", "maintenance", "rev-list", "cat-file", "diff-index", "merge-base"})
-"""What git starts of its own for the subcommands of the policy: `git stash list` is a `git log`."""
+_GIT_HELPERS = frozenset({"log", "maintenance", "rev-list", "cat-file", "column", "diff-index", "merge-base"})
+"""What git starts of its own for the subcommands of the policy: `git stash list` is a `git log`, columns are `git column`'s."""
 _SYSTEM = re.compile(
     r"/usr/lib(?:64|exec)?(?:/.*)?|/lib(?:64)?(?:/.*)?|/usr/share/(?:locale|i18n|zoneinfo|misc|file|awk|git-core|perl|mime|locale-langpack)(?:/.*)?"
     r"|/etc/(?:ld\.so\.\w+|locale\.alias|localtime|magic(?:\.mime)?(?:\.mgc)?|selinux/config|nsswitch\.conf|inputrc|mime\.types)"
