@@ -220,11 +220,23 @@ def test_a_program_named_by_its_path_has_to_be_written_out(line: str, path: str)
         "env sh <<<ls",
         "sh <<E\n$x\nE\n",
         "sh -c 'eval $x'",
+        # Behind a short option these are clusters: -h -e -l -p, and one with -s.
+        "bash -e -help <a.sh",
+        "cat a.sh | bash -x -help",
+        "bash -e -version <a.sh",
+        "bash -help",
+        "bash -version <a.sh",
     ],
 )
 def test_what_cannot_be_told_has_no_name(line: str) -> None:
     """A program, or a shell's source, that is no literal: refused in every mode."""
     assert run(line).unnamed is not None
+
+
+@pytest.mark.parametrize("line", ["bash --help", "bash --version", "bash --norc --version"])
+def test_a_shell_that_tells_of_itself_reads_nothing(line: str) -> None:
+    """Only with two dashes do these words mean the same wherever they stand."""
+    assert run(line).unnamed is None
 
 
 def test_the_first_doubt_is_told() -> None:
