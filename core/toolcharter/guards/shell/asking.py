@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from posixpath import normpath, splitext
 from typing import Final
 
 from toolcharter.guards.shell import places
@@ -12,6 +13,7 @@ from toolcharter.guards.shell.table import Operands, Role
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
 _MAX_FOLDERS: Final = 8
+_RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _SCRIPTS: Final = "toolcharter.guards.shell.scripts."
 
 
@@ -144,13 +146,16 @@ class Asking:
         self.take_read(role, word if word.text is None else Word(word.form, path, prefix=path))
 
     def take_tests(self, role: Role, word: Word) -> None:
-        """A node of pytest: a folder, or a file of Python that is called as tests are; any other it imports just as well."""
-        name = (word.pattern if word.text is None else word.text.partition("::")[0]) or ""
-        name = name.rpartition("/")[2]
-        may_be_python = word.text is None or name.endswith(".py")
-        if may_be_python and not (name.startswith("test_") or name.endswith("_test.py")):
+        """A node of pytest: a folder, or a file that is called as tests are.
+
+        Of any other it imports the Python, and runs the examples of the text, just as well.
+        """
+        path = ((word.pattern if word.text is None else word.text) or "").partition("[")[0].partition("::")[0]
+        stem, suffix = splitext(normpath(path).rpartition("/")[2])
+        may_run = word.text is None or suffix.lower() in _RUN_BY_PYTEST
+        if may_run and not (stem.startswith("test_") or stem.endswith("_test")):
             self.need(word, "may be a program that is no test")
-        self.take_node(role, word)
+        self.take_node(role, word if word.text is None else Word(word.form, path, prefix=path))
 
     def take_tree(self, role: Role, word: Word) -> None:
         """A path that is looked at, and below which links are followed: `**` stands for everything below."""
