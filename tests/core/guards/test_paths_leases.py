@@ -124,6 +124,15 @@ def test_writers_do_not_wait_for_each_other(made: Made) -> None:
         pass
 
 
+def test_who_writes_alone_waits_for_the_others(made: Made) -> None:
+    """No longer than the call may last; and the others wait for him."""
+    with made(ANN).writing([Touched("a")]), refused("locks_unavailable"):
+        made(BOB, left_s=0.05).writing([Touched("HEAD")], alone=True).__enter__()
+
+    with made(ANN).writing([Touched("HEAD")], alone=True), refused("locks_unavailable"):
+        made(BOB, left_s=0.05).writing([Touched("a")]).__enter__()
+
+
 @pytest.mark.parametrize("exists", [False, True], ids=["first", "later"])
 def test_write_waits_no_longer_than_its_call_may_last(made: Made, workspace: Path, *, exists: bool) -> None:
     """Where somebody else keeps the folder locked a write is refused in time, and says why."""
@@ -182,6 +191,8 @@ def test_where_folders_cannot_be_locked_nobody_gets_a_lease(made: Made, monkeypa
 
     with made(BOB).writing([Touched("a")]), refused("locks_unavailable"):
         acquire(made(ANN), A)
+    with refused("locks_unavailable"):
+        made(BOB).writing([Touched("HEAD")], alone=True).__enter__()
 
 
 def test_workspace_that_is_gone_is_told(made: Made, workspace: Path) -> None:
@@ -371,8 +382,8 @@ def test_every_change_of_a_place_asks(workspace: Path, made: Made) -> None:
             asked.append(("look", touched))
 
         @contextmanager
-        def writing(self, touched: Sequence[Touched]) -> Iterator[None]:
-            asked.append(("writing", touched))
+        def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Iterator[None]:
+            asked.append(("alone" if alone else "writing", touched))
             yield
 
     paths = WorkspacePaths(workspace).acting(lambda: None, Asking(workspace, lambda: ANN, lambda: 0.0))
@@ -384,6 +395,8 @@ def test_every_change_of_a_place_asks(workspace: Path, made: Made) -> None:
         place.make_folder()
     with paths.open_place("a", "delete") as place:
         place.delete()
+    with paths.open_place("objects/b") as place:
+        place.write(b"")
 
     new = [Touched("x/y/new"), Touched("x"), Touched("x/y")]
     assert asked == [
@@ -394,4 +407,6 @@ def test_every_change_of_a_place_asks(workspace: Path, made: Made) -> None:
         ("writing", [Touched("x", below=True), Touched("z", below=True)]),
         ("look", [Touched("a")]),
         ("writing", [Touched("a")]),
+        ("look", [Touched("objects/b"), Touched("objects")]),
+        ("alone", [Touched("objects/b"), Touched("objects")]),
     ]

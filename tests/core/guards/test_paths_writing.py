@@ -8,14 +8,16 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Thread
 
 import pytest
 
-from toolcharter import ToolError
+from toolcharter import Caller, Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths, kernel, replacing
+from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.places import HeldPlace
 from toolcharter.guards.paths.workspace import View
 from toolcharter.spec.runtime import PlaceUse
@@ -519,3 +521,79 @@ def test_unexpected_system_error_is_write_failure(paths: View, monkeypatch: pyte
         "write_failure",
         "'a.txt' cannot be changed: Input/output error.",
     )
+
+
+def change(place: HeldPlace, use: PlaceUse, paths: View) -> None:
+    """Do what the place was opened for."""
+    if use == "make":
+        place.make_folder()
+    elif use == "write":
+        place.write(b"x")
+    else:
+        with paths.open_place("a.txt", "move") as source:
+            source.move(place)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        [("k/HEAD", "write"), ("k/objects/a", "write"), ("k/refs/a", "write")],
+        [("k/refs/a", "write"), ("k/HEAD", "write"), ("k/objects", "make")],
+        [("k/objects", "make"), ("k/refs", "make"), ("k/HEAD", "write")],
+        [("k/x/commondir", "write"), ("k/x/HEAD", "write")],
+        [("k/refs/a", "write"), ("k/objects/a", "write"), ("k/HEAD", "receive")],
+    ],
+)
+@pytest.mark.parametrize("exists", [False, True], ids=["no_folder", "folder"])
+def test_last_part_of_a_repository_is_not_written(
+    paths: View, tree: Path, wanted: list[tuple[str, PlaceUse]], *, exists: bool
+) -> None:
+    """Though none of its parts was there when the places were opened; what was made on the way to it goes again."""
+    if exists:
+        (tree / "k/x").mkdir(parents=True)
+    places = [paths.open_place(path, use) for path, use in wanted]
+    uses = [use for _, use in wanted]
+    for place, use in zip(places[:-1], uses, strict=False):
+        change(place, use, paths)
+    before = everything(tree)
+
+    with pytest.raises(Denied) as caught:
+        change(places[-1], uses[-1], paths)
+    for place in places:
+        place.close()
+
+    assert (caught.value.reason, everything(tree)) == ("protected_path", before)
+
+
+def test_parts_of_a_repository_are_written_one_after_the_other(
+    tree: Path, openers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two changes that begin at the same time, and would complete it together, the second sees the first."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tree / "k").mkdir()
+    (tree / "k/HEAD").write_text("x")
+    leases = WorkspaceLeases(tree, Caller, lambda: float("inf"))
+    paths = WorkspacePaths(tree, openers=openers).acting(free, leases)
+    made, denied = Barrier(2, timeout=0.2), list[str]()
+    make_folder = os.mkdir
+
+    def mkdir(name: str, **how: int) -> None:
+        with suppress(BrokenBarrierError):  # Both have looked and neither has made anything; not if they take turns.
+            made.wait()
+        make_folder(name, **how)
+
+    def write(place: HeldPlace) -> None:
+        try:
+            place.make_folder()
+        except Denied as error:
+            denied.append(error.reason)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    with paths.open_place("k/objects", "make") as one, paths.open_place("k/refs", "make") as other:
+        threads = [Thread(target=write, args=(place,)) for place in (one, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert (denied, len(list((tree / "k").iterdir()))) == (["protected_path"], 2)

@@ -5,6 +5,7 @@ and that is all a write has to ask. Expired leases do not count, whoever finds t
 
 Who writes holds a shared lock (flock) on the workspace's folder from the last look at the leases to the end of the
 change; who grants a lease holds an exclusive one. So nobody gets a lease, be it the first ever, while somebody writes.
+Who makes what could complete a repository holds an exclusive one, too: nobody else may add another part of it meanwhile.
 """
 
 import fcntl
@@ -125,9 +126,12 @@ class WorkspaceLeases:
                 self._require_free(touched)
 
     @contextmanager
-    def writing(self, touched: Sequence[Touched]) -> Generator[None]:
-        """The same, and until the context is left nobody gets a lease: who writes is not overtaken."""
-        with self._turn(fcntl.LOCK_SH):
+    def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
+        """The same, and until the context is left nobody gets a lease, nor, for who is *alone*, writes.
+
+        So who writes is not overtaken.
+        """
+        with self._turn(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
             if self._exists():
                 self._require_free(touched)
             yield

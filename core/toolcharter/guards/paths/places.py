@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import chain
 from stat import S_ISDIR, S_ISLNK, S_ISREG
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
@@ -19,6 +19,7 @@ from toolcharter.guards.paths.held import FOLDER_FLAGS, Handle, Tick
 from toolcharter.guards.paths.kernel import rename_new
 from toolcharter.guards.paths.leases import Touched
 from toolcharter.guards.paths.replacing import Changed, content, replace, require_same
+from toolcharter.guards.paths.repositories import is_sign, lies_in_repository
 from toolcharter.guards.paths.walk import STEP
 from toolcharter.spec.runtime import PlaceKind
 
@@ -27,7 +28,12 @@ MAX_BELOW = 100_000
 MAX_DEPTH = 100
 """How deep names may lie below it, and how many folders are made for one name."""
 
-Writing = Callable[[Sequence[Touched]], AbstractContextManager[None]]
+
+class Writing(Protocol):
+    """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
+
+    def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
+        """Enter it; nobody else changes anything meanwhile, if *alone*."""
 
 
 class Leave(NamedTuple):
@@ -38,14 +44,13 @@ class Leave(NamedTuple):
     look: Callable[[Sequence[Touched]], None]
     """Is shown what would be changed, long before; raises to refuse it."""
     writing: Writing
-    """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
 
 
 def no_leases(touched: Sequence[Touched]) -> None:
     """Nobody else has a say."""
 
 
-def unwatched(touched: Sequence[Touched]) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `Leave` says
+def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `Leave` says
     """The same for the change itself."""
     return nullcontext()
 
@@ -168,19 +173,34 @@ class HeldPlace(Handle):
         assert self._found.status is not None  # noqa: S101 - as above
         require_same(self.fileno(), self._found.name, self._found.status)
 
+    def _require_no_repository(self, folder: int, name: str) -> None:
+        if self._found.status is None and is_sign(name) and lies_in_repository(folder, 0, name):
+            raise faults.in_repository(self.path)
+
     @contextmanager
     def _changing(self, touched: Sequence[Touched] | None = None) -> Generator[int]:
-        """The folder, with those above it that were missing; they go again if the change fails."""
+        """The folder, with those above it that were missing; they go again if the change fails.
+
+        Raises:
+            Denied: `protected_path`, if a repository would be complete by it, of which parts are new since the place
+                was opened; what `Leave` raises.
+        """
         self._leave.act()
+        # Two changes that share a turn could each add what the other has not seen yet.
+        alone = self._found.status is None and any(map(is_sign, (*self._found.missing, self._found.name)))
         made: list[tuple[int, str]] = []
         opened: list[int] = []
-        with self._leave.writing(touched or self.touched()), self._told(faults.from_write_error):
+        writing = self._leave.writing(touched or self.touched(), alone=alone)
+        with writing, self._told(faults.from_write_error):
             try:
                 for name in self._found.missing:
                     folder = opened[-1] if opened else self.fileno()
+                    self._require_no_repository(folder, name)
                     _make(folder, name, made)
                     opened.append(os.open(name, STEP, dir_fd=folder))
-                yield opened[-1] if opened else self.fileno()
+                folder = opened[-1] if opened else self.fileno()
+                self._require_no_repository(folder, self._found.name)
+                yield folder
             except BaseException:
                 for folder, name in reversed(made):
                     with suppress(OSError):

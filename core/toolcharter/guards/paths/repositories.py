@@ -17,6 +17,7 @@ from toolcharter.guards.paths.names import fold
 
 SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})
 """The names by which `is_repository` judges."""
+_FOLDED = frozenset(map(fold, SIGNS))
 _MOST_BYTES = 8192
 _MOST_LINKS = 40  # As the kernel: whatever has more leads nowhere.
 
@@ -42,6 +43,11 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
     if is_repository(lambda part: fold(part) == name or _has(folder, part)):
         return True
     return any(is_repository(partial(_has, folder, above="../" * up)) for up in range(1, depth + 1))
+
+
+def is_sign(name: str) -> bool:
+    """Whether something new of this *name* could complete a repository, be it on a disk that ignores case."""
+    return fold(name) in _FOLDED
 
 
 def is_repository(has: Callable[[str], bool]) -> bool:
