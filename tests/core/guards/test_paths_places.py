@@ -298,6 +298,28 @@ def test_repositories_as_git_makes_them(tree: Path, openers) -> None:
     assert [outcome(paths, f"{name}/new")[0] for name in ("nested", "other")] == ["missing"] * 2
 
 
+@pytest.mark.needs_program("git")
+def test_work_tree_in_its_bare_repository_is_written(tree: Path, openers) -> None:
+    """At any depth; what lies beside it is not, nor a repository in it, nor a folder of it where somebody has begun one."""
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *who, *words], cwd=tree, check=True, capture_output=True)
+
+    git("init", "--quiet", "source")
+    git("-C", "source", "commit", "--quiet", "--allow-empty", "-m", "x")
+    git("clone", "--quiet", "--bare", "source", "p.git")
+    git("-C", "p.git", "worktree", "add", "--quiet", "main")
+    git("init", "--quiet", "--bare", "p.git/main/other")
+    git("init", "--quiet", "p.git/hooks")
+    written = [f"p.git/{name}" for name in ("main/new", "main/x/y", "hooks/x", "config", "main/other/hooks/x")]
+
+    for root, paths in ((tree, written), (tree / "p.git", [path.removeprefix("p.git/") for path in written])):
+        kinds = [outcome(writable(root, openers, read_only=(".git",)), path)[0] for path in paths]
+        assert kinds == ["missing"] * 2 + ["denied"] * 3
+    assert outcome(writable(tree, openers, read_only=(".git",)), "p.git/main/.git") == PROTECTED
+
+
 def test_message_says_that_it_is_a_repository(openers, repositories: Path) -> None:
     """Its name does not."""
     with pytest.raises(Denied) as caught:

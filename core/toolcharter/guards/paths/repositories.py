@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
+from stat import S_ISREG
 
 from toolcharter.guards.paths.names import fold
 
@@ -34,6 +35,8 @@ def repository_folders(workspace: Path) -> tuple[Path, ...]:
 def lies_in_repository(folder: int, depth: int, new: str) -> bool:
     """Whether git would take a folder, or one above it, for a repository.
 
+    Above a work tree's own folder nothing counts, which is known by its `.git` file: no tool can make one.
+
     Args:
         folder: Its descriptor.
         depth: How many folders above it count.
@@ -42,7 +45,10 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
     name = fold(new)
     if is_repository(lambda part: fold(part) == name or _has(folder, part)):
         return True
-    return any(is_repository(partial(_has, folder, above="../" * up)) for up in range(1, depth + 1))
+    for up in range(1, depth + 1):
+        if is_repository(partial(_has, folder, above="../" * up)):
+            return not any(_is_work_tree(folder, "../" * below) for below in range(up))
+    return False
 
 
 def is_sign(name: str) -> bool:
@@ -60,6 +66,14 @@ def is_repository(has: Callable[[str], bool]) -> bool:
 
 def _has(folder: int, name: str, above: str = "") -> bool:
     return os.access(above + name, os.F_OK, dir_fd=folder, follow_symlinks=False)
+
+
+def _is_work_tree(folder: int, above: str) -> bool:
+    # A file: a folder of that name says nothing, since `git init` makes one in any folder, a repository's included.
+    try:
+        return S_ISREG(os.stat(above + ".git", dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def ways(folder: Path, target: str) -> Iterator[Path]:
