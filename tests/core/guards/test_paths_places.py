@@ -1,8 +1,10 @@
 """Places to write: what may be used how, and what is refused before anything is changed."""
 
+import errno
 import gc
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -251,10 +253,10 @@ def repositories(tree: Path) -> Path:
         ("write", "nearly/commondir", PROTECTED),
         ("write", "nearly/x/refs", ("missing", "nearly/x/refs")),
         ("write", "shared/HEAD", PROTECTED),
-        ("write", "shared/head", PROTECTED),
+        ("write", "shared/head", ("missing", "shared/head")),
         ("write", "shared/x/HEAD", ("missing", "shared/x/HEAD")),
         ("make", "nearly/refs", PROTECTED),
-        ("make", "nearly/REFS/heads", PROTECTED),
+        ("make", "nearly/REFS/heads", ("missing", "nearly/REFS/heads")),
         ("make", "sub/bare/hooks/new", PROTECTED),
         ("make", "HEAD/objects/refs", ("missing", "HEAD/objects/refs")),
         ("receive", "nearly/refs", PROTECTED),
@@ -276,6 +278,51 @@ def test_repository_by_any_name_is_left_alone(
 ) -> None:
     """What git would read as a repository, whoever points to it: nothing in it is changed, and nothing becomes one."""
     assert outcome(writable(repositories, openers), path, use) == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["shared/head", "shared/Head/index.js", "nearly/REFS/x", "nearly/ref\u017f", "nearly/CommonDir"]
+)
+def test_repository_on_a_disk_that_ignores_case(
+    repositories: Path, openers, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A part of it by another case counts only where git would find it by that."""
+    minding = outcome(writable(repositories, openers), path)
+    stat = os.stat
+
+    def ignoring(name: str, **how) -> os.stat_result:
+        for case in (str.upper, str.lower):
+            with suppress(FileNotFoundError):
+                return stat(case(name) if isinstance(name, str) and name.isalpha() else name, **how)
+        return stat(name, **how)
+
+    monkeypatch.setattr(os, "stat", ignoring)
+
+    assert (minding, outcome(writable(repositories, openers), path)) == (("missing", path), PROTECTED)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ESTALE])
+def test_what_may_be_a_repository_is_left_alone(
+    repositories: Path, openers, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Only what is certainly not there is missing."""
+    stat = os.stat
+
+    def failing(name: str, **how) -> os.stat_result:
+        if str(name).endswith("HEAD"):
+            raise OSError(number, os.strerror(number))
+        return stat(name, **how)
+
+    paths = writable(repositories, openers)
+    with paths.open_place("nearly/a") as place, paths.open_place("sub/refs") as part:
+        monkeypatch.setattr(os, "stat", failing)
+        with pytest.raises(ToolError) as caught:
+            part.make_folder()
+        place.write(b"x")
+
+    assert caught.value.reason == "write_failure"
+    assert outcome(paths, "nearly/b") == ("error", "read_failure")
+    assert not (repositories / "sub/refs").exists()
 
 
 @pytest.mark.needs_program("git")

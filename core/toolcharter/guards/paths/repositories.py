@@ -41,9 +41,11 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
         folder: Its descriptor.
         depth: How many folders above it count.
         new: A name that it has, or will have: what would become a repository by it counts.
+
+    Raises:
+        OSError: As the system says, of what may be there or not.
     """
-    name = fold(new)
-    if is_repository(lambda part: fold(part) == name or _has(folder, part)):
+    if is_repository(lambda part: part == new or _has(folder, part) or _is_read_as(folder, new, part)):
         return True
     for up in range(1, depth + 1):
         if is_repository(partial(_has, folder, above="../" * up)):
@@ -65,7 +67,16 @@ def is_repository(has: Callable[[str], bool]) -> bool:
 
 
 def _has(folder: int, name: str, above: str = "") -> bool:
-    return os.access(above + name, os.F_OK, dir_fd=folder, follow_symlinks=False)
+    try:
+        os.stat(above + name, dir_fd=folder, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _is_read_as(folder: int, new: str, part: str) -> bool:
+    # The folder has other parts, if it matters: where they are found by the wrong case, too, the disk ignores case.
+    return fold(new) == fold(part) and any(_has(folder, sign) and _has(folder, sign.swapcase()) for sign in SIGNS)
 
 
 def _is_work_tree(folder: int, above: str) -> bool:

@@ -244,7 +244,11 @@ class View:
             raise faults.read_only(path)
         if len(found.missing) > MAX_DEPTH:
             raise faults.unwritable(path, f"lies more than {MAX_DEPTH} missing folders deep")
-        if lies_in_repository(found.folder, len(found.names), (*found.missing, found.name)[0]):
+        try:
+            denied = lies_in_repository(found.folder, len(found.names), (*found.missing, found.name)[0])
+        except OSError as error:
+            raise faults.from_os_error(error, path) from error
+        if denied:
             raise faults.in_repository(path)
 
     def _require_movable(self, place: HeldPlace, found: Found, path: str) -> None:
