@@ -2,6 +2,7 @@
 
 import hashlib
 from base64 import b64encode
+from collections.abc import Iterator
 from itertools import pairwise
 from textwrap import wrap
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolcharter.guards.secrets import scrub_bytes
+from toolcharter.guards.secrets import lines, scrub_bytes
+from toolcharter.guards.secrets.judged import Blocks
+from toolcharter.guards.secrets.patterns import Family
 from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"stream").hexdigest()
@@ -115,9 +118,9 @@ def test_lines_that_wait_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
     stream, asked = Stream(), list[int]()
     waiting = stream._waiting
 
-    def counted(end: int) -> int | None:
+    def counted(end: int, blocks: Blocks) -> int | None:
         asked.append(end)
-        return waiting(end)
+        return waiting(end, blocks)
 
     monkeypatch.setattr(stream, "_waiting", counted)
 
@@ -125,6 +128,56 @@ def test_lines_that_wait_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert (b"".join(let_go), let_go[:-1]) == (b"- item\n" * 500 + b"done\n", [b""] * 500)
     assert len(asked) <= 2 * 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'TOKEN="{HEX[:12]}\\\n@example.com/"\n', id="a sign behind a line that goes on"),
+        pytest.param(f"TOKEN=\"{HEX[:12]}\\\n%2D'\n", id="a sign that is escaped"),
+        pytest.param(f'TOKEN="{HEX[:12]}\\\nEOF\npassword&quot;\n', id="a quote left open in two lines"),
+        pytest.param("user,password\n&quot;words of prose.\nann,hunter22\n", id="a table by what is escaped"),
+        pytest.param("user,password\n\x1b[01;31m\x1b[K\n  - ann,hunter22\n", id="a table with colours"),
+        pytest.param(f'secret: |\n  @example.com/"\n  "EOF\n  {HEX[:30]}\n', id="a value over lines that are one"),
+        pytest.param(
+            f'passwords:\n- {BODY[:40]}" \\\n  "default = "\n  - {WRAPPED[1]}\n', id="a list item of two lines"
+        ),
+        pytest.param(f"{HEADER}\n\x1b[01;31m\x1b[K{BODY}\n{HEX[:30]}\n", id="a block with colours"),
+        pytest.param(HEADER + f"\n{BODY}" * 300 + "\nno end\n", id="a long block that is cut off"),
+    ],
+)
+def test_lines_that_belong_together_are_let_go_together(text: str) -> None:
+    """Line by line, the outcome is that of the whole text."""
+    stream = Stream()
+
+    pieces = [stream.feed(line) for line in text.encode().splitlines(keepends=True)]
+
+    assert b"".join(pieces) + stream.finish() == scrub_bytes(text.encode())[0]
+
+
+def test_lines_far_below_what_opens_a_value_do_not_wait() -> None:
+    """Nor are the lines between looked at without end."""
+    far = b"secret: |\n" + b"word\n" * 5000
+
+    assert Stream().feed(far) == far
+
+
+@pytest.mark.parametrize("family", [Family.TABLE, Family.OPENED])
+def test_lines_are_looked_at_once(monkeypatch: pytest.MonkeyPatch, family: int) -> None:
+    """So is what tells of the values in the lines below it, however often these ask."""
+    looked, heads = list[bytes](), lines._heads
+
+    def counted(data: bytes, asked: int) -> Iterator[tuple[int, int]]:
+        if asked == family:
+            looked.append(data)
+        return heads(data, asked)
+
+    monkeypatch.setattr(lines, "_heads", counted)
+    stream = Stream()
+    for row in (b"user,password\n", *(b"u%d,v%d\n" % (number, number) for number in range(500))):
+        stream.feed(row)
+
+    assert len(looked) <= 2 * 501
 
 
 def test_closed_lines_are_let_go_at_once() -> None:

@@ -79,6 +79,12 @@ def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
     return _compiled("|".join(map(patterns.literal, forms)))
 
 
+def tester(pattern: str) -> Callable[[bytes], bool]:
+    """What tells whether *pattern* is found in some bytes."""
+    find = _compiled(pattern)
+    return lambda data: any(True for _ in find(data))
+
+
 def _compiled(pattern: str) -> Callable[..., Iterator[Span]]:
     module = import_module("re2")
     # Below the wrapper: a match object would cost more than the match.

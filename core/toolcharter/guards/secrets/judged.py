@@ -1,5 +1,6 @@
 """What of a match is the secret, if anything: the key, the quotes and the words around it stay."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from re import Match
 
@@ -7,6 +8,7 @@ from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span, expression
 from toolcharter.guards.secrets.patterns import BLOCK_GAP, LEFT_BYTES, LINE_PREFIX, Family, Place
 from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.veils import bare_of
 
 _SENTENCE_END = b".:"
 _FIELD = expression(rb"[A-Za-z_0-9][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])*(?:![rsa])?(?::.*)?")
@@ -29,6 +31,7 @@ _BODY = expression(
     % BLOCK_GAP.replace(LINE_PREFIX, LINE_PREFIX + "(?=[A-Za-z0-9+/=])").removesuffix("*").encode()
 )
 _CLOSING = expression(b"(?:%s)?" % LINE_PREFIX.encode() + rb"-----END[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----")
+_MENTION = expression(rb"PRIVATE[ ]KEY|Private-Lines:")
 _LONGEST_HEADER = 100
 _SHORTEST_URL_PASSWORD = 4
 _SHORTEST_CUT_OFF = 16
@@ -151,16 +154,32 @@ def _end_of_block(data: bytes, begin: int) -> int:
     return begin + length if length >= _SHORTEST_CUT_OFF else 0
 
 
-def open_block(data: bytes) -> int | None:
-    """Where the block begins that goes on behind the end of *data*; None if none does."""
-    last = max(data.rfind(b"PRIVATE KEY"), data.rfind(b"Private-Lines:"))
-    headers = list(_HEADER.finditer(data, max(0, last - _LONGEST_HEADER))) if last >= 0 else []
-    if not headers:
-        return None
-    body = _BODY.match(data, headers[-1].end())
-    stop = body.end() if body else headers[-1].end()
-    return headers[-1].start() if len(data) - stop < _LONGEST_HEADER and not _is_closed(data, stop) else None
+class Blocks:
+    """The blocks of private keys in *data* that may go on: looked for once, however many ends are asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._mentions = [found.end() for found in _MENTION.finditer(data)]
+
+    def open_at(self, end: int) -> int | None:
+        """Where the block begins that goes on behind *end*; None if none does."""
+        place = bisect_right(self._mentions, end)
+        if not place:
+            return None
+        last = self._mentions[place - 1]
+        near = max(0, last - _LONGEST_HEADER), min(end, last + _LONGEST_HEADER)
+        headers = list(_HEADER.finditer(self._data, *near))
+        if not headers:
+            return None
+        start = headers[-1].start()
+        texts = [self._data[start:end]]
+        if end - start <= FAR:
+            texts.append(bare_of(texts[0]))
+        return start if any(_goes_on(text, headers[-1].end() - start) for text in dict.fromkeys(texts)) else None
 
 
-def _is_closed(data: bytes, stop: int) -> bool:
-    return _CLOSING.match(data, stop) is not None
+def _goes_on(data: bytes, begin: int) -> bool:
+    """Whether the block whose header ends at *begin* goes on behind the end of *data*."""
+    body = _BODY.match(data, begin)
+    stop = body.end() if body else begin
+    return len(data) - stop < _LONGEST_HEADER and not _CLOSING.match(data, stop)

@@ -1,9 +1,10 @@
 """Values that stand in the lines below what tells of them: below a key that opens several, or the head of a table."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum, auto
 
-from toolcharter.guards.secrets import engine
+from toolcharter.guards.secrets import engine, wrapped
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.judged import FAR
 from toolcharter.guards.secrets.known import is_telling
@@ -19,6 +20,7 @@ _CELL = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"|([^,;\t\r\n\"]*)")
 _SEPARATOR = re.compile(rb"[,;\t]")
 _LONGEST_HEAD = 4096
 """In bytes: a longer line tells of nothing below it."""
+_NO_HEAD = -1
 _TOKEN_NAME = re.compile(rb"(?i)token|session|auth")
 
 
@@ -120,37 +122,63 @@ def _cells(data: bytes, start: int, stop: int) -> list[Span]:
     return cells
 
 
-def goes_on(data: bytes, end: int) -> bool:
-    """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
-    window = data[max(0, end - FAR - _LONGEST_HEAD) : end]
-    return any(_in_value(text) or _in_table(text) for text in dict.fromkeys((window, bare_of(window))))
+class Upwards:
+    """What the lines of a text that arrives in pieces go on with: each is looked at once, however often it is asked for."""
+
+    def __init__(self) -> None:
+        self._below: tuple[dict[int, int], ...] = ({}, {})
+        """By where a line ends: how far below the nearest head it does; `_NO_HEAD`. For values, and for tables."""
+
+    def forget(self) -> None:
+        """The text begins elsewhere from now on."""
+        for known in self._below:
+            known.clear()
+
+    def goes_on(self, data: bytes, end: int) -> bool:
+        """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
+        return any(
+            self._distance(data, end, *each) != _NO_HEAD
+            for each in zip(self._below, (_in_value, _in_table), strict=True)
+        )
+
+    def _distance(self, data: bytes, end: int, known: dict[int, int], place_of: Callable[[bytes], "_Place"]) -> int:
+        between: list[Span] = []
+        walked = 0
+        while end and end not in known:
+            if walked > FAR:
+                return _NO_HEAD
+            start = wrapped.start_of(data, end)
+            line = data[start:end]
+            bare = bare_of(line)
+            place = max(map(place_of, dict.fromkeys((line, bare))))
+            if place is not _Place.BETWEEN:
+                known[end] = 0 if place is _Place.HEAD else _NO_HEAD
+                break
+            between.append((end, len(bare)))
+            walked += len(bare)
+            end = start
+        distance = known.get(end, _NO_HEAD)
+        for stop, length in reversed(between):
+            distance = distance + length if 0 <= distance <= FAR - length else _NO_HEAD
+            known[stop] = distance
+        return distance
 
 
-def _in_value(data: bytes) -> bool:
-    """Whether the last line may be one of those below a key, or the key's."""
-    for start, end in _upwards(data):
-        line = data[start:end]
-        if any(True for _ in _heads(line, Family.OPENED)):
-            return len(data) - end <= FAR
-        if not _WORD_LINE.fullmatch(line):
-            return False
-    return False
+class _Place(IntEnum):
+    """What a line may be to a value; the greatest counts, if it can be read in several ways."""
+
+    NEITHER = auto()
+    BETWEEN = auto()
+    HEAD = auto()
 
 
-def _in_table(data: bytes) -> bool:
-    """Whether the last line may be one of a table; rows are not counted, since each line asks."""
-    for start, end in _upwards(data):
-        line = data[start:end]
-        if not _SEPARATOR.search(line):
-            return False
-        if any(True for _ in _heads(line, Family.TABLE)):
-            return len(data) - end <= FAR
-    return False
+def _in_value(line: bytes) -> _Place:
+    if any(True for _ in _heads(line, Family.OPENED)):
+        return _Place.HEAD
+    return _Place.BETWEEN if _WORD_LINE.fullmatch(line) else _Place.NEITHER
 
 
-def _upwards(data: bytes) -> Iterator[Span]:
-    end = len(data)
-    while end:
-        start = data.rfind(b"\n", 0, end - 1) + 1
-        yield start, end
-        end = start
+def _in_table(line: bytes) -> _Place:
+    if not _SEPARATOR.search(line):
+        return _Place.NEITHER
+    return _Place.HEAD if any(True for _ in _heads(line, Family.TABLE)) else _Place.BETWEEN

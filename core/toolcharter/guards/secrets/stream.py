@@ -6,10 +6,11 @@ grows too long is masked to its end: what cannot be judged is not let through.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
-from toolcharter.guards.secrets import lines, wrapped
-from toolcharter.guards.secrets.judged import FAR, open_block
+from toolcharter.guards.secrets import engine, lines, wrapped
+from toolcharter.guards.secrets.judged import FAR, Blocks
 from toolcharter.guards.secrets.patterns import KEY_NAME
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
@@ -20,16 +21,20 @@ MAX_HELD = 16 << 20
 
 _LAST_OF_LINE = 400
 """In bytes: so far back a line is looked at; longer names of keys there are none."""
-_WAITS = re.compile(
-    rb"(?:[:=|>{,\[(][\"'`]?[+-]?|(?:\A|\n)[ \t]*-[ \t][^\r\n]{0,300}|"
-    + KEY_NAME.removesuffix("$").encode()
-    + rb"[^A-Za-z0-9\n-]{0,12}"
-    rb"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]{0,300}"
-    rb"|\blogin[ \t]+\S{1,200}|,[ \t]*)[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\Z"
+# In the last line that is looked at, which may be cut off at its beginning.
+_WAITS = (
+    r"(?:[:=|>{,\[(][\"'`]?[+-]?|^[ \t]*-[ \t][^\r\n]*|" + KEY_NAME.removesuffix("$") + r"[^A-Za-z0-9\n-]{0,12}"
+    r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
+    r"|\blogin[ \t]+\S+|,[ \t]*)[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
 )
 _WORD_END = re.compile(rb"\s")
 _BLOCK_END = re.compile(rb"-----END[ A-Z0-9_]{0,60}-----\n?")
 _BLOCK_END_LENGTH = 80
+
+
+@cache
+def _waits() -> Callable[[bytes], bool]:
+    return engine.tester(_WAITS)
 
 
 class Stream:
@@ -46,6 +51,7 @@ class Stream:
         self._held = b""
         self._known = 0
         """How far all lines wait that are held: they are not asked again with each piece."""
+        self._upwards = lines.Upwards()
         self._until: re.Pattern[bytes] | None = None
         """Ends what is masked without being looked at."""
 
@@ -71,35 +77,39 @@ class Stream:
             yield self._let_go(cut) if cut else self._mask()
 
     def _let_go(self, cut: int) -> bytes:
+        if not cut:
+            return b""
         done, self._held = self._held[:cut], self._held[cut:]
+        self._upwards.forget()
         return scrub_bytes(done)[0]
 
     def _closed(self) -> int:
         """Where the last line ends that waits for nothing."""
         end = last = self._held.rfind(b"\n") + 1
-        while end > self._known and (begin := self._waiting(end)) is not None:
+        blocks = Blocks(self._held)
+        while end > self._known and (begin := self._waiting(end, blocks)) is not None:
             end = begin
         cut = end if end > self._known else 0
         self._known = last - cut
         return cut
 
-    def _waiting(self, end: int) -> int | None:
+    def _waiting(self, end: int, blocks: Blocks) -> int | None:
         """Where the line begins that waits, if one before *end* does."""
         begin = self._held.rfind(b"\n", 0, end - 1) + 1
         if wrapped.goes_on(self._held, end):  # The first to be asked: the cheapest, and there may be many such lines.
             return begin
-        block = open_block(self._held[:end])
+        block = blocks.open_at(end)
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        last = self._held[max(0, end - _LAST_OF_LINE) : end]
+        last = self._held[max(wrapped.start_of(self._held, end), end - _LAST_OF_LINE) : end]
         # As it is, and as it is read: colours may stand between a key and the end of its line.
-        if _WAITS.search(last) or _WAITS.search(bare_of(last)) or lines.goes_on(self._held, end):
+        if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
             return begin
         return None
 
     def _between_words(self) -> int:
         """The last place between two words behind which everything that may belong together is at hand; 0 if none."""
-        if open_block(self._held) is not None:
+        if Blocks(self._held).open_at(len(self._held)) is not None:
             return 0
         limit = len(self._held) - self._far
         for start, end in sorted(find_matches(self._held), reverse=True):
@@ -110,7 +120,7 @@ class Stream:
 
     def _mask(self) -> bytes:
         """Give up on what is held: from where the word or block begins it is masked, to its end."""
-        block = open_block(self._held)
+        block = Blocks(self._held).open_at(len(self._held))
         begin = block if block is not None else 0
         self._until = _WORD_END if block is None else _BLOCK_END
         before = scrub_bytes(self._held[:begin])[0]

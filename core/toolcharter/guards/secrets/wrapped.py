@@ -28,7 +28,8 @@ _CLOSING = b"\"'+,.\\ \t\r\n"
 _BEFORE = b" \t\"'>|#*+-:/0123456789"
 _WORD = re.compile(rb"[A-Z]?[a-z_-]{2,}")
 _JOINED = re.compile(rb"[\w+/=.-](?:\\|[\"'][ \t]*[+.]?[ \t]*\\?)\r?\n\Z")
-_CONTINUED = re.compile(rb"[ \t]*(?:[+.][ \t]*)?(?:[\"'A-Za-z0-9+/_-]|\Z)")
+_LONGEST = 4096
+"""In bytes: of lines that go on in one another no more are read as one."""
 _LOOKED_AT = 300
 """In bytes: so much of a line's end, or of the next one's beginning, tells whether they are joined."""
 
@@ -87,9 +88,22 @@ def place(chain: list[Span], span: Span) -> Span:
     return begin, end
 
 
+def is_joined(data: bytes, end: int) -> bool:
+    """Whether the line of *data* that ends at *end* says that a word goes on in the next."""
+    return _JOINED.search(data, max(0, end - _LOOKED_AT), end) is not None
+
+
+def start_of(data: bytes, end: int) -> int:
+    """Where what is read as one line begins, if it ends at *end*: perhaps some lines above, which go on in one another."""
+    begin = data.rfind(b"\n", 0, end - 1) + 1
+    while begin and end - begin < _LONGEST and is_joined(data, begin):
+        begin = data.rfind(b"\n", 0, begin - 1) + 1
+    return begin
+
+
 def goes_on(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* may belong together with what follows."""
-    if _JOINED.search(data, max(0, end - _LOOKED_AT), end) and _CONTINUED.match(data, end):
+    if is_joined(data, end):
         return True
     begin = data.rfind(b"\n", 0, end - 1) + 1
     body = data[begin:end].rstrip(_CLOSING)
