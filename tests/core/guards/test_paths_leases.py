@@ -279,6 +279,30 @@ def test_state_folder_in_the_workspace_is_not_trusted(made: Made, workspace: Pat
     assert list(workspace.iterdir()) == []
 
 
+def test_file_that_tools_could_write_counts_as_missing(made: Made, workspace: Path, monkeypatch) -> None:
+    """Nobody has ever been granted a lease there, so that no junk in it stops a write."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspace / "state"))
+    made().path.parent.mkdir(parents=True)
+    made().path.write_bytes(b"junk")
+
+    made().look([Touched("a")])
+    with made().writing([Touched("a")]):
+        pass
+    assert (made().others(), made().release()) == ([], [])
+    with refused("locks_unavailable"):
+        acquire(made(), A)
+
+
+def test_state_folder_that_is_none_holds_nothing(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where an operator wants no state: writes go on, and nobody gets a lease."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+
+    with made().writing([Touched("a")]):
+        pass
+    with refused("locks_unavailable"):
+        acquire(made(), A)
+
+
 def test_number_of_leases_is_limited(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit they are granted, one past it none is."""
     monkeypatch.setattr(leases, "MOST_LEASES", 2)
@@ -331,7 +355,7 @@ def test_file_without_a_table_holds_nothing(made: Made) -> None:
 
 def test_file_that_cannot_be_looked_at_stops_writes(made: Made, state: Path) -> None:
     """It may be there."""
-    state.write_text("no folder")
+    state.symlink_to(state)
 
     with refused("locks_unavailable"):
         made().look([Touched("a")])

@@ -175,8 +175,8 @@ class WorkspaceLeases:
     def _exists(self) -> bool:
         try:
             # An empty one has just been made, or its maker has died.
-            return os.stat(self._location()).st_size > 0  # noqa: PTH116 - asked at every write
-        except FileNotFoundError:
+            return os.stat(self._location()).st_size > 0 and not self._is_open_to_tools()  # noqa: PTH116 - asked at every write
+        except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
             _unusable(error)
@@ -235,9 +235,13 @@ class WorkspaceLeases:
         except (sqlite3.Error, OSError) as error:
             _unusable(error)
 
+    def _is_open_to_tools(self) -> bool:
+        """Whether the file lies in the workspace: nobody is granted a lease there, whatever stands in it."""
+        return Path(os.path.realpath(self._location())).is_relative_to(self._workspace)
+
     def _safe_path(self, *, create: bool) -> Path:
         path = self.path
-        if path.resolve().is_relative_to(self._workspace):
+        if self._is_open_to_tools():
             message = "The state folder lies in the workspace, where tools write."
             raise Denied(GuardReason.LOCKS_UNAVAILABLE, message)
         if create:
