@@ -67,7 +67,7 @@ class Judged(NamedTuple):
     """What it stands in, outermost first."""
     guises: tuple[str, ...] = ()
     """What else a deny rule may match: its words alone where assignments or redirections stand beside them, the bare
-    name of a program given by a path, the subcommand without the options before it."""
+    name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`."""
     listings: tuple[Listed, ...] = ()
     """Names that it gets from what another command prints."""
 
@@ -312,7 +312,7 @@ def _as_often(needs: Sequence[Need], command: Command) -> Iterable[Need]:
 def _bare(command: Command, needs: Sequence[Need]) -> str | None:
     if command.words and command.words[0].text == "[[":
         # The same conditions in bash's own words: what is not the same is strange.
-        return " ".join(["test", *(word.form for word in command.words[1:-1])])
+        return " ".join(word.form for word in _test(command.words))
     if not (command.assignments and command.words):
         return None
     named = {need.form for need in needs}
@@ -332,7 +332,15 @@ def _guises(command: Command, leading: int) -> tuple[str, ...]:
         found.append(words)
     if leading:
         found.append((words[0], *words[1 + leading :]))
+    if name in {"[", "[["}:
+        found.append(_test(words))
     return tuple(" ".join(word.form for word in one) for one in found)
+
+
+def _test(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The words of `[` and `[[` as those of `test`."""
+    end = -1 if words[-1].text in {"]", "]]"} else None
+    return Word("test", "test", prefix="test"), *words[1:end]
 
 
 def _path_need(words: Sequence[Word]) -> Iterable[Need]:

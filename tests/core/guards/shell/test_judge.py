@@ -310,9 +310,13 @@ def test_only_find_looks_at_any_depth(line: str, pattern: str) -> None:
         ("git -C push push", ("git push",)),
         ("git remote -v add x", ()),
         ("/usr/bin/git -c a.b=c push", ("git -c a.b=c push", "git push")),
+        ("[[ -f a ]]", ("test -f a",)),
+        ("[ -f a ]", ("test -f a",)),
+        (("/bin/[", "-f", "a", "]"), ("[ -f a ]", "test -f a")),
+        (("[", "-f", "a"), ("test -f a",)),
     ],
 )
-def test_deny_rules_also_see_what_a_command_comes_to(line: str, guises: tuple[str, ...]) -> None:
+def test_deny_rules_also_see_what_a_command_comes_to(line: object, guises: tuple[str, ...]) -> None:
     """A path before a program, and options before a subcommand, hide neither from a rule that denies them."""
     assert run(line).commands[0].guises == guises
 
