@@ -1,5 +1,6 @@
 """Disks and system control: programs by `toolcharter.guards.shell.floor.programs`, and those that need more reading."""
 
+import re
 from collections.abc import Iterator
 
 from toolcharter.guards.shell.floor.deletes import has_option, operands
@@ -15,11 +16,15 @@ from toolcharter.guards.shell.floor.programs import (
     VITAL_PROCESSES,
 )
 from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.parts import Word
 
 _LEVELS = frozenset({"0", "1", "6", "s", "single", "u", "q", "emergency"})
 _MANAGERS_THAT_TAKE = frozenset(
     {"remove", "purge", "autoremove", "erase", "-r", "-rns", "-rcns", "-p", "-e", "--erase", "del"}
 )
+_SUBSTITUTED = re.compile(r"\$\((?!\()|`")
+# What may come to 1: a status, a number of words, a sum, a long run of numbers. `$$` and `$!` never do.
+_MAY_BE_FIRST = re.compile(r"\$(?:[?#]|\{[?#]|\(\()|\{-?[0-9]+\.\.")
 _ESSENTIAL_TOO = frozenset({"--allow-remove-essential", "--force-remove-essential", "--force-all", "--nodeps", "-rdd"})
 
 
@@ -105,10 +110,17 @@ def end_process(call: Call, scene: Scene) -> str | None:
         return None
     # `kill $(pidof systemd)`
     looked_up = (text for one in scene.substitutes(call) if one.name in {"pgrep", "pidof"} for text in one.texts)
-    is_vital = any(text in {"1", "-1"} for text in _processes(texts)) or any(
-        text in VITAL_PROCESSES for text in looked_up
+    is_vital = (
+        any(text in {"1", "-1"} for text in _processes(texts))
+        or any(text in VITAL_PROCESSES for text in looked_up)
+        or any(map(_may_be_first, call.command.words))
     )
     return SYSTEM if is_vital else None
+
+
+def _may_be_first(word: Word) -> bool:
+    is_told = word.text is not None or _SUBSTITUTED.search(word.form) is not None
+    return not is_told and _MAY_BE_FIRST.search(word.form) is not None
 
 
 def _processes(texts: list[str]) -> Iterator[str]:

@@ -15,7 +15,11 @@ from toolcharter.guards.shell.parts import Command, Script, Word
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "set"})
 _READ_VALUED = frozenset({"-d", "-i", "-n", "-N", "-p", "-t", "-u"})
 _LIST_VALUED = frozenset({"-d", "-n", "-O", "-s", "-u", "-C", "-c"})
-_USED = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*|[1-9@*])(?:\[[@*0-9]+\])?\}|([A-Za-z_][A-Za-z0-9_]*|[1-9@*]))")
+_STARTERS = frozenset({"command", "builtin"})
+_USED = re.compile(
+    r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*|[1-9@*])(?:\[[@*0-9]+\])?(?:(?<=[@*\]]):(?![=?+-])[^{}]*)?\}"
+    r"|([A-Za-z_][A-Za-z0-9_]*|[1-9@*]))"
+)
 # Values that are made by the way: arrays, and what substitutions give.
 _MADE = ("(", "$(", "`", '"$(', '"`')
 # What stands for itself where a variable is replaced by it, in double quotes and without.
@@ -41,7 +45,7 @@ def filled(scene: Scene) -> Script:
 def _may_set(command: Command) -> bool:
     if not command.words:
         return any(one.value.form.startswith(_MADE) for one in command.assignments)
-    return command.words[0].text in _SETTERS
+    return command.words[0].text in _SETTERS | _STARTERS
 
 
 def _set(command: Command, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
@@ -51,16 +55,24 @@ def _set(command: Command, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
             yield from ((one.name, text) for text in one.value.form.strip("()").replace('"', " ").split())
         elif one.value.form.startswith(_MADE):
             yield from ((one.name, arg.text) for arg in readings(one.value, scene.places.home))
-    if not command.words:
-        return
-    call = Call(command.words[0].text or "", command, scene.places.home)
+    for call in scene.chain(at):
+        yield from _set_by(call, at, scene)
+
+
+def _set_by(call: Call, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
     texts = call.texts
     if call.name == "printf" and texts[:1] == ("-v",) and len(texts) > 1:
         yield texts[1], spoken(call.from_word(2, "printf")) or ""
     elif call.name == "set":
         given = texts[1:] if texts[:1] == ("--",) else tuple(text for text in texts if text[:1] not in {"-", "+"})
-        yield from ((str(place), text) for place, text in enumerate(given, 1))
+        is_shifted = any(
+            one.name == "shift" for other in range(len(scene.script.commands)) for one in scene.chain(other)
+        )
         yield from ((every, " ".join(given)) for every in "@*")
+        for place, text in enumerate(given, 1):
+            # Behind `shift` each may stand further in front, and `${@:2}` gives some of them.
+            first = 1 if is_shifted else place
+            yield from ((name, text) for name in (*map(str, range(first, place + 1)), *"@*"))
     elif call.name in {"read", "mapfile", "readarray"}:
         yield from _read(call, at, scene)
 

@@ -3,6 +3,7 @@
 Nothing is ever permitted because of what stands here; it only tells the floor what a command might do.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ OPAQUE = "\x1a"
 QUOTED_GLOB = "\x1b"
 """Stands for `*`, `?` or `[` that matches no names, for it is quoted."""
 _MAX_DEPTH = 8
+# `{a..z}` where nobody has said what it becomes.
+_SEQUENCE = re.compile(r"\{[^{}]*\.\.[^{}]*\}")
 # Variables that hold a place; the rest are taken for unset.
 _HERE = frozenset({"PWD", "WORKSPACE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "OLDPWD"})
 _PLACES = {"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "IFS": " ", "USER": OPAQUE, "RANDOM": OPAQUE}  # noqa: S108 - compared with, never opened
@@ -47,7 +50,7 @@ def readings(word: Word, home: str) -> Iterator[Arg]:
         return
     for text in (_at_home(hint, home) for hint in word.hints) if word.hints else (_Reader(word.form, home).read(),):
         for part in text.split() if word.splits else (text,):
-            yield Arg(part, is_fixed=False)
+            yield Arg(_SEQUENCE.sub("?", part), is_fixed=False)
 
 
 def _at_home(hint: str, home: str) -> str:
