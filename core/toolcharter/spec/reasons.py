@@ -161,7 +161,9 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
         "denied", "Another agent or session has locked the path for a while.", retryable=True
     ),
     GuardReason.LOCKS_UNAVAILABLE: ReasonInfo(
-        "denied", "Whether the path is locked cannot be told; nothing is written past a lock."
+        "denied",
+        "Whether the path is locked cannot be told, or others were at work for too long; nothing is written past a lock.",
+        retryable=True,
     ),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
     GuardReason.URL_NOT_UNDERSTOOD: ReasonInfo(

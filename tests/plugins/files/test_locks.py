@@ -1,6 +1,8 @@
 """`lock_paths`, `unlock_paths`, and what the writing tools make of locks."""
 
+import fcntl
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -290,6 +292,22 @@ def test_file_of_locks_that_cannot_be_read_stops_writes(toolbox: Toolbox, worksp
 
     assert reasons == ["locks_unavailable"] * 3
     assert not (workspace / "b.txt").exists()
+
+
+def test_call_that_got_no_turn_may_be_repeated(
+    toolbox: Toolbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its hint says; a moment later it goes well."""
+    monkeypatch.setattr(leases, "WAIT_S", 0.05)
+    folder = os.open(workspace, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    refused = do(toolbox, ANN, "write_file", path="b.txt", content="x")
+    os.close(folder)
+
+    again = do(toolbox, ANN, "write_file", path="b.txt", content="x")
+
+    assert (refused.reason, refused.hint, refused.retryable) == ("locks_unavailable", "Try again later.", True)
+    assert again.outcome == "ok"
 
 
 def test_state_folder_in_the_workspace_is_not_trusted(toolbox: Toolbox, workspace: Path, monkeypatch) -> None:

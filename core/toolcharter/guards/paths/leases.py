@@ -211,10 +211,10 @@ class WorkspaceLeases:
             os.close(fd)
 
     def _wait(self, fd: int, kind: int) -> None:
-        if _is_taken(fd, kind):
+        if _got(fd, kind):
             return
         ends = min(self._deadline(), monotonic() + WAIT_S)
-        while not _is_taken(fd, kind):
+        while not _got(fd, kind):
             if monotonic() >= ends:
                 raise _busy(kind)
             sleep(_PAUSE_S)
@@ -249,7 +249,7 @@ class WorkspaceLeases:
         return path
 
 
-def _is_taken(fd: int, kind: int) -> bool:
+def _got(fd: int, kind: int) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
