@@ -9,11 +9,13 @@ Source: gitrepository-layout(5), git-config(1) and gitattributes(5) of git 2.39 
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
+from toolcharter.guards.paths.repositories import is_repository
 from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
 
@@ -97,9 +99,13 @@ def _around(folder: Path, workspace: Path) -> str | None:
     for place in _up_to(folder, workspace):
         if place != workspace and _mode(f"{place}/.git") is not None:
             return f"{place.relative_to(workspace)} is a repository within the workspace."
-        if all(_mode(f"{place}/{name}") is not None for name in ("HEAD", "objects", "refs")):
+        if is_repository(partial(_holds, place)):
             return f"{place.name} looks like a repository itself."
     return None
+
+
+def _holds(folder: Path, name: str) -> bool:
+    return _mode(f"{folder}/{name}") is not None
 
 
 def _up_to(folder: Path, workspace: Path) -> Iterator[Path]:

@@ -172,6 +172,15 @@ def test_bare_repository_is_refused(space: Path) -> None:
     assert objection(space / "evil.git", space) == "evil.git looks like a repository itself."
 
 
+def test_folder_of_a_work_tree_is_refused(space: Path) -> None:
+    """Git takes one with `commondir` for a repository whose other parts lie elsewhere."""
+    (space / "src/HEAD").write_text("ref: refs/heads/main\n")
+    before = objection(space / "src", space)
+    (space / "src/commondir").write_text("/somewhere\n")
+
+    assert (before, objection(space / "src", space)) == (None, "src looks like a repository itself.")
+
+
 def test_folder_outside_is_refused(space: Path) -> None:
     """The caller says where the workspace is."""
     assert objection(space.parent, space) == "It would run outside the workspace."
