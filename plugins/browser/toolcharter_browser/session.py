@@ -21,6 +21,7 @@ GRACE_S = 2.0
 ARGV = (sys.executable, "-I", "-c", "from toolcharter_browser.host import main; main()")
 LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
 """Chromium reserves address space by the terabyte, so that a limit of it would keep it from starting."""
+NEEDS = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
 BESIDE_IMAGE = 4_000_000
 """Bytes of an answer beside a picture."""
 _PIECE = 65_536
@@ -104,13 +105,22 @@ class Session:
     def _start(self) -> None:
         sweep()
         where = {"TMPDIR": str(base())}
-        self._running = self._rt.spawn(ARGV, env=where, limits=LIMITS, network=True)
+        self._running = self._spawned(where)
         policy = self._policy
         settings = {"port": self._proxy.port, "width": policy.width, "height": policy.height}
         answer = self._answer(settings, self._time(START_S))
         if "error" in answer:
             message = f"The browser did not start: {answer['message']}"
-            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE)
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS)
+
+    def _spawned(self, env: dict[str, str]) -> Running:
+        try:
+            return self._rt.spawn(ARGV, env=env, limits=LIMITS, network=True)
+        except ToolError as error:
+            if error.reason != "program_not_found":
+                raise
+            message = "The browser cannot run where the profile's runner runs programs."
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS) from error
 
     def _time(self, most_s: float) -> float:
         """Seconds for an action; a little of the call's is kept for telling that it was not enough."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.plugins.browser.conftest import calling
 
-from toolcharter import Denied, Reason, Toolbox
+from toolcharter import Denied, Reason, Toolbox, ToolError
 from toolcharter.guards.process import GovernedRunner
 from toolcharter_browser import session as module
 from toolcharter_browser.proxy import Refusal
@@ -215,6 +215,10 @@ def test_each_session_has_its_own_browser(open_box: Box, stand_in: Callable[[str
     call("browser", action="close", session="ann")
 
     assert (refused.outcome, refused.reason) == ("denied", "too_many_browsers")
+    assert refused.message == "Other sessions use all the browsers that the profile allows: 1."
+    assert refused.hint == (
+        "Only they can close theirs. Try again later: one that was not used for 600 seconds makes room."
+    )
     assert (unseen.reason, again.outcome) == ("no_page", "ok")
     assert call("browser", action="open", url=URL, session="bob").outcome == "ok"
 
@@ -316,3 +320,25 @@ def test_without_a_runner_nothing_starts(open_box: Box, monkeypatch: pytest.Monk
     monkeypatch.setattr(GovernedRunner, "spawn", refuse)
     for made in both(open_box()):
         assert (made.outcome, made.reason) == ("denied", "sandbox_unavailable")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told", "text"),
+    [
+        pytest.param("program_not_found", "browser_unavailable", "runner: host", id="not in the sandbox"),
+        pytest.param("timed_out", "timed_out", "It is not there.", id="another failure"),
+    ],
+)
+def test_a_sandbox_without_the_browser_is_told(
+    open_box: Box, monkeypatch: pytest.MonkeyPatch, reason: str, told: str, text: str
+) -> None:
+    """What the browser needs is told, and not how its program would come into a sandbox that it cannot run in."""
+
+    def refuse(*_: Any, **_options: Any) -> None:
+        raise ToolError("It is not there.", reason=reason, hint="Name its folder in read_roots.")
+
+    monkeypatch.setattr(GovernedRunner, "spawn", refuse)
+    for made in both(open_box()):
+        assert (made.outcome, made.reason) == ("error", told)
+        assert text in f"{made.message} {made.hint}"
+        assert ("read_roots" in str(made.hint)) is (told == reason)
