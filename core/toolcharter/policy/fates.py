@@ -67,4 +67,4 @@ def _first(matchers: Sequence[Matcher], subject: Subject, says: Callable[[Matche
     return next((one.rule for one in matchers if says(one) and one.condition_holds(subject.args)), None)
 
 
-_FREE = Fate("needs no rule: it only starts another command")
+_FREE = Fate("needs no rule of its own")

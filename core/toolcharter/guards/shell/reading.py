@@ -37,7 +37,8 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
     if not command.words:
         for assignment in command.assignments:
             asking.needs.append(Need(assignment.form, f"{assignment.form} changes the shell itself"))
-        return Reading(Demand(tuple(asking.needs), tuple(asking.reaches)))
+        demand = Demand(tuple(asking.needs), tuple(asking.reaches))
+        return Reading(demand, is_transparent=not asking.needs)  # Such as the `>/dev/null` of a whole loop.
     for assignment in command.assignments:
         why = assignment_objection(assignment)
         if why:

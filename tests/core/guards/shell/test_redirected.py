@@ -45,6 +45,14 @@ def test_ordinary_redirection_asks_nothing(ordinary: Redirection) -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "is_free"), [(redirection(">", "/dev/null"), True), (redirection(">", "out.txt"), False)]
+)
+def test_ordinary_redirection_of_a_whole_list_needs_no_rule(one: Redirection, *, is_free: bool) -> None:
+    """It stands behind `]]`, `}` or `done`, and belongs to no single command."""
+    assert read(Command((), redirections=(one,)), workspace=WS).is_transparent is is_free
+
+
+@pytest.mark.parametrize(
     ("operator", "target", "descriptor"),
     [
         pytest.param(">", "out.txt", "", id="a file"),
