@@ -7,8 +7,9 @@ from pydantic import field_validator
 
 from toolcharter import Denied, ToolRuntime
 from toolcharter_files.common import ProtectingPolicy, representable
-from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, escaped, matcher, parse_whole
+from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, escaped, matcher
 from toolcharter_files.overlap import meeting
+from toolcharter_files.policy import require_sense, scope
 
 
 class AccessReason(StrEnum):
@@ -21,7 +22,8 @@ class ChangingPolicy(ProtectingPolicy):
     """What one profile lets a tool change."""
 
     writable: tuple[str, ...] = ("**",)
-    """Globs, relative to the workspace, of what may be changed; all of it by default."""
+    """Globs, relative to the workspace, of what may be changed; all of it by default. A folder's name is for it and all
+    below."""
 
     @field_validator("writable")
     @classmethod
@@ -29,7 +31,9 @@ class ChangingPolicy(ProtectingPolicy):
         if len(globs) > MAX_GLOBS:
             raise ValueError(f"there are more than {MAX_GLOBS} globs")
         try:
-            matcher([parse_whole(glob) for glob in globs])
+            matcher(scope(globs))
+            for glob in globs:
+                require_sense(glob)
         except InvalidGlob as error:
             raise ValueError(f"{error}; write one such as 'src/**'") from error
         return globs
@@ -39,7 +43,7 @@ class Access:
     """The way of one tool to what it changes."""
 
     def __init__(self, policy: ChangingPolicy, rt: ToolRuntime) -> None:
-        self._scope = [parse_whole(glob) for glob in policy.writable]
+        self._scope = scope(policy.writable)
         self._in_scope: Callable[[str], bool] = matcher(self._scope) if self._scope else _nothing
         self.paths = rt.paths.narrowed(protected=policy.protected)
 

@@ -85,7 +85,7 @@ def test_slash_behind_a_link_means_neither_link_nor_folder(call, workspace: Path
 )
 def test_scope_holds_for_all_that_is_moved(call, to: str, reason: str | None) -> None:
     """Both ends, and each name below a folder."""
-    scope = {"writable": ["sub", "sub/**", "lib/x", "lib/x/**", "lib/x.py"]}
+    scope = {"writable": ["sub", "sub/**", "lib/x", "lib/x/**", "lib/x.p[y]"]}
 
     assert call("move_file", scope, path="sub", to=to).reason == reason
 

@@ -50,6 +50,18 @@ def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
         (["/src"], "'/src' is not relative to the workspace"),
         ([""], "a glob is empty or contains a NUL"),
         (["x"] * 33, "there are more than 32 globs"),
+        (
+            ["!src/x"],
+            "'!src/x' takes nothing out; name it in `protected`, or write '\\!src/x' for a name with that sign",
+        ),
+        (
+            ["src/**/*.{py,md"],
+            "'src/**/*.{py,md' has '{' without '}'; write both, or '\\{' for the sign itself",
+        ),
+        (["src/*.py}"], "'src/*.py}' has '}' without '{'; write both, or '\\}' for the sign itself"),
+        (["src/[ab/c"], "'src/[ab/c' has '[' without ']'; write both, or '\\[' for the sign itself"),
+        (["[!]x"], "'[!]x' has '[' without ']'"),
+        (["{[,]}"], "'{[,]}' has '[' without ']'"),
         (["a" * 900, "b" * 900, "c" * 900, "d" * 900, "e" * 900], "have more than 4000 characters together"),
     ],
 )
@@ -57,6 +69,12 @@ def test_scopes_that_mean_nothing_stop_the_start(globs: list[str], message: str)
     """A glob that leads elsewhere, or nowhere, is no scope."""
     with pytest.raises(ValidationError, match=re.escape(message)):
         write_file.WriteFilePolicy.from_profile({"writable": globs})
+
+
+@pytest.mark.parametrize("glob", [r"\!x", r"a\{b", r"a\[b", "[{]x", "[!a]x", "{a,{b,c}}/**", "a]", "a!"])
+def test_signs_that_mean_something_are_taken(glob: str) -> None:
+    """Whole patterns, and signs that are written as such."""
+    assert write_file.WriteFilePolicy.from_profile({"writable": [glob]}).writable == (glob,)
 
 
 @pytest.mark.parametrize(

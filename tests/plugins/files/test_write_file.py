@@ -157,6 +157,25 @@ def test_scope_is_about_where_a_path_leads(call, workspace: Path, path: str, rea
     assert (result.outcome, result.reason) == (("denied", reason) if reason else ("ok", None))
 
 
+@pytest.mark.parametrize(
+    ("entry", "path", "reason"),
+    [
+        pytest.param("src", "src/a/b.py", None, id="below"),
+        pytest.param("src/a", "src/a/b.py", None, id="below a path"),
+        pytest.param("src/", "src/b.py", None, id="with a slash"),
+        pytest.param("new.md", "new.md", None, id="itself"),
+        pytest.param("src", "src.py", "outside_write_scope", id="longer name"),
+        pytest.param("src", "lib/src/b.py", "outside_write_scope", id="elsewhere"),
+        pytest.param("src/a", "src/b.py", "outside_write_scope", id="beside"),
+    ],
+)
+def test_a_plain_path_is_it_and_all_below(call, workspace: Path, entry: str, path: str, reason: str | None) -> None:
+    """A scope that names a folder opens what lies in it, and nothing beside it."""
+    (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+
+    assert call("write_file", {"writable": [entry]}, path=path, content="x").reason == reason
+
+
 def test_empty_scope_opens_nothing(call) -> None:
     """`[]` is nothing."""
     result = call("write_file", {"writable": []}, path="new.txt", content="x")
