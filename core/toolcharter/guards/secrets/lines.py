@@ -1,8 +1,9 @@
 """Values that stand in the lines below what tells of them: below a key that opens several, or the head of a table."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum, auto
+from typing import NamedTuple
 
 from toolcharter.guards.secrets import engine, wrapped
 from toolcharter.guards.secrets.engine import Span
@@ -16,12 +17,15 @@ _WORD_LINE = re.compile(rb"([ \t]*)([A-Za-z0-9+/_.~!@#$%^&*-]+={0,2})\\?([\"']{0
 _OPEN_QUOTE = re.compile(rb"[\"']([A-Za-z0-9+/_.~-]+)\\?\r?\n\Z")
 _INDENTED = re.compile(rb"[|>][+-]?[0-9]?[ \t]*\r?\n\Z")
 _DOCUMENT = re.compile(rb"<<[-~]?[\"']?([A-Za-z_]+)[\"']?\\?[ \t]*\r?\n\Z")
-_CELL = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"|([^,;\t\r\n\"]*)")
-_SEPARATOR = re.compile(rb"[,;\t]")
+_QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
 _LONGEST_HEAD = 4096
 """In bytes: a longer line tells of nothing below it."""
 _NO_HEAD = -1
-_TOKEN_NAME = re.compile(rb"(?i)token|session|auth")
+_MOST_MISSED = 20
+"""Lines without a separator: a cell may hold some. More of them end a table."""
+# Alone they may stand above the words of a language, or above names of sessions.
+_TOKEN_NAME = re.compile(rb"(?i)(?:token|session|auth)s?")
+_TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
 
 def opened(data: bytes) -> Iterator[Span]:
@@ -70,20 +74,68 @@ def _lines(data: bytes, start: int, position: int) -> Iterator["re.Match[bytes]"
         position = line.end()
 
 
+class _Table(NamedTuple):
+    head: Span
+    names: list[bytes]
+    rows: list[list[Span]]
+    """The cells of each; shorter ones, and longer ones, are among them."""
+    stop: int
+    is_open: bool
+    """Whether it may go on behind the end of the text."""
+
+
 def tabled(data: bytes) -> Iterator[Span]:
     """The values in the columns of a table whose names tell."""
+    for table in _tables(data):
+        columns = [place for place, name in enumerate(table.names) if is_telling(name.decode("latin-1"))]
+        for row in table.rows:
+            cells = [(row[place], table.names[place]) for place in columns if place < len(row)]
+            yield from (cell for cell, name in cells if _is_secret(data[slice(*cell)], name))
+
+
+def open_table(data: bytes) -> bytes:
+    """What tells of the table that goes on behind the end of *data*: its head, and its last row of that length."""
+    *_, last = (None, *_tables(data))
+    if last is None or not last.is_open:
+        return b""
+    like_head = (row for row in reversed(last.rows) if len(row) == len(last.names))
+    ends = (data.find(b"\n", row[-1][1]) + 1 for row in like_head)
+    end = next((end for end in ends if end), 0)
+    return data[slice(*last.head)] + data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end]
+
+
+def _tables(data: bytes) -> Iterator[_Table]:
     done = 0
-    for start, end in _heads(data, Family.TABLE):
-        if start < done:  # A row of the table above.
+    for head in _heads(data, Family.TABLE):
+        if head[0] >= done:  # Else it is a row of the table above.
+            table = _table(data, head)
+            done = table.stop
+            yield table
+
+
+def _table(data: bytes, head: Span) -> _Table:
+    """The first line below the head has to have as many cells; after it some may be broken, or without any."""
+    separator = data[_separator(data, *head)]
+    names = [data[slice(*cell)] for cell in _cells(data, *head, separator)]
+    rows: list[list[Span]] = []
+    stop = position = head[1]
+    missed = 0
+    while position < len(data) and missed <= _MOST_MISSED:
+        begin, position = position, data.find(b"\n", position) + 1 or len(data)
+        row = _cells(data, begin, position, separator)
+        if rows and len(row) == 1:
+            missed += 1
             continue
-        names = [data[slice(*cell)] for cell in _cells(data, start, end)]
-        columns = [place for place, name in enumerate(names) if is_telling(name.decode("latin-1"))]
-        for row in _rows(data, start, end):
-            values = [data[slice(*cell)] for cell in row]
-            if not _is_head(names, values):
-                break
-            done = row[-1][1]
-            yield from (row[place] for place in columns if _is_secret(values[place], names[place]))
+        values = [data[slice(*cell)] for cell in row]
+        if not (rows or len(row) == len(names)) or not _is_head(names, values):
+            return _Table(head, names, rows, stop, is_open=False)
+        rows.append(row)
+        stop, missed = position, 0
+    return _Table(head, names, rows, stop, is_open=missed <= _MOST_MISSED)
+
+
+def _separator(data: bytes, start: int, end: int) -> int:
+    return min(place for sign in b",;\t" if (place := data.find(sign, start, end)) >= 0)
 
 
 def _is_head(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
@@ -92,33 +144,24 @@ def _is_head(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
 
 
 def _is_secret(value: bytes, name: bytes) -> bool:
-    if _TOKEN_NAME.search(name):
-        return is_strong(value)
+    if _TOKEN_NAME.fullmatch(name):
+        return is_strong(value) or _TOKEN_VALUE.fullmatch(value) is not None
     return not (b" " in value or is_fill_in(value) or is_place(value)) and is_secret(
         value, name + b'="', b"", quoted=True
     )
 
 
-def _rows(data: bytes, start: int, end: int) -> Iterator[Sequence[Span]]:
-    """The lines behind a head, up to the first that has another number of cells."""
-    count = len(_cells(data, start, end))
-    limit = end + FAR
-    while end < len(data) and (stop := data.find(b"\n", end) + 1 or len(data)) <= limit:
-        row = _cells(data, end, stop)
-        if not row or len(row) != count:
-            return
-        yield row
-        end = stop
-
-
-def _cells(data: bytes, start: int, stop: int) -> list[Span]:
+def _cells(data: bytes, start: int, stop: int, separator: int) -> list[Span]:
+    """The cells of a line, without their quotes; one that is quoted but not closed goes to the next separator."""
     stop = start + len(data[start:stop].rstrip(b"\r\n"))
     cells: list[Span] = []
-    while start <= stop and (cell := _CELL.match(data, start, stop)):
-        cells.append(cell.span(cell.lastindex or 0))
-        start = cell.end() + 1
-        if start <= stop and not _SEPARATOR.match(data, cell.end(), stop):
-            return []
+    while start <= stop:
+        quoted = _QUOTED.match(data, start, stop)
+        end = quoted.end() if quoted else start
+        end = data.find(separator, end, stop)
+        end = stop if end < 0 else end
+        cells.append(quoted.span(1) if quoted else (start, end))
+        start = end + 1
     return cells
 
 
@@ -126,42 +169,35 @@ class Upwards:
     """What the lines of a text that arrives in pieces go on with: each is looked at once, however often it is asked for."""
 
     def __init__(self) -> None:
-        self._below: tuple[dict[int, int], ...] = ({}, {})
-        """By where a line ends: how far below the nearest head it does; `_NO_HEAD`. For values, and for tables."""
+        self._below: dict[int, int] = {}
+        """By where a line ends: how far below the nearest line that opens a value it does, in bytes; `_NO_HEAD`."""
 
     def forget(self) -> None:
         """The text begins elsewhere from now on."""
-        for known in self._below:
-            known.clear()
+        self._below.clear()
 
     def goes_on(self, data: bytes, end: int) -> bool:
-        """Whether the line of *data* that ends at *end* may belong to a value, or a table, with what follows."""
-        return any(
-            self._distance(data, end, *each) != _NO_HEAD
-            for each in zip(self._below, (_in_value, _in_table), strict=True)
-        )
-
-    def _distance(self, data: bytes, end: int, known: dict[int, int], place_of: Callable[[bytes], "_Place"]) -> int:
+        """Whether the line of *data* that ends at *end* may belong to a value with what follows."""
         between: list[Span] = []
-        walked = 0
-        while end and end not in known:
+        known, walked, position = self._below, 0, end
+        while position and position not in known:
             if walked > FAR:
-                return _NO_HEAD
-            start = wrapped.start_of(data, end)
-            line = data[start:end]
+                return False
+            start = wrapped.start_of(data, position)
+            line = data[start:position]
             bare = bare_of(line)
-            place = max(map(place_of, dict.fromkeys((line, bare))))
+            place = max(map(_in_value, dict.fromkeys((line, bare))))
             if place is not _Place.BETWEEN:
-                known[end] = 0 if place is _Place.HEAD else _NO_HEAD
+                known[position] = 0 if place is _Place.HEAD else _NO_HEAD
                 break
-            between.append((end, len(bare)))
+            between.append((position, len(bare)))
             walked += len(bare)
-            end = start
-        distance = known.get(end, _NO_HEAD)
+            position = start
+        distance = known.get(position, _NO_HEAD)
         for stop, length in reversed(between):
             distance = distance + length if 0 <= distance <= FAR - length else _NO_HEAD
             known[stop] = distance
-        return distance
+        return distance != _NO_HEAD
 
 
 class _Place(IntEnum):
@@ -176,9 +212,3 @@ def _in_value(line: bytes) -> _Place:
     if any(True for _ in _heads(line, Family.OPENED)):
         return _Place.HEAD
     return _Place.BETWEEN if _WORD_LINE.fullmatch(line) else _Place.NEITHER
-
-
-def _in_table(line: bytes) -> _Place:
-    if not _SEPARATOR.search(line):
-        return _Place.NEITHER
-    return _Place.HEAD if any(True for _ in _heads(line, Family.TABLE)) else _Place.BETWEEN

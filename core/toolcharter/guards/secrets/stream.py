@@ -11,7 +11,7 @@ from functools import cache
 
 from toolcharter.guards.secrets import engine, lines, wrapped
 from toolcharter.guards.secrets.judged import FAR, Blocks
-from toolcharter.guards.secrets.patterns import KEY_NAME
+from toolcharter.guards.secrets.patterns import KEY_NAME, Family
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
 from toolcharter.guards.secrets.veils import bare_of
@@ -37,6 +37,10 @@ def _waits() -> Callable[[bytes], bool]:
     return engine.tester(_WAITS)
 
 
+def _table_of(text: bytes) -> bytes:
+    return lines.open_table(text) or lines.open_table(bare_of(text))
+
+
 class Stream:
     """One text that arrives in pieces."""
 
@@ -51,6 +55,8 @@ class Stream:
         self._held = b""
         self._known = 0
         """How far all lines wait that are held: they are not asked again with each piece."""
+        self._table = b""
+        """What tells of the table that what was let go of ends in."""
         self._upwards = lines.Upwards()
         self._until: re.Pattern[bytes] | None = None
         """Ends what is masked without being looked at."""
@@ -62,8 +68,8 @@ class Stream:
 
     def finish(self) -> bytes:
         """The rest."""
-        rest = b"" if self._until else scrub_bytes(self._held)[0]
-        self._held, self._known, self._until = b"", 0, None
+        rest = b"" if self._until else self._scrubbed(self._held)
+        self._held, self._table, self._known, self._until = b"", b"", 0, None
         return rest
 
     def _ready(self, *, may_end: bool) -> Iterator[bytes]:
@@ -81,7 +87,17 @@ class Stream:
             return b""
         done, self._held = self._held[:cut], self._held[cut:]
         self._upwards.forget()
-        return scrub_bytes(done)[0]
+        return self._scrubbed(done)
+
+    def _scrubbed(self, done: bytes) -> bytes:
+        """*done* as it is behind what has been let go of: the rows of a table are told by its head."""
+        text = self._table + done
+        before = scrub_bytes(self._table)[0] if self._table else b""
+        masked = scrub_bytes(text)[0]
+        if not masked.startswith(before):
+            masked, before = scrub_bytes(done)[0], b""
+        self._table = _table_of(text) if Family.TABLE in engine.hinted(text) else b""
+        return masked[len(before) :]
 
     def _closed(self) -> int:
         """Where the last line ends that waits for nothing."""
