@@ -20,7 +20,7 @@ def judge_url(url: Url, policy: NetworkPolicy) -> None:
     """
     if isinstance(url.host, str):
         if is_internal(url.host) and url.host not in policy.allowed_private:
-            raise _private(f"The name {url.host!r} is one of an internal network.")
+            raise _private(f"The name {url.host!r} is one of an internal network.", "this name and its address")
     else:
         judge_address(url.host, policy)
     host = url.host_text
@@ -37,7 +37,7 @@ def judge_address(address: Address, policy: NetworkPolicy) -> None:
         Denied: `private_address`.
     """
     if not is_public(address) and not is_opened(address, _networks(policy.allowed_private)):
-        raise _private(f"{address} is not a public address.")
+        raise _private(f"{address} is not a public address.", "this address")
 
 
 def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> tuple[Address, ...]:
@@ -60,7 +60,8 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
         try:
             judge_address(address, policy)
         except Denied:
-            raise _private(f"The name {name!r} leads to an address that is not a public one.") from None
+            what = f"The name {name!r} leads to an address that is not a public one."
+            raise _private(what, "the name and every address that it leads to") from None  # which, nobody is told
     return addresses
 
 
@@ -84,5 +85,5 @@ def _networks(entries: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(found)
 
 
-def _private(what: str) -> Denied:
-    return Denied(Reason.PRIVATE_ADDRESS, what)
+def _private(what: str, missing: str) -> Denied:
+    return Denied(Reason.PRIVATE_ADDRESS, what, hint=f"The profile would have to name {missing} in `allowed_private`.")

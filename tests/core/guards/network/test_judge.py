@@ -129,6 +129,31 @@ def test_an_opened_name_opens_no_address() -> None:
         judge_answers("wiki.intranet", ["10.1.2.3", "10.1.3.3"], policy)
 
 
+@pytest.mark.parametrize(
+    ("url", "missing"),
+    [
+        pytest.param("http://wiki.intranet/", "this name and its address", id="name"),
+        pytest.param("http://10.1.2.3/", "this address", id="address"),
+    ],
+)
+def test_what_would_open_a_private_address_is_told(url: str, missing: str) -> None:
+    """The hint names what the profile lacks."""
+    with pytest.raises(Denied) as caught:
+        judge_url(parse_url(url), NetworkPolicy())
+
+    assert caught.value.hint == f"The profile would have to name {missing} in `allowed_private`."
+
+
+def test_where_a_name_leads_is_not_told() -> None:
+    """The hint says that addresses are missing, and not which: a model could map a network by that."""
+    with pytest.raises(Denied) as caught:
+        judge_answers("wiki.intranet", ["10.1.2.3"], NetworkPolicy(allowed_private=("wiki.intranet",)))
+
+    needed = "the name and every address that it leads to"
+    assert caught.value.hint == f"The profile would have to name {needed} in `allowed_private`."
+    assert "10.1.2.3" not in f"{caught.value.message} {caught.value.hint}"
+
+
 def test_an_address_with_a_zone_is_never_opened() -> None:
     """Which network a zone means depends on the machine."""
     with pytest.raises(Denied):
