@@ -132,9 +132,27 @@ def test_line_of_the_filter_is_answered_with_its_count() -> None:
     assert json.loads(scrub_line(line)) == {"id": 7, "text": f"use {MASK}", "redactions": 1}
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"7", b'{"id":1}', b'{"id":1,"text":2}', b'{"text":"\\ud800"}'])
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"7", b'{"text":2}', b'{"id":[1]}', b'{"text":"\\ud800"}'])
 def test_malformed_line_of_the_filter_is_answered_without_its_content(line: bytes) -> None:
     """Every line gets an answer; a broken one says so and repeats nothing."""
     answer = {"id": None, "text": None, "redactions": 0, "reason": "invalid_arguments"}
 
     assert json.loads(scrub_line(line)) == answer
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        pytest.param({"id": 1}, 1, id="no text"),
+        pytest.param({"id": 1, "text": 5}, 1, id="text that is none"),
+        pytest.param({"id": 1, "text": "", "values": [7]}, 1, id="values that are none"),
+        pytest.param({"id": "a-1", "text": 5}, "a-1", id="word"),
+        pytest.param({"id": TOKEN, "text": 5}, None, id="secret"),
+        pytest.param({"id": {"a": 1}, "text": 5}, None, id="object"),
+    ],
+)
+def test_line_that_is_not_understood_keeps_its_id(given: dict[str, Any], told: Any) -> None:
+    """Its sender can tell which line it was; an `id` that holds a secret, or could hold anything, is not repeated."""
+    answer = {"id": told, "text": None, "redactions": 0, "reason": "invalid_arguments"}
+
+    assert json.loads(scrub_line(json.dumps(given).encode())) == answer

@@ -28,12 +28,5 @@ def _id(record: Any) -> str | int | None:
     """By what a caller finds the answer to a line that is not understood; nothing that could be its content."""
     given = record.get("id") if isinstance(record, dict) else None
     if isinstance(given, str):
-        return given if _is_plain(given) else None
+        return given if scrub_text(given) == (given, 0) else None
     return given if isinstance(given, int) else None
-
-
-def _is_plain(text: str) -> bool:
-    try:
-        return scrub_text(text) == (text, 0)
-    except UnicodeEncodeError:
-        return False
