@@ -1,6 +1,7 @@
 """Runs the cases of profiles for `toolcharter test`."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +50,7 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
         try:
             plans[str(file)] = plan_profile(file)
         except ConfigurationError as error:
-            faults.extend(error.faults)
+            faults.extend(_of_folder(file, fault) for fault in error.faults)
     if faults:
         raise ConfigurationError(dict.fromkeys(faults))
     with coverage.watching():
@@ -72,6 +73,13 @@ def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") ->
                 passed, text = False, f"{case.place}: {name_of(case)}\n  {error}"
             verdicts.append(Verdict(name_of(case), case.place, passed, text))
     return Tested(file, plan.profile.name, tuple(verdicts))
+
+
+def _of_folder(file: str | Path, fault: Fault) -> Fault:
+    """A bare name is a profile's; one that is none, and a folder's, was meant as the folder."""
+    if isinstance(file, Path) or fault.what != f"there is no profile named {file!r}." or not Path(file).is_dir():
+        return fault
+    return replace(fault, fix=f"For the folder, write '{file}/'.")
 
 
 def _files(named: tuple[str, ...]) -> Iterator[str | Path]:

@@ -23,3 +23,11 @@ def test_lines_are_answered_one_by_one(run) -> None:
         {"id": None, "text": None, "redactions": 0, "reason": "invalid_arguments"},
     ]
     assert result.exit_code == 0
+
+
+def test_a_file_is_given_by_standard_input(run) -> None:
+    """Who names a file is told how it is read, and nothing is."""
+    result = run("scrub", "my log.txt", stdin="")
+
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert result.stderr.endswith("Error: It reads standard input: write toolcharter scrub < 'my log.txt'.\n")

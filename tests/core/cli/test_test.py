@@ -72,6 +72,11 @@ def test_profiles_folder_is_the_default(run, cases) -> None:
         pytest.param(
             ("empty/",), "empty/: the folder holds no profile.\nName a profile, or its folder.\n", id="empty-folder"
         ),
+        pytest.param(
+            ("empty",),
+            "profile 'empty': there is no profile named 'empty'.\nFor the folder, write 'empty/'.\n",
+            id="folder-by-name",
+        ),
         pytest.param(("./nope.yaml", "./away.yaml"), None, id="two-missing"),
     ],
 )

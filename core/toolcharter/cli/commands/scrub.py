@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from shlex import quote
 from typing import Any
 
 import click
@@ -11,16 +12,19 @@ from toolcharter.cli import options
 _PIECE = 1 << 18
 
 
-@click.command("scrub")
+@click.command("scrub", context_settings={"allow_extra_args": True})
 @click.option("--jsonl", is_flag=True, help='Lines {"id", "text"} in, {"id", "text", "redactions"} out.')
 @options.place_unused
-def command(jsonl: bool) -> None:  # noqa: FBT001 - click passes by name
+@click.pass_context
+def command(ctx: click.Context, jsonl: bool) -> None:  # noqa: FBT001 - click passes by name
     """Mask the secrets in standard input.
 
     A line is let through at once, unless a key or a block in it waits for the next; with --jsonl each
     line is answered at once, and may name more secrets as "values": [...], which are masked from then
     on. The values of environment variables such as API_TOKEN are masked as well.
     """
+    if ctx.args:
+        raise click.UsageError(f"It reads standard input: write toolcharter scrub < {quote(ctx.args[0])}.")
     for piece in _answers() if jsonl else _pieces():
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
