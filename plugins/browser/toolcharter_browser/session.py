@@ -108,7 +108,7 @@ class Session:
         self._running = self._spawned(where)
         policy = self._policy
         settings = {"port": self._proxy.port, "width": policy.width, "height": policy.height}
-        answer = self._answer(settings, self._time(START_S))
+        answer = self._answer(settings, self._time(START_S), hint=NEEDS)
         if "error" in answer:
             message = f"The browser did not start: {answer['message']}"
             raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS)
@@ -129,7 +129,7 @@ class Session:
             raise _overtime()
         return min(most_s, left)
 
-    def _answer(self, question: dict[str, Any], patience_s: float) -> dict[str, Any]:
+    def _answer(self, question: dict[str, Any], patience_s: float, *, hint: str | None = None) -> dict[str, Any]:
         until = min(time.monotonic() + patience_s, self._rt.deadline - 0.2)
         try:
             self._write(json.dumps(question).encode() + b"\n", until)
@@ -137,7 +137,7 @@ class Session:
         except (Gone, ValueError) as error:
             self.close()
             message = "The browser has ended or does not answer."
-            raise ToolError(message, reason=ScreenshotReason.BROWSER_CRASHED, retryable=True) from error
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_CRASHED, retryable=True, hint=hint) from error
         except TimeoutError as error:
             self.close()
             raise _overtime() from error

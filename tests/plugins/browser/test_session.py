@@ -342,3 +342,17 @@ def test_a_sandbox_without_the_browser_is_told(
         assert (made.outcome, made.reason) == ("error", told)
         assert text in f"{made.message} {made.hint}"
         assert ("read_roots" in str(made.hint)) is (told == reason)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [pytest.param("", True, id="at once"), pytest.param(f"{READY}\nsys.stdin.readline()", False, id="later")],
+)
+def test_a_browser_that_ends_at_its_start_may_be_in_the_wrong_place(
+    open_box: Box, stand_in: Callable[[str], None], source: str, *, told: bool
+) -> None:
+    """What it needs is told with the first answer that does not come, and not of one that has run."""
+    stand_in(source)
+
+    for made in both(open_box()):
+        assert ("runner: host" in str(made.hint)) is told
