@@ -493,6 +493,7 @@ def test_boolean_search_is_never_narrower_than_the_spans(text: str) -> None:
 
 
 @given(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join))
+@example("token\x1b[0m=" + VALUE)
 def test_masked_text_stays_as_it_is(text: str) -> None:
     """Scrubbing twice changes nothing more."""
     once, _ = scrub_text(text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter.gate.approvals.visible import visible
-from toolcharter.guards.secrets import find
+from toolcharter.guards.secrets import scrub_bytes
 from toolcharter.guards.shell.parts import quoted
 from toolcharter.profile.globs import escape_glob
 from toolcharter.spec.words import RULE_PREFIXES
@@ -81,7 +81,7 @@ def narrowest(
         shown = _dumps([args, *commands]).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
         return Always(why_not="Its arguments are no JSON.")
-    if find(shown):
+    if scrub_bytes(shown)[1]:
         return Always(why_not="It holds what may be a secret, which must not be stored.")
     if kind == "bash" and commands:
         always = _of_command(commands, args, sources, arguments)

@@ -34,6 +34,7 @@ class Writing(Protocol):
 
     def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
         """Enter it; nobody else changes anything meanwhile, if *alone*."""
+        ...
 
 
 class Leave(NamedTuple):

@@ -21,6 +21,8 @@ _SPACE = expression(rb"\s")
 _TOKENS = expression(rb"(?i)token|auth|bearer|session")
 _ITEM = expression(rb"\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)'|([^\s\"',]+)")
 _BARE_ITEM = 3
+_MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
+"""What a mask looks like behind the bracket of a colour."""
 _DASHED = expression(rb"[:=>][ \t]*\r?(?=\n[ \t]*-[ \t])")
 _DASHED_ITEM = expression(
     rb"\n[ \t]*-[ \t]+(?:\"((?:[^\"\\\r\n]|\\.)+)\"|'((?:[^'\\\r\n]|\\.)+)'|([^\s\"',]+))[ \t]*\r?(?=\n|\Z)"
@@ -104,6 +106,8 @@ def listed(text: bytes) -> Sequence[Span]:
 
 
 def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
+    if group == _BARE_ITEM and _MASKED_ITEM.fullmatch(value):
+        return False
     if is_token or (group == _BARE_ITEM and b"(" in value):
         return is_token and is_strong(value)
     return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)

@@ -95,9 +95,10 @@ def tabled(data: bytes) -> Iterator[Span]:
 
 def open_table(data: bytes) -> bytes:
     """What tells of the table that goes on behind the end of *data*: its head, and its last row of that length."""
-    *_, last = (None, *_tables(data))
-    if last is None or not last.is_open:
+    tables = list(_tables(data))
+    if not tables or not tables[-1].is_open:
         return b""
+    last = tables[-1]
     like_head = (row for row in reversed(last.rows) if len(row) == len(last.names))
     ends = (data.find(b"\n", row[-1][1]) + 1 for row in like_head)
     end = next((end for end in ends if end), 0)

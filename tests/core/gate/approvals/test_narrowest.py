@@ -193,6 +193,7 @@ CALLS = st.dictionaries(st.sampled_from("abc"), JSON)
 @given(approved=CALLS, called=CALLS, action=st.sampled_from(["log", "Log", "a b", None]))
 @example(approved={"a": 1}, called={"a": True}, action=None)
 @example(approved={"a": None}, called={}, action=None)
+@example(approved={"a": {"\ufeff": None}}, called={}, action=None)
 def test_policy_lets_that_call_pass_and_no_other(approved, called, action) -> None:
     """Held against calls as a rule of a profile is; only null and absent are one to `when`."""
     always = of_arguments(approved, action=action, arguments="abc")
