@@ -56,7 +56,6 @@ class ScreenshotReason(StrEnum):
 
     PAGE_NOT_LOADED = "page_not_loaded"
     ENDLESS_NAVIGATION = "endless_navigation"
-    TOO_MANY_WINDOWS = "too_many_windows"
     BROWSER_UNAVAILABLE = "browser_unavailable"
     BROWSER_CRASHED = "browser_crashed"
     IMAGE_TOO_LARGE = "image_too_large"
@@ -70,4 +69,5 @@ class BrowserReason(StrEnum):
 
     MISSING_ARGUMENT = "missing_argument"
     NO_PAGE = "no_page"
+    TOO_MANY_WINDOWS = "too_many_windows"
     ELEMENT_NOT_FOUND = "element_not_found"

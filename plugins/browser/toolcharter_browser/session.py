@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime
 from toolcharter_browser.folders import base, sweep
-from toolcharter_browser.policy import PagePolicy, ScreenshotReason
+from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
 from toolcharter_browser.telling import seen
 
@@ -35,7 +35,7 @@ _CODES = {
     "ERR_ABORTED": ScreenshotReason.PAGE_NOT_LOADED,
 }
 _DENIED = {str(one): one for one in (ScreenshotReason.DOWNLOAD_REFUSED, GuardReason.INSECURE_REDIRECT)}
-_LASTING = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, ScreenshotReason.TOO_MANY_WINDOWS})
+_LASTING = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, BrowserReason.TOO_MANY_WINDOWS})
 
 
 class Gone(Exception):

@@ -101,6 +101,8 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
                 wrapped: Any = HostRuntime(rt, folder, is_sandboxed=False)
                 return spec.build(folder, typed, wrapped)
 
+            construct.__module__ = spec.build.__module__  # by which what it shows is counted
+
             pytestconfig.stash[COVERAGE].expect(IN_MEMORY, spec)
             return replace(spec, build=construct)
 

@@ -50,6 +50,8 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
                 wrapped: Any = wrap(HostRuntime(rt, folder, is_sandboxed=False))
                 return SPEC.build(folder, typed, wrapped)
 
+            construct.__module__ = SPEC.build.__module__  # by which what it shows is counted
+
             pytestconfig.stash[COVERAGE].expect(IN_MEMORY, SPEC)
             unjudged = replace(SPEC, build=construct, invocation=None)
             plan = plan_of([unjudged], {SPEC.name: policy or {}}, Limits(timeout_s=30.0), IN_MEMORY)

@@ -59,6 +59,8 @@ def build_tool(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callabl
                 wrapped: Any = HostRuntime(rt, folder, is_sandboxed=is_sandboxed)
                 return spec.build(folder, typed, wrapped)
 
+            construct.__module__ = spec.build.__module__  # by which what it shows is counted
+
             pytestconfig.stash[COVERAGE].expect(IN_MEMORY, spec)
             unjudged = replace(spec, build=construct, invocation=None)
             plan = plan_of([unjudged], {spec.name: policy or {}}, Limits(timeout_s=timeout_s), IN_MEMORY)
