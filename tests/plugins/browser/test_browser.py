@@ -342,20 +342,6 @@ def test_a_picture_of_a_page_that_loads_itself_for_ever_is_not_taken(call: Call,
     assert (made.outcome, made.reason) == ("error", "endless_navigation")
 
 
-def test_a_page_that_opens_window_after_window_is_left(call: Call, site: Site) -> None:
-    """For some seconds after a click Chromium bears it."""
-    flood = "setInterval(() => { for (let i = 0; i < 40; i++) window.open('/next'); }, 20)"
-    site.pages["/windows"] = ("text/html", f"<button>Go</button><script>{flood}</script>".encode())
-
-    call("browser", action="open", url=f"{site.url}/windows")
-    made = call("browser", action="click", label="Go", delay_ms=5000)
-    for _ in range(5):
-        if made.outcome == "ok":
-            made = call("browser", action="click", label="Go", delay_ms=5000)
-
-    assert (made.outcome, made.reason) == ("error", "too_many_windows"), made.data
-
-
 def test_a_page_that_goes_on_a_few_times_is_no_such_page(call: Call, site: Site) -> None:
     """As those do that check who comes."""
     steps = (

@@ -356,3 +356,14 @@ def test_a_browser_that_ends_at_its_start_may_be_in_the_wrong_place(
 
     for made in both(open_box()):
         assert ("runner: host" in str(made.hint)) is told
+
+
+def test_a_browser_whose_page_opens_too_many_windows_is_closed(open_box: Box, stand_in: Callable[[str], None]) -> None:
+    """What does so once goes on; the next call finds no page."""
+    stand_in(answering({"error": "too_many_windows", "message": "Too many."}))
+    call = calling(open_box())
+
+    opened = call("browser", action="open", url=URL)
+
+    assert (opened.outcome, opened.reason) == ("error", "too_many_windows")
+    assert call("browser", action="read").reason == "no_page"
