@@ -160,6 +160,7 @@ def open_ground(
         emitter=emitter,
         policy=compile_policy(profile, ceilings, plan.tool_rules),
         availability=compile_availability(profile, plan.universe),
+        files=plan.files,
         required=profile.events.required,
         args_detail=profile.events.args,
         checks=loaded.checks,

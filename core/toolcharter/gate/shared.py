@@ -80,6 +80,8 @@ class Shared:
     emitter: Emitter
     policy: Policy = field(default_factory=Policy)
     availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), Universe({}, {})))
+    files: tuple[Path, ...] = ()
+    """The profile's own file and those that it extends."""
     required: bool = False
     """The profile says `events: {required: true}`."""
     args_detail: ArgsDetail = "full"

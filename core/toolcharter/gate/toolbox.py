@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,6 +46,11 @@ class Toolbox(Mapping[str, Tool]):
     def digest(self) -> str:
         """SHA-256 of the effective profile; the same as on every event."""
         return self._shared.digest
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The profile's file and those that it extends, as they were read."""
+        return self._shared.files
 
     @property
     def built(self) -> Mapping[str, BuiltTool]:

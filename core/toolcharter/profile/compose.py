@@ -6,13 +6,11 @@ from pathlib import Path
 
 from toolcharter.errors import Fault
 from toolcharter.profile.document import document
-from toolcharter.profile.find import Unusable, identity, locate, read_bytes
+from toolcharter.profile.find import Unusable, identity, own_place, read_bytes
 from toolcharter.profile.nodes import Entry, Node, entries, items
+from toolcharter.profile.resolve import MAX_CHAIN, locate
 from toolcharter.profile.schema import PROFILE
 from toolcharter.profile.shapes import canonical, same_tool
-
-MAX_CHAIN = 20
-"""Profiles that extend each other in one line."""
 
 # How many levels of a key are put together entry by entry; below them the child's value replaces
 # the parent's. Lists of pins, extensions and limits are not dropped as a whole: a child that adds one
@@ -41,8 +39,8 @@ class Composer:
 
     search: Sequence[str | Path]
     faults: list[Fault] = field(default_factory=list)
-    trees: dict[str, Node | None] = field(default_factory=dict)
-    """By real path; None for a file that cannot be used."""
+    trees: dict[tuple[str, str], Node | None] = field(default_factory=dict)
+    """By real folder and name, for the folder decides on the parents; None for a file that cannot be used."""
     chain: dict[str, str] = field(default_factory=dict)
     """The files that are being read, from the first to its parent's parent: real path, name."""
     files: list[str] = field(default_factory=list)
@@ -58,13 +56,14 @@ class Composer:
             raise self._cycle(real, file)
         if len(self.chain) >= MAX_CHAIN:
             raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Put some of them together.")
-        if real not in self.trees:
+        place = own_place(file)
+        if place not in self.trees:
             content = read_bytes(file)
             self.files.append(file)
             self.chain[real] = file
-            self.trees[real] = self._tree(content, file)
+            self.trees[place] = self._tree(content, file)
             del self.chain[real]
-        return self.trees[real]
+        return self.trees[place]
 
     def _tree(self, content: bytes, file: str) -> Node | None:
         own = document(content, file, PROFILE, self.faults)

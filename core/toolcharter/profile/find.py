@@ -1,4 +1,4 @@
-"""Finds and opens profiles: by path, or by a bare name in the folders where profiles lie."""
+"""Where profiles lie, and the opening of their files."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from toolcharter.errors import did_you_mean
 
 MAX_BYTES = 1 << 20
 SUFFIXES = (".yaml", ".yml")
+OWN_FOLDER = "profiles"
+"""Where a user's own profiles lie, below the current folder."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-# Not `normpath`: after a link, `..` leads elsewhere than the text says.
-_IDLE_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -46,44 +46,48 @@ def shipped_profiles(package: Path = _PACKAGE) -> Path:
 
 def folders(search: Sequence[str | Path] = ()) -> list[str]:
     """Where bare names are looked up: `./profiles`, the shipped ones, then *search*."""
-    return ["profiles", str(shipped_profiles()), *map(str, search)]
+    return [OWN_FOLDER, *installed_folders(search)]
 
 
-def locate(profile: str | Path, search: Sequence[str | Path] = (), *, beside: str | None = None) -> str:
-    """Turn a profile's name or path into the path of its file.
-
-    Args:
-        profile: A bare name as text, or a path.
-        search: More folders in which a bare name may lie.
-        beside: The file that names *profile*; its folder comes first, and paths start there.
-
-    Raises:
-        Unusable: Nothing of this name, or two files of this name that differ.
-    """
-    here = None if beside is None else os.path.dirname(beside)  # noqa: PTH120 - a Path would lose a leading './'
-    if isinstance(profile, Path) or not is_name(profile):
-        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))  # noqa: PTH118 - the same
-    if here is not None and (near := _in_folder(profile, here)):
-        return _the_one(profile, near)
-    places = folders(search)
-    found = [file for folder in places for file in _in_folder(profile, folder)]
-    if not found:
-        raise _not_found(profile, places if here is None else [here or ".", *places])
-    return _the_one(profile, found)
+def installed_folders(search: Sequence[str | Path] = ()) -> list[str]:
+    """The folders that came with an installation: the shipped profiles, then *search*, those of plugins."""
+    return [str(shipped_profiles()), *map(str, search)]
 
 
 def names(search: Sequence[str | Path] = ()) -> dict[str, list[str]]:
-    """Every profile that a bare name can find, by name, with its files; equal copies count once."""
-    return {
-        name: _distinct(file for folder in folders(search) for file in _in_folder(name, folder))
-        for name in sorted(_names_in(folders(search)))
-    }
+    """Every name that can be looked up, with all files that bear it, each once."""
+    places = folders(search)
+    return {name: files_of(name, places) for name in sorted(_names_in(places))}
 
 
-def differing(name: str, files: Sequence[str]) -> Unusable:
-    """What to say about a bare name that stands for more than one profile."""
-    listed = " and ".join(map(repr, files))
-    return Unusable(f"the name {name!r} stands for different files: {listed}.", "Give the path of the one you mean.")
+def files_of(name: str, places: Iterable[str]) -> list[str]:
+    """The files of *name* in the folders *places*; a folder that is named by two paths counts once."""
+    found = dict[tuple[str, str], str]()
+    for folder in places:
+        for suffix in SUFFIXES:
+            file = os.path.join(folder, name + suffix)  # noqa: PTH118 - a Path would lose a leading './'
+            if os.path.exists(file):  # noqa: PTH110 - Path.exists raises for long names
+                found.setdefault(own_place(file), file)
+    return list(found.values())
+
+
+def own_place(file: str) -> tuple[str, str]:
+    """The real folder that *file* lies in, and its name there.
+
+    Two links to one file are two places: the parents of each are looked up beside it.
+    """
+    folder, name = os.path.split(file)
+    return identity(folder or "."), name
+
+
+def not_found(name: str, places: Sequence[str]) -> Unusable:
+    """Says that *name* is in none of *places*, and which name is near."""
+    near = did_you_mean(name, set(_names_in(places)))
+    once = dict[str, str]()
+    for place in places:
+        once.setdefault(identity(place), place)
+    looked = f"Looked in: {', '.join(map(repr, once.values()))}."
+    return Unusable(f"there is no profile named {name!r}.", f"{near} {looked}".lstrip())
 
 
 def identity(file: str) -> str:
@@ -135,11 +139,6 @@ def _kind(mode: int) -> str:
     return "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
 
 
-def _in_folder(name: str, folder: str) -> list[str]:
-    files = (os.path.join(folder, name + suffix) for suffix in SUFFIXES)  # noqa: PTH118 - as in locate
-    return [file for file in files if os.path.exists(file)]  # noqa: PTH110 - Path.exists raises for long names
-
-
 def _names_in(places: Iterable[str]) -> Iterator[str]:
     for folder in places:
         with suppress(OSError):
@@ -148,33 +147,6 @@ def _names_in(places: Iterable[str]) -> Iterator[str]:
                 for stem, suffix in map(os.path.splitext, os.listdir(folder))  # noqa: PTH208 - names alone
                 if suffix in SUFFIXES and is_name(stem)
             )
-
-
-def _distinct(files: Iterable[str]) -> list[str]:
-    seen: dict[object, str] = {}
-    for file in files:
-        try:
-            content: object = read_bytes(file)
-        except Unusable:
-            content = os.path.realpath(file)
-        seen.setdefault(content, file)
-    return list(seen.values())
-
-
-def _the_one(name: str, files: Sequence[str]) -> str:
-    distinct = files if len(files) == 1 else _distinct(files)
-    if len(distinct) > 1:
-        raise differing(name, distinct)
-    return distinct[0]
-
-
-def _not_found(name: str, places: Sequence[str]) -> Unusable:
-    near = did_you_mean(name, set(_names_in(places)))
-    once = dict[str, str]()
-    for place in places:  # `extends` of a profile in one of these looks there first, by another path.
-        once.setdefault(identity(place), place)
-    looked = f"Looked in: {', '.join(map(repr, once.values()))}."
-    return Unusable(f"there is no profile named {name!r}.", f"{near} {looked}".lstrip())
 
 
 def _nearby(file: str) -> str:

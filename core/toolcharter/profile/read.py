@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.profile import find
+from toolcharter.profile import find, resolve
 from toolcharter.profile.assemble import profile_from
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.model import Profile
@@ -40,13 +40,13 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
 
     Args:
         profile: A path, or a bare name (letters, digits, `_`, `-`) that is looked up in
-            `./profiles`, among the shipped profiles and in *search*.
+            `./profiles`, among the shipped profiles and in *search*; see `resolve`.
         search: Folders in which plugins ship profiles.
     """
     composer = Composer(search)
     file: str | None = None
     try:
-        file = find.locate(profile, search)
+        file = resolve.locate(profile, search)
         tree = composer.read(file)
     except find.Unusable as problem:
         place = f"profile {profile!r}" if file is None else file
@@ -77,14 +77,15 @@ def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
 
 def list_profiles(search: Sequence[str | Path] = ()) -> list[FoundProfile]:
     """Every profile that a bare name finds, by name; those at fault too, with their faults."""
-    return [_found(name, file, files, search) for name, files in find.names(search).items() for file in files]
+    found = {name: resolve.distinct(files, search) for name, files in find.names(search).items()}
+    return [_found(name, file, files, search) for name, files in found.items() for file in files]
 
 
 def _found(name: str, file: str, files: Sequence[str], search: Sequence[str | Path]) -> FoundProfile:
     source = read_profile(Path(file), search=search)
     faults = list(source.faults)
     if len(files) > 1:
-        clash = find.differing(name, files)
+        clash = resolve.differing(name, files)
         faults.insert(0, Fault(file, "", clash.what, clash.fix))
     return FoundProfile(name, source.profile.description if source.profile else None, file, tuple(faults))
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
-from toolcharter.profile.find import SUFFIXES, Unusable, is_name, locate
+from toolcharter.profile.find import OWN_FOLDER, SUFFIXES, Unusable, is_name
+from toolcharter.profile.resolve import locate
 
 
 def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
@@ -41,8 +42,7 @@ def find_profile(profile: str | Path, root: Path) -> Path:
         if not file.is_file():
             raise _absent(str(profile), file)
         return file
-    own = [file for suffix in SUFFIXES if (file := root / "profiles" / (profile + suffix)).is_file()]
-    return own[0] if own else _elsewhere(profile)
+    return _named(profile, root)
 
 
 def shown_path(file: Path) -> Path:
@@ -61,12 +61,12 @@ def _files(name: str, root: Path) -> Iterator[Path]:
     yield from matching
 
 
-def _elsewhere(name: str) -> Path:
+def _named(name: str, root: Path) -> Path:
     from toolcharter.loader.origin import profile_folders  # noqa: PLC0415 - reads what is installed
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - the same
 
     try:
-        return Path(locate(name, profile_folders(installed()))).absolute()
+        return Path(locate(name, profile_folders(installed()), own=str(root / OWN_FOLDER))).absolute()
     except Unusable as problem:
         raise ConfigurationError([Fault(f"profile {name!r}", "", problem.what, problem.fix)]) from problem
 

@@ -10,11 +10,16 @@ from .conftest import MODULE, QUIET, install
 ECHO = {"kind": "builtin", "safety": "low", "capabilities": ["text"]}
 
 
-def test_tools_of_a_profile_are_listed(run) -> None:
-    """A profile's tools, each with its safety, capabilities and first line."""
-    result = run("tools", *QUIET)
+def test_tools_of_a_profile_are_listed(run, desk) -> None:
+    """A profile's tools, each with its safety, capabilities and first line; and the files that the profile is made of."""
+    (desk / "child.yaml").write_text("profile: child\nextends: [demo]\n")
 
-    text = "name  safety  capabilities  description\necho  low     text          Say a word.\n"
+    result = run("tools", "--profile", "./child.yaml", *QUIET[2:])
+
+    text = (
+        "name  safety  capabilities  description\necho  low     text          Say a word.\n"
+        "Profile files: child.yaml, demo.yaml\n"
+    )
     assert (result.stdout, result.stderr, result.exit_code) == (text, "", 0)
 
 
@@ -24,7 +29,13 @@ def test_tools_of_a_profile_as_json_have_their_schemas(run) -> None:
 
     (tool,) = json.loads(result.stdout)
     parameters = tool.pop("parameters")
-    assert tool == {"name": "echo", "description": "Say a word.", "output_schema": None, **ECHO}
+    assert tool == {
+        "name": "echo",
+        "description": "Say a word.",
+        "output_schema": None,
+        "profile_files": ["demo.yaml"],
+        **ECHO,
+    }
     assert parameters["properties"]["word"] == {"type": "string", "description": "Which."}
 
 

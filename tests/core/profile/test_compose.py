@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.profile.compose import MAX_CHAIN
 from toolcharter.profile.dump import written
 from toolcharter.profile.model import Events, Limits
 from toolcharter.profile.read import load_profile, read_profile
+from toolcharter.profile.resolve import MAX_CHAIN
 
 
 def faults(profile: str) -> list[str]:

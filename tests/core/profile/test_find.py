@@ -61,12 +61,13 @@ def test_a_path_is_repeated_as_it_was_given(write) -> None:
     assert refusal("./x.yaml").splitlines()[0] == "./x.yaml:2:1: b: unknown key 'b'."
 
 
-def test_equal_copies_of_a_name_are_one_profile(write) -> None:
-    """A shipped profile that was copied unchanged is not ambiguous; the first place wins."""
+@pytest.mark.parametrize("installed", [pytest.param("shipped", id="shipped"), pytest.param("plugin", id="plugin")])
+def test_equal_copies_of_a_name_are_the_installed_profile(write, tmp_path, installed) -> None:
+    """An unchanged copy of an installed profile is not ambiguous, and is not read."""
     write("profiles/mine.yaml", "profile: mine")
-    write("plugin/mine.yaml", "profile: mine")
+    write(f"{installed}/mine.yaml", "profile: mine")
 
-    assert read_profile("mine", search=["plugin"]).files == (Path("profiles/mine.yaml"),)
+    assert read_profile("mine", search=[tmp_path / "plugin"]).files == (tmp_path / installed / "mine.yaml",)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,9 @@ def test_a_name_with_two_contents_is_refused(write, second) -> None:
     write(second, "profile: mine # changed")
 
     assert refusal("mine", ["plugin"]) == (
-        f"profile 'mine': the name 'mine' stands for different files: 'profiles/mine.yaml' and '{second}'.\n"
-        "Give the path of the one you mean."
+        f"profile 'mine': the name 'mine' means different profiles: 'profiles/mine.yaml' and '{second}'.\n"
+        "Rename yours, or give the path of the one you mean. Two files are the same profile if they have the same text "
+        "and the same parents."
     )
 
 
@@ -88,7 +90,7 @@ def test_a_copy_that_cannot_be_compared_differs(write, tmp_path) -> None:
     write("profiles/mine.yaml", "profile: mine")
     (tmp_path / "plugin/mine.yaml").mkdir(parents=True)
 
-    assert refusal("mine", ["plugin"]).startswith("profile 'mine': the name 'mine' stands for different files")
+    assert refusal("mine", ["plugin"]).startswith("profile 'mine': the name 'mine' means different profiles")
 
 
 def test_an_unknown_name_gets_near_matches(write, shipped) -> None:
@@ -176,9 +178,9 @@ def test_the_list_holds_every_profile_that_a_name_finds(write) -> None:
 
     found = list_profiles(["plugin", "absent"])
 
-    clash = "the name 'child' stands for different files: 'profiles/child.yml' and 'plugin/child.yaml'."
+    clash = "the name 'child' means different profiles: 'profiles/child.yml' and 'plugin/child.yaml'."
     assert [(one.name, one.description, one.place, [fault.what for fault in one.faults]) for one in found] == [
-        ("b", "From the child.", "profiles/b.yaml", []),
+        ("b", "From the child.", "plugin/b.yaml", []),
         (
             "broken",
             None,

@@ -7,7 +7,7 @@ import click
 
 from toolcharter.cli import options
 from toolcharter.cli.facts import cell, described, facts, warn
-from toolcharter.cli.output import print_json, print_table
+from toolcharter.cli.output import print_json, print_table, shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
@@ -29,18 +29,23 @@ def command(
 ) -> None:
     """List the tools of a profile, or all that are installed.
 
-    With --profile and --json, each with the JSON Schema of its arguments, as a model is shown it.
+    With --profile, also the files that the profile was read from. With --profile and --json, each tool with the JSON
+    Schema of its arguments, as a model is shown it.
     """
     if profile is None:
         rows = list(_installed())
+        files = list[str]()
     else:
         with opened(profile, workspace, events, caller) as toolbox:
-            rows = [_offered(tool) for tool in toolbox.values()]
+            files = list(map(str, toolbox.files))
+            rows = [{**_offered(tool), "profile_files": files} for tool in toolbox.values()]
     if as_json:
         print_json(rows)
         return
     columns = ("name", "safety", "capabilities", "description") if profile else (*_INSTALLED, "description")
     print_table(columns, [[cell(row[column]) for column in columns] for row in rows], ("bold",))
+    if files:
+        click.echo(f"Profile files: {shown(', '.join(files))}")
 
 
 _INSTALLED = ("name", "distribution", "version", "safety", "capabilities")

@@ -1,0 +1,129 @@
+"""Which file the name of a profile means.
+
+A name means a whole profile, with all its parents. An agent may write below the current folder, and a cloned repository
+fills it: there a file can bear the name of an installed profile, and other files the names of its parents. Therefore
+
+- a shipped profile finds its parents among the shipped ones only, and a plugin's among the installed ones only;
+- no file replaces an installed profile: another file of its name is an error, unless it has the same text and the same
+  parents, and then the installed one is read.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolcharter.profile.document import document
+from toolcharter.profile.find import (
+    OWN_FOLDER,
+    Unusable,
+    files_of,
+    identity,
+    installed_folders,
+    is_name,
+    not_found,
+    own_place,
+    read_bytes,
+)
+from toolcharter.profile.nodes import entries, items
+from toolcharter.profile.schema import PROFILE
+
+MAX_CHAIN = 20
+"""Profiles that extend each other in one line."""
+
+# Not `normpath`: after a link, `..` leads elsewhere than the text says.
+_IDLE_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
+
+
+def locate(
+    profile: str | Path,
+    search: Sequence[str | Path] = (),
+    *,
+    beside: str | None = None,
+    own: str = OWN_FOLDER,
+    depth: int = MAX_CHAIN,
+) -> str:
+    """Turn a profile's name or path into the path of its file.
+
+    Args:
+        profile: A bare name as text, or a path.
+        search: The folders in which plugins ship profiles.
+        beside: The file that names *profile* as its parent; relative paths start in its folder.
+        own: The folder of the user's own profiles.
+        depth: How many generations of parents are compared at most.
+
+    Raises:
+        Unusable: Nothing has this name, or profiles that differ have it.
+    """
+    here = None if beside is None else os.path.dirname(beside)  # noqa: PTH120 - a Path would lose a leading './'
+    if isinstance(profile, Path) or not is_name(profile):
+        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))  # noqa: PTH118 - the same
+    places = _places(profile, installed_folders(search), here, own)
+    found = distinct(files_of(profile, places), search, depth)
+    if not found:
+        raise not_found(profile, places if here is None else [here or ".", *places])
+    if len(found) > 1:
+        raise differing(profile, found)
+    return found[0]
+
+
+def distinct(files: Sequence[str], search: Sequence[str | Path] = (), depth: int = MAX_CHAIN) -> list[str]:
+    """Those of *files* that are different profiles; of equal ones, the installed one."""
+    installed = {identity(folder) for folder in installed_folders(search)}
+    kept = list[str]()
+    for file in sorted(files, key=lambda file: own_place(file)[0] not in installed):
+        if not any(_is_same(file, other, search, depth) for other in kept):
+            kept.append(file)
+    return [file for file in files if file in kept]
+
+
+def differing(name: str, files: Sequence[str]) -> Unusable:
+    """Says that *name* has several meanings."""
+    listed = " and ".join(map(repr, files))
+    return Unusable(
+        f"the name {name!r} means different profiles: {listed}.",
+        "Rename yours, or give the path of the one you mean. Two files are the same profile if they have the same text "
+        "and the same parents.",
+    )
+
+
+def _places(name: str, installed: list[str], here: str | None, own: str) -> list[str]:
+    """The folders in which *name* is looked up; *here* is the folder of the profile that extends it."""
+    if here is None:
+        return [own, *installed]
+    folder = identity(here or ".")
+    if folder == identity(installed[0]):
+        return [here]
+    is_near = bool(files_of(name, [here]))
+    if folder in map(identity, installed):
+        return [here, installed[0]] if is_near else installed
+    return [here if is_near else own, *installed]
+
+
+def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) -> bool:
+    """Whether two files are one profile: the same text, and the same parents all the way up."""
+    places = own_place(first), own_place(second)
+    if places[0] == places[1]:
+        return True
+    try:
+        text = read_bytes(first)
+        if depth == 0 or text != read_bytes(second):
+            return False
+        # What a profile's parents are depends on its text and its folder.
+        return places[0][0] == places[1][0] or all(
+            _is_same(
+                locate(parent, search, beside=first, depth=depth - 1),
+                locate(parent, search, beside=second, depth=depth - 1),
+                search,
+                depth - 1,
+            )
+            for parent in _parents(text, first)
+        )
+    except Unusable:
+        return False
+
+
+def _parents(text: bytes, file: str) -> list[str]:
+    tree = document(text, file, PROFILE, [])
+    extends = None if tree is None else entries(tree).get("extends")
+    return [] if extends is None else [str(parent.value) for parent in items(extends.node)]
