@@ -185,7 +185,7 @@ def test_a_profile_that_is_not_there_is_a_usage_error(project: pytest.Pytester, 
 
 
 def test_a_profile_is_found_by_name(project: pytest.Pytester) -> None:
-    """A bare name means the project's own folder of profiles first."""
+    """A bare name finds a profile in the project's own folder."""
     project.makeini("[pytest]\ntoolcharter_profiles = greeter\n")
 
     run(project).assert_outcomes(passed=2)
