@@ -8,7 +8,7 @@ from posixpath import join
 from toolcharter.errors import ToolError
 from toolcharter.gate.commands import Names
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.patterns import MAX_NAMES, expand, lies_where_it_seems, names_in
+from toolcharter.guards.paths.patterns import MAX_NAMES, expand, lies_where_it_seems, link_at, names_in
 
 # What xargs parts words at, and what it takes away; git writes others than ASCII in a way of its own.
 _PARTED = re.compile(r"""[\s"'\\]""")
@@ -31,6 +31,8 @@ def objection(paths: WorkspacePaths, workspace: Path, folder: str, listed: Names
         Denied: They lie outside the workspace.
         ToolError: They cannot be looked at.
     """
+    if listed.kind == "unlinked":
+        return _link_objection(paths, folder, listed, budget)
     if listed.kind == "index":
         return _index_objection(paths, workspace, folder, listed, budget)
     if listed.kind in {"below", "in"}:
@@ -43,6 +45,15 @@ def objection(paths: WorkspacePaths, workspace: Path, folder: str, listed: Names
             why = f"{path!r} is a folder, of which `ls` shows what lies in it; `ls -d` does not."
         if why is not None:
             return why
+    return None
+
+
+def _link_objection(paths: WorkspacePaths, folder: str, listed: Names, budget: Iterator[int]) -> str | None:
+    """Why what is moved or copied may lead elsewhere afterwards: a link that is relative to its folder."""
+    for path in expand(paths, folder, listed.path, budget):
+        found = link_at(paths, join(folder, path), budget)
+        if found is not None:
+            return f"{found!r} is a link, which the line moves or copies and may then follow; do that in two calls."
     return None
 
 

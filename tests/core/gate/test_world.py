@@ -54,6 +54,38 @@ def objection(space: Path) -> Iterator[Objection]:
     lookout.close()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("mv sub/deep/rel l && cat l", "not_understood"),
+        ("cp -P sub/deep/rel l && cat l", "not_understood"),
+        ("cp -a sub/deep l && cat l/rel", "not_understood"),
+        ("cp -a sub/de* l && cat l/deep/rel", "not_understood"),
+        ("mv sub/deep l && cat a.txt", "not_understood"),
+        ("rsync -a sub/deep/ l && cat l/rel", "not_understood"),
+        ("cat l & mv sub/deep/rel l", "not_understood"),
+        ("mv a.txt b.txt && cat b.txt", None),
+        ("cp -a plain l && ls l", None),
+        ("mv sub/deep/rel l", None),
+        ("cat sub/deep/rel", None),
+        ("mv missing.txt l && cat l", None),
+    ],
+)
+def test_links_are_carried_nowhere_by_a_line_that_looks_at_files(
+    space: Path, objection: Objection, line: str, said: str | None
+) -> None:
+    """A relative link leads elsewhere from its new folder, which the look before the line cannot see."""
+    (space / "sub/deep/top").unlink()
+    (space / "sub/out").unlink()
+    (space / "sub/file").write_text("inside")
+    (space / "sub/deep/rel").symlink_to("../file")  # from the top, it leads out
+    (space / "plain").mkdir()
+
+    found = objection(understood([line], str(space)).world or World())
+
+    assert (found and found[0]) == said
+
+
 @pytest.mark.parametrize("line", ["for f in away/*; do :; done", "for f in */*; do :; done"])
 def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Objection, line: str) -> None:
     """The shell itself lists what is behind a link, though no command ever sees a name."""

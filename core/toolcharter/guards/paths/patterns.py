@@ -106,6 +106,19 @@ def names_in(
                 waiting.append(_joined(place, name.text))
 
 
+def link_at(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
+    """The link that *path* is, or one that lies below it; None if there is none.
+
+    Raises:
+        Denied: As `expand`.
+        ToolError: As `expand`.
+    """
+    folder, _, name = path.rstrip("/").rpartition("/")
+    if any(one.is_link and one.text == name for one in _names(paths, folder or ".", budget)):
+        return path
+    return next(_links(paths, ".", path, budget), None)
+
+
 def _step(paths: Folders, folder: str, base: str, component: str, budget: Iterator[int]) -> Iterator[str]:
     if not has_glob(component):
         yield _joined(base, _literal(component))

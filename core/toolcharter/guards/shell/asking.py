@@ -15,6 +15,9 @@ INPUT: Final = Word("(input)", splits=True, is_output=True)
 _MAX_FOLDERS: Final = 8
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _SCRIPTS: Final = "toolcharter.guards.shell.scripts."
+_TAKE_OUTPUT: Final = frozenset({"said", "shown"})
+"""Roles of which what other commands print may be a part."""
+_PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
 class Asking:
@@ -29,6 +32,12 @@ class Asking:
         self.inner: list[Inner] = []
         self.scripts: list[Word] = []
         self.assignments: list[Assignment] = []
+        self.targets: list[Word] = []
+        """What links are to lead to."""
+        self.destinations: list[Word] = []
+        """Where the program puts what it makes."""
+        self.kept: list[Word] = []
+        """What the program keeps of what other commands of the line print."""
         self.placeholder: str | None = None
         """What the words of the input take the place of, if an option says so."""
         self.leading: int | None = None
@@ -46,18 +55,20 @@ class Asking:
             self.need(word, "is nothing that its program ordinarily does")
         if role.kind == "write":
             self.need(word, "is a file that is written")
-        if may_grow and word is INPUT and role.kind == "said":
+        if may_grow and word is INPUT and role.kind == "shown":
             return
         self.value(role, word, may_grow=may_grow)
 
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
         """*word* is what an option takes, or is like it."""
         if word.text is None and word.pattern is None:
-            if not (role.kind == "said" and word.is_output and not word.splits):
+            if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
                 self._unknown(role, word)
+            elif role.kind == "said":
+                self.kept.append(word)
         elif word.text is None and not (role.takes_many and (may_grow or not word.splits)):
             self.need(word, "may become other words than one")
-        elif role.kind not in {"text", "said"} or word.text is None:
+        elif role.kind not in _PLAIN_TEXTS or word.text is None:
             _TAKE[role.kind](self, role, word)
 
     def _unknown(self, role: Role, word: Word) -> None:
@@ -120,7 +131,7 @@ class Asking:
             self.path(word)
 
     def take_said(self, _: Role, word: Word) -> None:
-        """Text that is only shown: of the names that a glob stands for, it matters where the shell looks for them."""
+        """Text that is shown or kept: of the names that a glob stands for, it matters where the shell looks for them."""
         pattern = word.pattern or ""
         if "**" in pattern or pattern == SUBSTITUTED:
             # Names that find gives, not the shell.
@@ -139,6 +150,13 @@ class Asking:
         if ":" in (word.text or "").partition("/")[0]:
             self.need(word, "may lie on another machine")
         self.take_read(role, word)
+
+    def take_message(self, _: Role, word: Word) -> None:
+        """A file whose text is kept: the scrubber never sees it. `-` is the standard input."""
+        if word.text == "-":
+            self.kept.append(word)
+        else:
+            self.need(word, "is a file whose text is kept")
 
     def take_node(self, role: Role, word: Word) -> None:
         """A path up to `::`, and something in that file."""
@@ -188,6 +206,8 @@ class Asking:
     def take_change(self, role: Role, word: Word) -> None:
         """A path that is written, made or removed."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
+        if role.kind == "into":
+            self.destinations.append(word)
         if not self.path(word):
             return
         if path in places.STREAMS and role.kind != "write":
@@ -196,6 +216,10 @@ class Asking:
             self.need(word, "is protected")
         elif role.kind == "change" and places.is_top(path, self.folders, self.workspace):
             self.need(word, "is the workspace itself")
+
+    def take_target(self, _: Role, word: Word) -> None:
+        """What a link is to lead to; where that lies, the other words tell."""
+        self.targets.append(word)
 
     def take_number(self, _: Role, word: Word) -> None:
         """A literal number."""
@@ -289,6 +313,9 @@ def _hidden(word: Word, placeholder: str) -> Word:
 _TAKE: Final[dict[str, Callable[[Asking, Role, Word], None]]] = {
     "text": Asking.take_read,
     "said": Asking.take_said,
+    "shown": Asking.take_said,
+    "message": Asking.take_message,
+    "target": Asking.take_target,
     "read": Asking.take_read,
     "local": Asking.take_local,
     "node": Asking.take_node,

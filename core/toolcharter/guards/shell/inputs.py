@@ -131,7 +131,8 @@ def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[List
     demands = [one.demand for one in readings]
     needs = tuple(dict.fromkeys(need for demand in demands for need in demand.needs))
     reaches = tuple(dict.fromkeys(reach for demand in demands for reach in demand.reaches))
-    return Reading(Demand(needs, reaches, reading.demand.is_known, listings))
+    kept = tuple(dict.fromkeys(word for demand in demands for word in demand.kept))
+    return Reading(Demand(needs, reaches, reading.demand.is_known, listings, kept))
 
 
 def change_no_names(commands: Iterable[Command]) -> bool:

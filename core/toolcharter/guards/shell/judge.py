@@ -39,6 +39,8 @@ _SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
 """They hand their text to the shell that runs them."""
 _CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
 _TOP = (".",)
+_LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
+_GIT_LINKERS = frozenset({"mv", "clone"})
 _LATER = "trap"
 """Its text runs at some later time, wherever the shell is then."""
 
@@ -105,7 +107,7 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
         look = _looked(commands, workspace, tables, resolves=False)
     if not {_name(command) for command in look.commands}.isdisjoint(look.functions):
         look.strange = look.strange or "A function runs under the name of a program."
-    judged = tuple(map(_judged, look.commands, look.readings))
+    judged = tuple(map(_judged, look.commands, look.with_needs()))
     script = Script(tuple(look.commands), look.strange, look.unnamed, tuple(look.functions))
     return Judgement(judged, catastrophe(script, workspace=workspace), look.unnamed, look.strange, tuple(look.reaches))
 
@@ -151,6 +153,8 @@ class _Look:
         self.unnamed: str | None = None
         self.fed = dict[int, "Fed"]()
         """By position, commands of which it can be told what they get from the input of xargs."""
+        self._keeps = self._links = False
+        """Whether a command may keep what others print, or make links."""
         self._resolves = resolves
         self._depths = list[int]()
         self._workspace = workspace
@@ -166,11 +170,37 @@ class _Look:
             if done in self.fed:
                 reading = self._resolved(done, reading)
             self.readings.append(reading)
+            self._keeps = self._keeps or bool(reading.demand.kept)
+            self._links = self._links or _may_link(command.words)
             if reading.inner or reading.scripts or reading.runs_input:
                 if depth > MAX_DEPTH:
                     raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
                 self._follow(done, reading, depth)
             done += 1
+
+    def with_needs(self) -> Sequence[Reading]:
+        """The readings, with what only the commands together tell."""
+        if self._keeps:
+            from toolcharter.guards.shell.kept import needs_of  # noqa: PLC0415 - few commands keep what others print
+
+            for at in range(len(self.readings)):
+                self._demand(at, needs_of(at, self.commands, self.readings))
+        if self._links and (len(self.commands) > 1 or self.reaches):
+            from toolcharter.guards.shell.links import Links  # noqa: PLC0415 - few lines make links
+
+            links = Links(self.commands, self.readings, self._workspace)
+            for at, needs, listings in links.additions():
+                self._demand(at, needs, listings)
+            if links.are_passed(self.reaches):
+                self.strange = self.strange or "The shell itself looks behind a link that the line makes."
+        return self.readings
+
+    def _demand(self, at: int, needs: Iterable[Need], listings: Iterable[Listed] = ()) -> None:
+        """Add to what the command at position *at* asks for."""
+        reading = self.readings[at]
+        demand = reading.demand
+        needs, listings = (*demand.needs, *needs), (*demand.listings, *listings)
+        self.readings[at] = reading._replace(demand=demand._replace(needs=needs, listings=listings))
 
     def _resolved(self, at: int, reading: Reading) -> Reading:
         """The reading of a command with the words that it gets."""
@@ -229,6 +259,13 @@ class _Look:
         self._depths.append(depth)
         if command.program is not None and not command.program.text:
             self.unnamed = self.unnamed or f"{command.program.form} names the program, and cannot be told."
+
+
+def _may_link(words: Sequence[Word]) -> bool:
+    """Whether a command may make, move or copy links."""
+    name = (words[0].text or "") if words else ""
+    name = name[name.rfind("/") + 1 :]
+    return name in _LINKERS or (name == "git" and any(word.text in _GIT_LINKERS for word in words))
 
 
 def _started(starter: Command, inner: Inner) -> Command:

@@ -143,7 +143,7 @@ class Listed(NamedTuple):
     """From where it is seen."""
     kind: str = "below"
     """`below`: at any depth; `in`: right in it; `matches`; `files`: that match, and none of them a folder; `index`: those
-    that git tracks there."""
+    that git tracks there; `unlinked`: that match, of which none is a link or holds one."""
     is_bare: bool = False
     """Whether they are printed without the path in front, so that one could be an option."""
     is_split: bool = True
@@ -195,6 +195,9 @@ class Demand(NamedTuple):
     """Whether there is a table of its program."""
     listings: tuple[Listed, ...] = ()
     """Names that it gets, and that have to be such as are handed on unchanged."""
+    kept: tuple[Word, ...] = ()
+    """Words whose text outlives the line (a commit message) and comes from other commands of it; `-` stands for the
+    standard input. `kept` tells whether those commands read files."""
 
 
 class Reading(NamedTuple):

@@ -11,12 +11,14 @@ from toolcharter.guards.shell.asking import Asking, assign, is_number
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.options import Divided, divide
 from toolcharter.guards.shell.parts import Command, Demand, Need, Reading, Word
-from toolcharter.guards.shell.table import NO_OPERANDS, Operands, Table
+from toolcharter.guards.shell.table import NO_OPERANDS, Operands, Role, Table
 from toolcharter.guards.shell.tables import CORE, Tables
 
 _NOWHERE: Final = "(unknown folder)"
 """Stands for the place where a command runs, which only `bash:*` names."""
 _HERE: Final = (".",)
+_HERE_WORD: Final = Word(".", ".", prefix=".")
+_READ: Final = Role("read")
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
 
@@ -58,7 +60,7 @@ def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
         return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False))
     runs_input = _Reader(asking, tables).table(program, words, entry.table)
     is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
-    demand = Demand(tuple(asking.needs), tuple(asking.reaches))
+    demand = Demand(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept))
     inner, scripts = tuple(asking.inner), tuple(asking.scripts)
     folders = () if asking.folders == command.folders else asking.folders
     return Reading(demand, inner, scripts, runs_input, is_transparent, asking.leading or 0, folders)
@@ -119,6 +121,7 @@ class _Reader:
             asking.source_and_words(asking.scripts.pop(), operands)
             return False
         assign(operands, _operands(table, divided), asking, appends=table.appends)
+        _ask_targets(divided.given, asking)
         return table.runs_input and _runs_input(operands, divided.given, table)
 
     def _subcommand(self, words: Sequence[Word], operands: Sequence[Word], table: Table) -> bool:
@@ -144,6 +147,17 @@ class _Reader:
         self.asking.need(name, "is no module that is known")
         unknown.ask(words, self.asking)
         return False
+
+
+def _ask_targets(given: frozenset[str], asking: Asking) -> None:
+    """Ask for what links are to lead to: only a symbolic one that is not made relative is seen from the link."""
+    if asking.targets and "-s" in given and "-r" not in given:
+        from toolcharter.guards.shell.links import ask_targets  # noqa: PLC0415 - few lines make links
+
+        ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)
+    else:
+        for word in asking.targets:
+            asking.take_read(_READ, word)
 
 
 def _ask_arguments(words: Sequence[Word], mark: str, asking: Asking) -> None:

@@ -12,7 +12,7 @@ Style = Literal["gnu", "posix", "single-dash", "subcommands", "find", "test", "w
 STYLES: Final = ("gnu", "posix", "single-dash", "subcommands", "find", "test", "words")
 """How words divide into options and operands; `toolcharter.guards.shell.table_file` says what each means."""
 
-HARMLESS: Final = frozenset({"text", "said", "read", "tree", "node", "tests", "folder", "change", "into"})
+HARMLESS: Final = frozenset({"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into"})
 """Kinds of roles that more than one word may fill without a change of meaning: a pattern may stand there."""
 
 KINDS: Final = frozenset(
@@ -21,8 +21,8 @@ KINDS: Final = frozenset(
         "number",
         "name",
         "local",
-        "node",
-        "tests",
+        "message",
+        "target",
         "module",
         "assignment",
         "chdir",

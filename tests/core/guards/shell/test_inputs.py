@@ -119,7 +119,7 @@ def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
         ("git log | xargs echo a", []),
         ("git log | xargs printf '%s;'", []),
         ("git log | xargs -I{} echo a/{}", []),
-        ("git log | xargs -I{} git commit -m {}", []),
+        ("git log | xargs -I{} git commit -m {}", ["{}"]),
         ("git log | xargs printf", ["(input)"]),
         ("git log | xargs git commit -m", ["(input)"]),
         ("git log | xargs cat", ["(input)"]),

@@ -86,7 +86,7 @@ from tests.core.guards.shell.tables.helping import needs_of, reading_of
         "git commit -am 'x y'",
         "git commit --message='x' --author='A <a@b.c>'",
         "git commit --allow-empty -m x -m y",
-        "git commit -F msg.txt",
+        "git commit -F - <<<message",
         "git count-objects -vH",
         "git cherry -v main",
         "git diff-tree --no-commit-id --name-only -r HEAD",

@@ -1,0 +1,237 @@
+"""Links that a line makes: where they lead, and what the same line then does behind their names.
+
+The gate looks at the disk once, before the line runs. A link that the line itself makes is not there yet, and one that
+it moves lies elsewhere. So a word that leads over a new link has to be mentioned by a rule, and what is moved or copied
+as it is may hold no links.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from posixpath import basename, dirname, join, normpath
+from typing import Final
+
+from toolcharter.guards.shell import places
+from toolcharter.guards.shell.asking import Asking
+from toolcharter.guards.shell.parts import Command, Listed, Need, Reach, Reading, Word, quoted
+
+_LINK_MAKERS: Final = frozenset({"ln", "link"})
+_CARRIERS: Final = frozenset({"cp", "mv", "rsync"})
+_EXTRACTORS: Final = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio"})
+_LN_CLUSTER: Final = re.compile(r"-[bdFfiLnPrsTv]*([tS])(.*)", re.DOTALL)
+_EXTRACTING: Final = re.compile(r"--(?:extract|get)|-?[A-Za-z]*[xi][A-Za-z]*")
+_UNPACKED: Final = re.compile(r"--directory(?:=.*)?|--one-top-level(?:=.*)?|-?[A-Za-z]*C.*|-d.*", re.DOTALL)
+_SHOWING_MEMBERS: Final = frozenset({"-l", "-p", "-t", "-v", "-z", "-Z"})
+_ORDERED: Final = frozenset({"subshell", "substitution"})
+_ANYWHERE: Final = (("**",),)
+_WHY: Final = "leads over a link that the same line makes"
+
+_Path = tuple[str, ...]
+"""A path relative to the workspace, in components; `**` at the end stands for all that lies below."""
+
+
+def ask_targets(targets: Sequence[Word], destinations: Sequence[Word], asking: Asking, *, in_folder: bool) -> None:
+    """Ask for what symbolic links lead to: the kernel sees it from the folder of the link.
+
+    Args:
+        targets: What they lead to.
+        destinations: Where the links are made.
+        asking: Of the command.
+        in_folder: The destinations are folders for certain.
+    """
+    places_of = (_folders_of(word, asking.folders, in_folder=in_folder) for word in destinations)
+    folders = tuple(dict.fromkeys(one for found in places_of for one in found))
+    for target in targets:
+        if target.text is None or any(word.text is None for word in destinations):
+            asking.need(target, "is what a link leads to, and cannot be told")
+        elif (why := places.objection(target.text, folders, asking.workspace)) is not None:
+            asking.need(target, f"{why}, as seen from the link")
+        else:
+            asking.reaches.append(Reach(target.text, folders=folders))
+
+
+def _folders_of(destination: Word, here: Sequence[str], *, in_folder: bool) -> Iterator[str]:
+    """Where a link at *destination* may lie: beside it, or in it where that is a folder."""
+    for folder in here:
+        place = join(folder, destination.text or "")
+        if not in_folder and basename(place) not in {"", ".", ".."}:
+            yield dirname(normpath(place)) or "."
+        yield normpath(place)
+
+
+class Links:
+    """The links of one line."""
+
+    def __init__(self, commands: Sequence[Command], readings: Sequence[Reading], workspace: str) -> None:
+        self._commands = commands
+        self._readings = readings
+        self._root = normpath(workspace) if workspace else ""
+        self._made = [self._made_by(command) for command in commands]
+
+    def additions(self) -> Iterator[tuple[int, list[Need], list[Listed]]]:
+        """For each command by position: what a rule has to mention because of links, and what may hold no links."""
+        for at, links in enumerate(self._made):
+            carried = self._looked_at(at) if _carries(self._commands[at]) else ()
+            if not (links or carried):
+                continue
+            later = [other for other in range(len(self._commands)) if other != at and self._may_follow(at, other)]
+            for other in later if links else ():
+                if needs := list(self._needs(other, links)):
+                    yield other, needs, []
+            if carried and any(map(self._looked_at, later)):
+                yield at, [], [Listed(_pattern(one), one.folders, "unlinked") for one in carried]
+
+    def are_passed(self, reaches: Iterable[Reach]) -> bool:
+        """Whether the shell itself, which looks at *reaches*, may look behind a link that the line makes."""
+        return any(self._leads_over(reach, link) for reach in reaches for links in self._made for link in links)
+
+    def _made_by(self, command: Command) -> tuple[_Path, ...]:
+        """The links that *command* may make."""
+        name = _program(command)
+        words = [word.text if word.text is not None else word.pattern for word in command.words[1:]]
+        if name == "git":
+            return _ANYWHERE if "clone" in words else ()
+        if name not in _LINK_MAKERS and name not in _EXTRACTORS:
+            return ()
+        texts = [word for word in words if word is not None]
+        if not command.folders or len(texts) < len(words):
+            return _ANYWHERE
+        made = _linked(texts) if name in _LINK_MAKERS else _unpacked(name, texts)
+        return tuple(self._parts(join(folder, path)) for folder in command.folders for path in made)
+
+    def _may_follow(self, at: int, other: int) -> bool:
+        """Whether the command at *other* may run, or go on, after the one at *at* has begun."""
+        one, two = self._commands[at], self._commands[other]
+        is_plain = _ORDERED.issuperset(one.within) and _ORDERED.issuperset(two.within)
+        is_before = is_plain and other < at and two.at < one.at and other not in one.feeders
+        return not is_before
+
+    def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Need]:
+        command = self._commands[at]
+        carries = _carries(command)
+        for reach in self._looked_at(at):
+            if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in links):
+                same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
+                form = next(same, quoted(reach.path))
+                yield Need(form, f"{form} {_WHY}")
+
+    def _looked_at(self, at: int) -> tuple[Reach, ...]:
+        """The paths that a command may look at; of a program without a table, any word may be one."""
+        demand, command = self._readings[at].demand, self._commands[at]
+        if demand.is_known:
+            return demand.reaches
+        words = (word.text for word in command.words[1:] if word.text and word.text[:1] != "-")
+        return (*demand.reaches, *(Reach(word, folders=command.folders) for word in words))
+
+    def _leads_over(self, reach: Reach, link: _Path) -> bool:
+        """Whether a path is *link*, or passes it."""
+        for components in self._components(reach):
+            stack = list[str]()
+            for component in components:
+                if component == "..":
+                    del stack[-1:]
+                    continue
+                stack.append(component)
+                if _matches(stack, link):
+                    return True
+        return False
+
+    def _holds(self, reach: Reach, link: _Path) -> bool:
+        """Whether *link* may lie in a folder that is moved or copied whole."""
+        for components in self._components(reach):
+            stack = list[str]()
+            for component in components:
+                if component == "..":
+                    del stack[-1:]
+                else:
+                    stack.append(component)
+            if not stack or _matches(stack, link[: len(stack)]):
+                return True
+        return False
+
+    def _components(self, reach: Reach) -> Iterator[list[str]]:
+        for folder in reach.folders or (".",):
+            path = self._within(join(folder, _pattern(reach)))
+            yield [_glob(one) for one in path.split("/") if one not in {"", "."}]
+
+    def _within(self, path: str) -> str:
+        """*path* relative to the workspace, if it lies in it."""
+        return path.removeprefix(self._root) if self._root and path.startswith(f"{self._root}/") else path
+
+    def _parts(self, path: str) -> _Path:
+        return tuple(one for one in self._within(normpath(path)).split("/") if one not in {"", "."})
+
+
+def _pattern(reach: Reach) -> str:
+    return reach.path if reach.is_pattern else places.escaped(reach.path)
+
+
+def _program(command: Command) -> str:
+    return (command.words[0].text or "").rpartition("/")[2] if command.words else ""
+
+
+def _carries(command: Command) -> bool:
+    """Whether *command* moves or copies links as they are."""
+    name = _program(command)
+    return name in _CARRIERS or (name == "git" and any(word.text == "mv" for word in command.words[1:3]))
+
+
+def _unpacked(name: str, words: Sequence[str]) -> list[str]:
+    """The paths at which an archiver, told *words*, may make links."""
+    if name == "unzip":
+        unpacks = not any(word[:2] in _SHOWING_MEMBERS for word in words)
+    else:
+        unpacks = any(map(_EXTRACTING.fullmatch, (*words[:1], *(word for word in words[1:] if word[:1] == "-"))))
+    if not unpacks:
+        return []
+    return ["/**"] if any(map(_UNPACKED.fullmatch, words)) else ["**"]
+
+
+def _linked(words: Sequence[str]) -> list[str]:
+    """The paths at which ln, told *words*, may make links."""
+    operands, folder, before, is_open = list[str](), "", "", True
+    for word in words:
+        cluster = _LN_CLUSTER.fullmatch(word)
+        if before:
+            folder, before = (word if before == "t" else folder), ""
+        elif not is_open or word[:1] != "-" or word == "-":
+            operands.append(word)
+        elif word == "--":
+            is_open = False
+        elif word.startswith("--t"):
+            _, equals, folder = word.partition("=")
+            before = "" if equals else "t"
+        elif word.startswith("--s") and "=" not in word and not "--symbolic".startswith(word):
+            before = "S"
+        elif cluster is not None and not cluster[2]:
+            before = cluster[1]
+        elif cluster is not None and cluster[1] == "t":
+            folder = cluster[2]
+    if folder or len(operands) < 2:  # noqa: PLR2004 - a source and where to
+        return [join(folder, basename(normpath(one))) for one in operands]
+    *sources, end = operands
+    return [end, *(join(end, basename(normpath(one))) for one in sources)]
+
+
+def _matches(stack: Sequence[str], link: Sequence[str]) -> bool:
+    """Whether the components of a path, some of them globs, may be those of *link*."""
+    for place, component in enumerate(stack):
+        if component == "**" or (place < len(link) and link[place] == "**"):
+            return True
+        if place >= len(link) or not fnmatchcase(link[place].casefold(), component.casefold()):
+            return False
+    return len(stack) == len(link)
+
+
+def _glob(component: str) -> str:
+    """A component as `fnmatch` writes it, which knows no backslash; brackets stand for anything."""
+    found, characters = list[str](), iter(component)
+    for character in characters:
+        if character == "[":
+            return "*"
+        if character == "\\":
+            literal = next(characters, "")
+            found.append(f"[{literal}]" if literal in "*?[" else literal)
+        else:
+            found.append(character)
+    return "".join(found)
