@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
     from toolcharter.spec.reasons import GuardReason as GuardReason
     from toolcharter.spec.reasons import Reason as Reason
+    from toolcharter.spec.reload import Reload as Reload
     from toolcharter.spec.runner import Detached as Detached
     from toolcharter.spec.runner import Ended as Ended
     from toolcharter.spec.runner import Job as Job
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from toolcharter.spec.runtime import OpenFolder as OpenFolder
     from toolcharter.spec.runtime import OpenPlace as OpenPlace
     from toolcharter.spec.runtime import Paths as Paths
-    from toolcharter.spec.runtime import Reload as Reload
     from toolcharter.spec.runtime import ToolContext as ToolContext
     from toolcharter.spec.runtime import ToolRuntime as ToolRuntime
     from toolcharter.spec.tool import ToolSpec as ToolSpec
@@ -106,7 +106,8 @@ _HOMES = {
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "GuardReason Reason",
     "toolcharter.spec.runner": "Detached Ended Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
-    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths Reload ToolContext ToolRuntime",
+    "toolcharter.spec.reload": "Reload",
+    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths ToolContext ToolRuntime",
     "toolcharter.spec.tool": "ToolSpec",
     "toolcharter.spec.variables": "check_variables",
 }

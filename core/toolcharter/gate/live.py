@@ -25,7 +25,7 @@ from toolcharter.policy.compile import compile_availability
 from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runtime import Reload
+from toolcharter.spec.reload import Reload
 
 Subscriber = Callable[[Toolbox], object]
 

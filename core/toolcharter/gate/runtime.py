@@ -18,7 +18,8 @@ from toolcharter.guards.process import GovernedRunner
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.network import Http
 from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runtime import Paths, Reload, Runner
+from toolcharter.spec.reload import Reload
+from toolcharter.spec.runtime import Paths, Runner
 
 
 class View(Protocol):
@@ -92,6 +93,18 @@ class Runtime:
         from toolcharter.gate.networking import GovernedHttp  # noqa: PLC0415 - few tools reach the network
 
         return GovernedHttp(lambda: self._shared.client, self._require_mark, self._deadline)
+
+    def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
+        """Call *function* in a child process; it acts on nothing, and so may come before the mark."""
+        check_deadline()
+        return self._shared.compute(
+            function,
+            args,
+            expires=self._deadline(),
+            is_wanted=_present_call_goes_on(),
+            cpu_s=cpu_s,
+            memory_bytes=memory_bytes,
+        )
 
     @property
     def runner(self) -> str:

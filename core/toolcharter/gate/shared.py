@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from toolcharter.gate.approval import Desk
     from toolcharter.gate.runtime import View
     from toolcharter.gate.world import Lookout
+    from toolcharter.guards.compute import ComputePool
     from toolcharter.guards.memory.session import SessionMemory
     from toolcharter.guards.network.client import Client
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
     from toolcharter.guards.shell.tables import Tables
     from toolcharter.spec.call import Caller
-    from toolcharter.spec.runtime import Reload
+    from toolcharter.spec.reload import Reload
 
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
@@ -130,6 +131,15 @@ class Shared:
         from toolcharter.guards.network.client import Client  # noqa: PLC0415 - few profiles reach the network
 
         return Client()
+
+    @cached_property
+    def compute(self) -> "ComputePool":
+        """The child processes that read text of strangers."""
+        from toolcharter.guards.compute import ComputePool  # noqa: PLC0415 - few profiles read such text
+
+        pool = ComputePool(self.workspace)
+        self.on_close(pool.close)
+        return pool
 
     @cached_property
     def lookout(self) -> "Lookout":

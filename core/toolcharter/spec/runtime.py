@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.leases import Leases
 from toolcharter.spec.network import Http
+from toolcharter.spec.reload import Reload
 from toolcharter.spec.runner import Detached, ProcessLimits, Running, TerminalSize
 
 PlaceUse = Literal["write", "delete", "move", "receive", "make"]
@@ -251,23 +252,6 @@ class Runner(Protocol):
         ...
 
 
-class Reload(NamedTuple):
-    """What a reload has brought. Names are sorted."""
-
-    tools: tuple[str, ...]
-    """All tools that were discovered."""
-    new: tuple[str, ...] = ()
-    """Those that the session did not have before."""
-    changed: tuple[str, ...] = ()
-    """Those whose code is not what it was when the session began; each call of one asks a person."""
-    gone: tuple[str, ...] = ()
-    """Those that are no longer there."""
-    folders: tuple[str, ...] = ()
-    """Where was looked."""
-    notes: tuple[str, ...] = ()
-    """What was passed over, as sentences."""
-
-
 class ToolRuntime(Protocol):
     """What a constructor is given: the only way from a tool to the outside."""
 
@@ -307,6 +291,21 @@ class ToolRuntime(Protocol):
 
         The program runs as one of `run` does, also before the mark and in a dry run, which is
         therefore only as harmless as what its tool inspects with.
+        """
+        ...
+
+    def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
+        """Call a function of a plugin in a child process that can be killed, and return what it returns.
+
+        Args:
+            function: A module-level function, as `package.module:name`; the child imports that module and keeps it.
+            args: Its arguments: JSON types only, which is also what it must return.
+            cpu_s: The most processor time that it may take, in seconds.
+            memory_bytes: The most address space that the child may have.
+
+        Raises:
+            ToolError: What the function raises as one; `timed_out`, past the call's deadline or *cpu_s*; `tool_error`,
+                beyond *memory_bytes* or if the child crashed; `unexpected_failure`, for any other exception.
         """
         ...
 

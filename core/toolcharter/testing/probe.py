@@ -33,7 +33,7 @@ class Guesses(NamedTuple):
 
 
 class WatchedRuntime:
-    """A tool's runtime whose `inspect` may start programs."""
+    """A tool's runtime whose `inspect` and `compute` may start programs."""
 
     def __init__(self, inner: Any, effects: Effects) -> None:
         self._inner = inner
@@ -46,6 +46,11 @@ class WatchedRuntime:
         """Run a program that only looks."""
         with self._effects.permitted():
             return self._inner.inspect(*args, **options)
+
+    def compute(self, *args: Any, **options: Any) -> Any:
+        """Call a function in a child process, which acts on nothing."""
+        with self._effects.permitted():
+            return self._inner.compute(*args, **options)
 
 
 def main(request_file: str, report_file: str) -> None:

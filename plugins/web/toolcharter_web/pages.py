@@ -2,9 +2,11 @@
 
 It is written anew, with few attributes to a tag, and libxml2 reads that. It stops at a depth of 256 and never makes more
 elements than there are tags, where parsers that mend HTML as browsers do can be made to build millions out of a page of
-one megabyte.
+one megabyte. What is left may still take long (`colspan`, numbers of lists), so that this runs in a child process with
+limits, through `rt.compute`.
 """
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -15,6 +17,7 @@ from bs4 import BeautifulSoup
 from lxml import etree  # type: ignore[import-untyped]
 from markdownify import MarkdownConverter
 
+from toolcharter_web.common import cut
 from toolcharter_web.content import seen
 from toolcharter_web.markup import rewritten
 
@@ -28,6 +31,7 @@ _HIDDEN = etree.XPath(
     "/*//*[@hidden or contains(translate(@style, ' ', ''), 'display:none')"
     " or contains(translate(@style, ' ', ''), 'visibility:hidden')]"
 )
+_NUMBERS = {"start": re.compile("[0-9]{1,9}"), "colspan": re.compile("[0-9]{1,2}")}
 _SHOWN = ("http://", "https://", "mailto:")
 
 
@@ -44,6 +48,14 @@ class Document(NamedTuple):
         """The same as text."""
         # Once more: references (`&#x202e;`) have become what they stand for.
         return seen(etree.tostring(self.root, method="html", encoding="unicode"))
+
+
+def shown(text: str, url: str, limit: int) -> dict[str, Any]:
+    """A page as Markdown with its title above, at most *limit* bytes: what `web` has `rt.compute` call."""
+    document = read(text)
+    content = markdown(document, url)
+    kept = cut(f"# {document.title}\n\n{content}" if document.title else content, limit, truncated=document.truncated)
+    return {"title": document.title, "text": kept.text, "truncated": kept.truncated}
 
 
 def read(text: str) -> Document:
@@ -79,7 +91,8 @@ def markdown(document: Document, url: str) -> str:
 
 def _tell(soup: BeautifulSoup, element: Any) -> None:
     """Tell *soup* of *element* as a parser would, not by way of text: a second parser reads `<li><li>` otherwise."""
-    soup.handle_starttag(element.tag, None, None, {name: seen(value) for name, value in element.items()})
+    attributes = {name: seen(value) for name, value in element.items() if _is_useful(name, value)}
+    soup.handle_starttag(element.tag, None, None, attributes)
     if element.text:
         soup.handle_data(seen(element.text))
     for child in element:
@@ -87,6 +100,11 @@ def _tell(soup: BeautifulSoup, element: Any) -> None:
         if child.tail:
             soup.handle_data(seen(child.tail))
     soup.handle_endtag(element.tag)
+
+
+def _is_useful(name: str, value: str) -> bool:
+    """Whether a number in an attribute is one that the converter works with; the others it counts up to, or raises for."""
+    return name not in _NUMBERS or _NUMBERS[name].fullmatch(value.strip()) is not None
 
 
 def _parse(text: str) -> Any:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from toolcharter import Denied, HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
+from toolcharter import HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
 from toolcharter_web.common import said
 from toolcharter_web.content import seen
 
@@ -33,6 +33,9 @@ class Result(TypedDict):
 
 Ask = Callable[[str, Mapping[str, str], bytes], HttpAnswer]
 """`(url, headers, content)`: GET without content, POST with it."""
+Compute = Callable[..., Any]
+"""`rt.compute`."""
+_READER = "toolcharter_web.duckduckgo"
 
 
 def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: HttpLimits) -> list[Result]:
@@ -48,7 +51,7 @@ def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: 
         method = "POST" if content else "GET"
         return rt.http.fetch(url, policy, method=method, headers=headers, content=content, limits=limits)
 
-    found = _PROVIDERS[provider](ask, query, count)
+    found = _PROVIDERS[provider](ask, rt.compute, query, count)
     return [_tidy(one) for one in found[:count] if one["url"]]
 
 
@@ -63,7 +66,7 @@ def require_key(provider: Provider) -> None:
         raise ToolError(message, reason="missing_key")
 
 
-def _brave(ask: Ask, query: str, count: int) -> list[Result]:
+def _brave(ask: Ask, _compute: Compute, query: str, count: int) -> list[Result]:
     headers = {"Accept": "application/json", "X-Subscription-Token": os.environ.get(KEY, "")}
     answer = ask(f"{BRAVE}?{urlencode({'q': query, 'count': count})}", headers, b"")
     _require_ok(answer)
@@ -81,29 +84,13 @@ def _nothing(answer: HttpAnswer) -> list[Result]:
     raise ToolError("The search provider's answer cannot be read.", reason="search_failed")
 
 
-def _duckduckgo(ask: Ask, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has ten
-    from ddgs.engines.duckduckgo import Duckduckgo  # noqa: PLC0415 - with lxml and an HTTP client, 100 ms
-
-    class Guarded(Duckduckgo):
-        """Its questions and its reading of answers; the request is ours."""
-
-        def __init__(self) -> None:
-            """Without the client of its own."""
-
-        def request(self, *args: Any, **options: Any) -> Any:
-            content = urlencode(options["data"]).encode()
-            headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": _AGENT}
-            answer = ask(args[1], headers, content)
-            _require_ok(answer)
-            return answer.body.decode(errors="replace")
-
-    try:
-        found = Guarded().search(query) or []
-    except (Denied, ToolError):
-        raise
-    except Exception as error:  # a library that reads a stranger's HTML
-        raise ToolError("The search provider's answer cannot be read.", reason="search_failed") from error
-    return [{"title": one.title, "url": one.href, "snippet": one.body} for one in found]
+def _duckduckgo(ask: Ask, compute: Compute, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has ten
+    url, question = compute(f"{_READER}:question", query)
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": _AGENT}
+    answer = ask(url, headers, urlencode(question).encode())
+    _require_ok(answer)
+    found: list[Result] = compute(f"{_READER}:results", query, answer.body.decode(errors="replace"))
+    return found
 
 
 def _require_ok(answer: HttpAnswer) -> None:
@@ -117,4 +104,7 @@ def _tidy(result: Result) -> Result:
     return {"title": title[:MAX_SNIPPET], "url": url, "snippet": snippet[:MAX_SNIPPET]}
 
 
-_PROVIDERS: Mapping[Provider, Callable[[Ask, str, int], list[Result]]] = {"brave": _brave, "duckduckgo": _duckduckgo}
+_PROVIDERS: Mapping[Provider, Callable[[Ask, Compute, str, int], list[Result]]] = {
+    "brave": _brave,
+    "duckduckgo": _duckduckgo,
+}

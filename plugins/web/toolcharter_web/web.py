@@ -10,7 +10,6 @@ from pydantic import Field
 from toolcharter import Denied, Invocation, Reason, ToolContext, ToolError, ToolRuntime, ToolSpec
 from toolcharter_web.common import URL_ALIASES, WebPolicy, cut, fenced, get_page
 from toolcharter_web.content import HTML
-from toolcharter_web.pages import markdown, read
 from toolcharter_web.search import Provider, Result, require_key, search
 
 Action = Literal["search", "fetch"]
@@ -105,10 +104,10 @@ def _fetch(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, url: str) -
     page = get_page(rt, url, policy, "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5")
     title, content, truncated = "", page.text, page.answer.truncated
     if page.media_type in HTML:
-        document = read(page.text)
-        title, content = document.title, markdown(document, page.answer.url)
-        truncated = truncated or document.truncated
-    shown = cut(f"# {title}\n\n{content}" if title else content, policy.max_text_bytes, truncated=truncated)
+        read = rt.compute("toolcharter_web.pages:shown", page.text, page.answer.url, policy.max_text_bytes)
+        title, content = read["title"], read["text"]
+        truncated = truncated or read["truncated"]
+    shown = cut(content, policy.max_text_bytes, truncated=truncated)
     data: WebData = {
         "url": page.answer.url,
         "status": page.answer.status,

@@ -3,7 +3,9 @@
 import pytest
 from tests.core.guards.network.world import World, answer
 
-from toolcharter_web import html_scraper
+from toolcharter_web import selecting
+from toolcharter_web.items import Item
+from toolcharter_web.items import line as shown_line
 
 PAGE = b"""<html><head><title>T</title></head><body><ul id=l>
 <li class=a><a href="/x" title=y>One</a></li><li class="a b">Two  <i>three</i></li><li hidden>no</li></ul></body></html>"""
@@ -142,20 +144,17 @@ def test_what_is_no_html_is_not_scraped(world: World, call) -> None:
     assert (got.reason, got.message) == ("no_html", "The answer is 'application/json', no HTML.")
 
 
-def test_elements_beyond_what_is_shown_are_not_read(world: World, call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elements_beyond_what_is_shown_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them could hold the text of the whole page, so that two hundred would take minutes and gigabytes."""
     lines: list[str] = []
-    real = html_scraper._line
 
-    def line(item: html_scraper.Item) -> str:
+    def line(item: Item) -> str:
         lines.append(item["tag"])
-        return real(item)
+        return shown_line(item)
 
-    monkeypatch.setattr(html_scraper, "_line", line)
-    page = b"<div>" * 60 + b"word " * 1800
-    world.put("example.com", answer(page, Content_Type="text/html"))
+    monkeypatch.setattr(selecting, "line", line)
 
-    got = call("html_scraper", {"max_text_bytes": 20_000}, url="http://example.com/", selectors=["div"])
+    found = selecting.select("<div>" * 60 + "word " * 1800, ["div"], None, 200, 20_000)
 
-    assert (len(got.data["items"]), got.data["truncated"]) == (2, True)
-    assert lines == ["div"] * 5  # three are measured, two are shown
+    assert (len(found["items"]), found["truncated"]) == (2, True)
+    assert lines == ["div"] * 3

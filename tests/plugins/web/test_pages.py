@@ -55,6 +55,9 @@ def test_a_page_of_nothing(text: str) -> None:
     ("text", "shown"),
     [
         ("a<span hidden>b</span>c", "ac"),
+        ("<ol start=7><li>a</ol>", "7. a"),
+        (f"<ol start={'9' * 5000}><li>a</ol>", "1. a"),
+        ("<table><tr><th colspan=99999>a</table>", "| a |\n| --- |"),
         ("<p><i>a</i><span style='visibility: hidden'>b</span>c</p>", "*a*c"),
         ('<a href="http://[">x</a>', "x"),
         ('<a href="mailto:a@b">x</a>', "[x](mailto:a@b)"),

@@ -1,0 +1,282 @@
+"""`ComputePool`: the child processes in which one toolbox parses text of strangers.
+
+A parser in C holds the interpreter's lock while it works: a page or a selector that takes it for ever would stop every
+other call, the events and Ctrl-C. In a child it stops nobody, and the kernel keeps its limits.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.compute.worker import HEADER, frame
+from toolcharter.spec.reasons import Reason
+
+MAX_WORKERS = 2
+"""Child processes of one toolbox; further calls wait for one of them."""
+MAX_ANSWER_BYTES = 64_000_000
+_BEAT_S = 0.1
+"""How often it is asked whether anybody still waits for the answer."""
+_CHUNK = 1 << 20
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from toolcharter.guards.compute.worker import serve; serve(int(sys.argv[2]))"
+)
+
+
+class Gone(Exception):
+    """The worker ended, or was ended, before it had answered."""
+
+
+class Worker:
+    """One child process, used by one thread at a time."""
+
+    def __init__(self, search_path: list[str]) -> None:
+        lifeline, self._held = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
+                # -I: neither PYTHONPATH nor the current folder nor the user's site counts; -B: it writes no file.
+                [sys.executable, "-I", "-B", "-c", _BOOT, json.dumps(search_path), str(lifeline)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                env=_ENVIRONMENT,
+                pass_fds=(lifeline,),
+                start_new_session=True,  # Ctrl-C on the terminal is for the parent, which then ends the worker.
+            )
+        except BaseException:
+            os.close(self._held)
+            raise
+        finally:
+            os.close(lifeline)
+        assert self._process.stdin is not None  # noqa: S101 - asked for above; this tells the type checkers
+        assert self._process.stdout is not None  # noqa: S101 - as above
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        for descriptor in (self._input, self._output):
+            os.set_blocking(descriptor, False)
+        self.close = weakref.finalize(self, _end, self._process, self._held, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def ask(self, request: bytes, expires: float, is_wanted: Callable[[], bool]) -> Any:
+        """Send *request* and return the answer.
+
+        Raises:
+            Gone: The worker ended first.
+            TimeoutError: *expires*, on `time.monotonic`'s clock, came first, or nobody wants the answer any more.
+            ValueError: The answer is longer than `MAX_ANSWER_BYTES`, or no JSON.
+        """
+        pending, answer = memoryview(request), bytearray()
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        poll.register(self._input, select.POLLOUT)
+        while (size := _size_of(answer)) is None or len(answer) < HEADER.size + size:
+            left = expires - time.monotonic()
+            if left <= 0 or not is_wanted():
+                raise TimeoutError
+            for descriptor, _ in poll.poll(min(left, _BEAT_S) * 1000):
+                if descriptor == self._output:
+                    answer += self._received()
+                else:
+                    pending = pending[self._sent(pending) :]
+                    if not pending:
+                        poll.unregister(self._input)
+        return json.loads(answer[HEADER.size :])
+
+    def ended_by(self) -> int:
+        """The signal that ended the process, which has ended; 0 if none did."""
+        return max(0, -self._process.wait())
+
+    def _received(self) -> bytes:
+        try:
+            piece = os.read(self._output, _CHUNK)
+        except BlockingIOError:
+            return b""
+        if not piece:
+            raise Gone
+        return piece
+
+    def _sent(self, pending: memoryview) -> int:
+        try:
+            return os.write(self._input, pending[:_CHUNK])
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:
+            raise Gone from None
+
+
+class ComputePool:
+    """Runs functions in workers, at most `MAX_WORKERS` at a time. Safe from many threads, and after a fork.
+
+    A worker is started by the first call that needs one and kept for the next; one that went beyond a limit, died, or
+    was interrupted is killed, and another takes its place. *not_searched* are folders that no worker imports from.
+    """
+
+    def __init__(self, *not_searched: Path) -> None:
+        self._not_searched = not_searched
+        self._closed = False
+        self._idle: list[Worker] = []
+        self._renew()
+
+    def __call__(
+        self,
+        function: str,
+        args: tuple[Any, ...],
+        *,
+        expires: float,
+        is_wanted: Callable[[], bool],
+        cpu_s: float,
+        memory_bytes: int,
+    ) -> Any:
+        """What *function* (`package.module:name`) returns for *args*.
+
+        Raises:
+            ToolError: What the function raised as a `ToolError`; `timed_out`, past *expires* or *cpu_s*; `tool_error`,
+                beyond *memory_bytes*, or if the parser crashed; `unexpected_failure`, for any other exception.
+            ValueError: *function* is no such name, or *args* are not JSON.
+        """
+        if not _FUNCTION.fullmatch(function):
+            message = f"{function!r} does not name a function as 'package.module:name'"
+            raise ValueError(message)
+        limits = {"cpu_s": max(1, round(cpu_s)), "memory_bytes": memory_bytes}
+        request = frame({"function": function, "args": args, **limits})
+        self._wait_for_turn(expires, is_wanted)
+        turns = self._turns
+        worker: Worker | None = None
+        try:
+            worker = self._worker()
+            answer = worker.ask(request, expires, is_wanted)
+            value = _value_of(answer, function, memory_bytes)
+            if not answer.get("worn"):
+                self._keep(worker)
+                worker = None
+        except Gone:
+            assert worker is not None  # noqa: S101 - only `ask` raises it; this tells the type checkers
+            raise _gone(worker.ended_by(), function, cpu_s) from None
+        except TimeoutError:
+            raise _late(function) from None
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            message = f"The answer of {function} cannot be read: {type(error).__name__}."
+            raise ToolError(message, reason=Reason.UNEXPECTED_FAILURE) from error
+        finally:
+            if worker is not None:
+                worker.close()
+            turns.release()
+        return value
+
+    def close(self) -> None:
+        """End the workers; one that is at work ends with its call."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.close()
+
+    def pids(self) -> list[int]:
+        """The process numbers of the workers that wait for a request."""
+        with self._lock:
+            return [worker.pid for worker in self._idle]
+
+    def _renew(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._turns = threading.Semaphore(MAX_WORKERS)
+        self._idle = []
+
+    def _wait_for_turn(self, expires: float, is_wanted: Callable[[], bool]) -> None:
+        if self._owner != os.getpid():  # A fork's child has the parent's pipes, and no workers of its own.
+            self._renew()
+        while not self._turns.acquire(timeout=max(0.0, min(_BEAT_S, expires - time.monotonic()))):
+            if time.monotonic() >= expires or not is_wanted():
+                raise _late("the next parser that is free")
+
+    def _worker(self) -> Worker:
+        with self._lock:
+            if self._closed:
+                raise ToolError("The toolbox is closed.", reason=Reason.CANCELLED)
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return Worker(search_path(self._not_searched))
+        except OSError as error:
+            raise ToolError(f"No child process could be started: {error.strerror}.", retryable=True) from error
+
+    def _keep(self, worker: Worker) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(worker)
+                return
+        worker.close()
+
+
+def search_path(not_searched: tuple[Path, ...]) -> list[str]:
+    """Where a worker imports from: where this process does, but for the current folder and *not_searched*."""
+    refused = {os.path.realpath("."), *map(os.path.realpath, not_searched)}
+    return [entry for entry in sys.path if entry and os.path.realpath(entry) not in refused]
+
+
+def _size_of(answer: bytearray) -> int | None:
+    if len(answer) < HEADER.size:
+        return None
+    size: int = HEADER.unpack_from(answer)[0]
+    if size > MAX_ANSWER_BYTES:
+        message = f"an answer of {size} bytes"
+        raise ValueError(message)
+    return size
+
+
+def _value_of(answer: dict[str, Any], function: str, memory_bytes: int) -> Any:
+    if "value" in answer:
+        return answer["value"]
+    if "memory" in answer:
+        message = f"{function} needs more than {memory_bytes // 1_000_000} MB of memory for this input."
+        raise ToolError(message, reason=Reason.TOOL_ERROR)
+    if "error" in answer:
+        told = answer["error"]
+        raise ToolError(
+            str(told["message"]),
+            reason=str(told["reason"]),
+            hint=None if told["hint"] is None else str(told["hint"]),
+            retryable=bool(told["retryable"]),
+        )
+    raise ToolError(f"{function} failed: {answer.get('raised')}", reason=Reason.UNEXPECTED_FAILURE)
+
+
+def _gone(number: int, function: str, cpu_s: float) -> ToolError:
+    if number == signal.SIGXCPU:
+        message = f"{function} took more than {cpu_s:g} s of processor time for this input."
+        return ToolError(message, reason=Reason.TIMED_OUT, retryable=False)
+    how = f"by signal {number}" if number else "without an answer"
+    return ToolError(f"{function} ended {how} while it read this input.", reason=Reason.TOOL_ERROR)
+
+
+def _late(what: str) -> ToolError:
+    return ToolError(f"The call had no time left to wait for {what}.", reason=Reason.TIMED_OUT, retryable=True)
+
+
+def _end(process: "subprocess.Popen[bytes]", held: int, owner: int) -> None:
+    """Kill a worker and let go of its pipes; in a fork's child, whose worker it is not, only the latter."""
+    if owner == os.getpid():
+        process.kill()
+        process.wait()
+    os.close(held)
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()

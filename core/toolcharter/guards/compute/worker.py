@@ -1,0 +1,128 @@
+"""The child process of `rt.compute`: it answers one request after another until its parent closes the pipe.
+
+A frame is four bytes with the length of what follows, then JSON. A request names a module-level function and its
+arguments; an answer holds what the function returned, or the error that it raised. Only JSON goes either way, so that a
+parser that hostile input has taken over can send text to the parent and nothing that the parent would execute.
+"""
+
+import importlib
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+HEADER = struct.Struct(">I")
+_WORN_AFTER = 200
+"""Requests after which a worker asks to be replaced: parsers leak, and their memory falls into pieces."""
+
+
+def frame(value: object) -> bytes:
+    """*value* as one frame.
+
+    Raises:
+        TypeError, ValueError, RecursionError: It is not JSON.
+    """
+    body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    return HEADER.pack(len(body)) + body
+
+
+def serve(lifeline: int) -> None:
+    """Answer requests on standard input until it ends. *lifeline* is a pipe whose other end only the parent holds."""
+    die_with_the_parent(lifeline)
+    requests, answers = _private_streams()
+    for name in ("RLIMIT_CORE", "RLIMIT_FSIZE"):  # The worker writes no file.
+        with suppress(OSError, ValueError):
+            resource.setrlimit(getattr(resource, name), (0, 0))
+    count = 0
+    while len(header := requests.read(HEADER.size)) == HEADER.size:
+        request = json.loads(requests.read(HEADER.unpack(header)[0]))
+        count += 1
+        answer = answer_to(request)
+        is_worn = count >= _WORN_AFTER or "memory" in answer or _is_large(request["memory_bytes"])
+        answers.write(_sendable({**answer, "worn": is_worn}))
+        answers.flush()
+
+
+def die_with_the_parent(lifeline: int) -> None:
+    """Have the kernel end this process when the other end of *lifeline* is closed, whatever this process is doing.
+
+    A thread that waited for the end of the pipe would need the interpreter's lock, which a parser may never release; a
+    signal at the parent's death (PR_SET_PDEATHSIG) comes when the thread that started the child ends.
+
+    Source: fcntl(2), O_ASYNC; signal(7): SIGIO ends a process that does not handle it.
+    """
+    import fcntl  # noqa: PLC0415 - the parent imports this module, too, and does not need it
+
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    with suppress(AttributeError):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        if not os.read(lifeline, 1):  # The parent died before the line above.
+            os._exit(1)
+
+
+def answer_to(request: dict[str, Any]) -> dict[str, Any]:
+    """Call the function that *request* names within its limits; what it returned or raised, as an answer."""
+    try:
+        _limit(int(request["cpu_s"]), int(request["memory_bytes"]))
+        module, _, name = request["function"].partition(":")
+        return {"value": getattr(importlib.import_module(module), name)(*request["args"])}
+    except MemoryError:
+        return {"memory": True}
+    except RecursionError:
+        return {"raised": "RecursionError: the input nests too deeply"}
+    except Exception as error:  # noqa: BLE001 - the parent decides what an error means
+        return _told(error)
+
+
+def _told(error: Exception) -> dict[str, Any]:
+    from toolcharter.errors import ToolError  # noqa: PLC0415 - the worker starts without it
+
+    if isinstance(error, ToolError):
+        return {
+            "error": {
+                "message": error.message,
+                "reason": str(error.reason),
+                "hint": error.hint,
+                "retryable": error.retryable,
+            }
+        }
+    return {"raised": f"{type(error).__name__}: {error}"[:500]}
+
+
+def _sendable(answer: dict[str, Any]) -> bytes:
+    try:
+        return frame(answer)
+    except MemoryError:
+        return frame({"memory": True, "worn": True})
+    except (TypeError, ValueError, RecursionError) as error:
+        return frame({"raised": f"the function returned what is not JSON: {error}"[:500], "worn": True})
+
+
+def _limit(cpu_s: int, memory_bytes: int) -> None:
+    """Set the soft limits for the next request; the kernel ends a process that goes above that of processor time."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    used_s = int(usage.ru_utime + usage.ru_stime) + 1
+    for number, value in ((resource.RLIMIT_CPU, used_s + cpu_s), (resource.RLIMIT_AS, memory_bytes)):
+        hard = resource.getrlimit(number)[1]
+        resource.setrlimit(number, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+
+def _is_large(memory_bytes: int) -> bool:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > memory_bytes // 2
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes under numbers of their own: what a parser prints must not get between the answers."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    sys.stdin, sys.stdout, sys.stderr = (open(os.devnull, mode) for mode in ("r", "w", "w"))  # noqa: PTH123, SIM115 - as long as the process lives
+    return requests, answers

@@ -1,0 +1,388 @@
+"""`ComputePool`, with real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter.errors import ToolError
+from toolcharter.guards.compute import MAX_WORKERS, ComputePool
+from toolcharter.guards.compute.pool import MAX_ANSWER_BYTES, search_path
+
+HERE = Path(__file__).resolve().parent
+FAR = 120.0
+"""Seconds that no test takes on any machine, but for one that hangs."""
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _found_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[ComputePool]:
+    pool = ComputePool(tmp_path)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def ask(pool: ComputePool) -> Ask:
+    """Has a worker call a function of `strangers`."""
+
+    def run(
+        function: str,
+        *args: Any,
+        within_s: float = FAR,
+        cpu_s: float = 60,
+        memory_bytes: int = 512_000_000,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Any:
+        return pool(
+            f"strangers:{function}",
+            args,
+            expires=time.monotonic() + within_s,
+            is_wanted=is_wanted,
+            cpu_s=cpu_s,
+            memory_bytes=memory_bytes,
+        )
+
+    return run
+
+
+def is_gone(pid: int) -> bool:
+    """Whether the process has ended, soon."""
+    until = time.monotonic() + FAR
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}:
+                return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "text", "\ud800 \x00 \u2028", 0, -1.5, True, None, [], {}, {"a": [1, {"b": None}]}, "x" * 3_000_000],
+    ids=lambda value: repr(value)[:20],
+)
+def test_values_arrive_as_they_were(ask: Ask, value: Any) -> None:
+    """Whatever JSON can say goes to a worker and comes back unchanged, lone surrogates and long texts included."""
+    assert ask("same", value, value) == [value, value]
+
+
+def test_a_worker_serves_one_call_after_another(ask: Ask, pool: ComputePool) -> None:
+    """The first call starts a worker, and the next ones find it there."""
+    first = ask("number")
+
+    assert [ask("number"), ask("number"), *pool.pids()] == [first, first, first]
+    assert first != os.getpid()
+
+
+def test_a_worker_is_replaced_in_time(ask: Ask) -> None:
+    """A worker serves a bounded number of calls."""
+    assert len({ask("number") for _ in range(201)}) == 2
+
+
+def test_the_lock_of_a_worker_stops_nobody_else(ask: Ask) -> None:
+    """While a parser holds its interpreter's lock, other threads go on, other parsers work, and the call ends on time."""
+    steps = 0
+    ended = threading.Event()
+
+    def others() -> None:
+        nonlocal steps
+        while not ended.is_set():
+            ask("same", 1)
+            steps += 1
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    try:
+        with pytest.raises(ToolError) as caught:
+            ask("hold_the_lock", 3600, within_s=2)
+    finally:
+        ended.set()
+        thread.join()
+
+    assert (caught.value.reason, caught.value.retryable) == ("timed_out", True)
+    assert steps > 3
+
+
+@pytest.mark.parametrize(("function", "args"), [("burn", ()), ("burn_in_c", (60_000_000,))])
+def test_processor_time_is_bounded(ask: Ask, function: str, args: tuple[Any, ...]) -> None:
+    """A worker that uses up its processor time ends, in whatever code it is, long before the call's own time."""
+    with pytest.raises(ToolError) as caught:
+        ask(function, *args, cpu_s=1)
+
+    assert (caught.value.reason, caught.value.message, caught.value.retryable) == (
+        "timed_out",
+        f"strangers:{function} took more than 1 s of processor time for this input.",
+        False,
+    )
+
+
+def test_processor_time_counts_for_each_call(ask: Ask) -> None:
+    """What earlier calls have used is not taken from a later one."""
+    for _ in range(3):
+        with pytest.raises(ToolError):
+            ask("fail")
+    assert ask("same", cpu_s=1) == []
+
+
+def test_memory_is_bounded(ask: Ask) -> None:
+    """A worker that asks for more memory than it may have fails with a reason and is replaced."""
+    first = ask("number")
+
+    with pytest.raises(ToolError) as caught:
+        ask("fill", 600_000_000)
+
+    assert (caught.value.reason, caught.value.message) == (
+        "tool_error",
+        "strangers:fill needs more than 512 MB of memory for this input.",
+    )
+    assert ask("fill", 100_000_000) == 100_000_000
+    assert ask("number") != first
+
+
+def test_each_call_has_its_own_limit_of_memory(ask: Ask) -> None:
+    """A worker may take more for one call than for the one before."""
+    with pytest.raises(ToolError):
+        ask("fill", 300_000_000, memory_bytes=200_000_000)
+
+    assert ask("fill", 300_000_000, memory_bytes=900_000_000) == 300_000_000
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("crash", "strangers:crash ended by signal 11 while it read this input."),
+        ("leave", "strangers:leave ended without an answer while it read this input."),
+    ],
+)
+def test_a_crash_is_an_error_of_the_call(ask: Ask, function: str, message: str) -> None:
+    """A worker that dies takes nobody with it; the call says so and the next one works."""
+    with pytest.raises(ToolError) as caught:
+        ask(function)
+
+    assert (caught.value.reason, caught.value.message) == ("tool_error", message)
+    assert ask("same", 1) == [1]
+
+
+def test_errors_of_a_tool_arrive_whole(ask: Ask) -> None:
+    """A `ToolError` of the function is one of the caller, with reason, hint and whether to try again."""
+    with pytest.raises(ToolError) as caught:
+        ask("refuse")
+
+    error = caught.value
+    assert (error.message, error.reason, error.hint, error.retryable) == (
+        "This is no page.",
+        "no_html",
+        "Try another.",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "said"),
+    [
+        ("fail", (), "strangers:fail failed: KeyError: 'of a stranger'"),
+        ("missing", (), "strangers:missing failed: AttributeError: module 'strangers' has no attribute 'missing'"),
+        ("no_json", (), "the function returned what is not JSON"),
+        ("nested", (100_000,), "the function returned what is not JSON"),
+    ],
+)
+def test_other_errors_are_unexpected(ask: Ask, function: str, args: tuple[Any, ...], said: str) -> None:
+    """Any other exception, and an answer that is no JSON, is an `unexpected_failure` that says what it was."""
+    with pytest.raises(ToolError) as caught:
+        ask(function, *args)
+
+    assert caught.value.reason == "unexpected_failure"
+    assert said in caught.value.message
+
+
+def test_an_answer_is_bounded(ask: Ask) -> None:
+    """What a worker may send has a limit, whatever it announces."""
+    with pytest.raises(ToolError) as caught:
+        ask("long", MAX_ANSWER_BYTES + 1, memory_bytes=2_000_000_000)
+
+    assert caught.value.reason == "unexpected_failure"
+    assert ask("same", 1) == [1]
+
+
+def test_noise_is_no_answer(ask: Ask) -> None:
+    """What a parser prints, by whatever stream, does not get between the answers."""
+    assert [ask("chatter"), ask("same", 1)] == ["said", [1]]
+
+
+@pytest.mark.parametrize("name", ["os", "os.path", "os:", ":system", "os:path.join", "../x:y", "os:system\n", "a b:c"])
+def test_a_function_is_named_in_one_form(pool: ComputePool, name: str) -> None:
+    """What does not read `package.module:name` is the plugin's mistake."""
+    with pytest.raises(ValueError, match="does not name a function"):
+        pool(name, (), expires=FAR, is_wanted=lambda: True, cpu_s=1, memory_bytes=1)
+
+
+def test_a_worker_gets_a_clean_environment(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Variables, current folder and a search path with the workspace in it stay with the parent; no file is written."""
+    monkeypatch.setenv("SOME_TOKEN", "value")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "json.py").write_text("raise SystemExit('imported from the workspace')")
+    target = tmp_path / "written"
+
+    found = ask("surroundings")
+
+    assert sorted(found["environment"]) == ["HOME", "LANG", "LC_ALL", "PATH"]
+    assert found["cwd"] == "/"
+    assert {os.path.realpath(entry) for entry in found["path"]}.isdisjoint(
+        {str(tmp_path.resolve()), os.path.realpath("/")}
+    )
+    assert ask("write", str(target)) == "OSError"
+    assert target.read_bytes() == b""
+
+
+def test_the_current_folder_is_not_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither as an empty entry nor by its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", ".", str(tmp_path), "/usr/lib"])
+
+    assert search_path(()) == ["/usr/lib"]
+
+
+def test_more_callers_than_workers_take_turns(ask: Ask) -> None:
+    """Every caller is served, by no more processes than there are workers."""
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(ask("number"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(found) == 12
+    assert len(set(found)) <= MAX_WORKERS
+
+
+def test_waiting_for_a_turn_ends_on_time(ask: Ask) -> None:
+    """A caller that finds all workers at work waits no longer than its own time."""
+    wanted = threading.Event()
+    wanted.set()
+    busy = [
+        threading.Thread(target=_quietly, args=(lambda: ask("hold_the_lock", 3600, is_wanted=wanted.is_set),))
+        for _ in range(MAX_WORKERS)
+    ]
+    for thread in busy:
+        thread.start()
+    time.sleep(0.3)
+
+    with pytest.raises(ToolError) as caught:
+        ask("same", within_s=0.2)
+    wanted.clear()
+    for thread in busy:
+        thread.join()
+
+    assert caught.value.reason == "timed_out"
+    assert ask("same", 1) == [1]
+
+
+def _quietly(run: Callable[[], Any]) -> None:
+    with suppress(ToolError):
+        run()
+
+
+def test_what_nobody_wants_is_ended(ask: Ask) -> None:
+    """A parser whose call has been given up is killed, though the call had time left."""
+    with pytest.raises(ToolError) as caught:
+        ask("hold_the_lock", 3600, is_wanted=lambda: False)
+
+    assert caught.value.reason == "timed_out"
+
+
+def test_closing_ends_the_workers(ask: Ask, pool: ComputePool) -> None:
+    """After `close` no worker is left, and none is started."""
+    pid = ask("number")
+
+    pool.close()
+
+    assert is_gone(pid)
+    with pytest.raises(ToolError) as caught:
+        ask("number")
+    assert (caught.value.reason, caught.value.message) == ("cancelled", "The toolbox is closed.")
+
+
+_PARENT = """
+import sys, time
+sys.path.insert(0, {here!r})
+from pathlib import Path
+from toolcharter.guards.compute import ComputePool
+pool = ComputePool(Path("/nowhere"))
+def ask(name, *args):
+    return pool("strangers:" + name, args, expires=time.monotonic() + 3600, is_wanted=lambda: True, cpu_s=3600,
+                memory_bytes=512_000_000)
+print(ask("number"), flush=True)
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "number"),
+    [
+        ("time.sleep(3600)", signal.SIGKILL),
+        ("ask('hold_the_lock', 3600)", signal.SIGKILL),
+        ("ask('burn_in_c', 900_000_000)", signal.SIGKILL),
+        ("ask('hold_the_lock', 3600)", signal.SIGINT),
+        (
+            "import threading; t = threading.Thread(target=ask, args=('hold_the_lock', 3600), daemon=True); t.start(); time.sleep(1)",
+            None,
+        ),
+        ("", None),
+    ],
+    ids=["idle, killed", "locked, killed", "burning, killed", "locked, Ctrl-C", "locked, ended", "idle, ended"],
+)
+def test_a_worker_dies_with_its_parent(then: str, number: int | None) -> None:
+    """However the parent ends, and whatever the worker is doing then, no worker is left; Ctrl-C ends a waiting parent."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _PARENT.format(here=str(HERE), then=then)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        if number is not None:
+            time.sleep(0.5)
+            parent.send_signal(number)
+        parent.wait(FAR)
+
+    assert is_gone(worker)
+
+
+def test_a_fork_has_workers_of_its_own(ask: Ask, pool: ComputePool) -> None:
+    """A child that was forked from a process with workers starts others, and leaves the parent's alone when it ends."""
+    before = ask("number")
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:  # pragma: no cover - in another process
+        try:
+            os.write(writing, str(ask("number")).encode())
+            pool.close()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answers:
+        theirs = int(answers.read())
+    os.waitpid(child, 0)
+
+    assert theirs != before
+    assert ask("number") == before
+    assert is_gone(theirs)
