@@ -158,7 +158,12 @@ def test_members_are_listed(heading: str, kind: type) -> None:
     """Whatever a program can do with a tool or a toolbox is on the page, and nothing that it cannot."""
     listed = {re.split(r"[(\[]", name)[0] for name in names(doc("python.md"), heading)}
     inherited = {"tool", "toolbox", "in", "len"}  # calling, looking up, iterating
-    our_own = {"built", "close_shared", "is_busy"}  # for the commands of toolcharter, and for live toolboxes
+    our_own = {
+        "built",
+        "close_shared",
+        "has_approver",
+        "is_busy",
+    }  # for the commands of toolcharter, and for live toolboxes
     assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")} - our_own
 
 
@@ -254,7 +259,7 @@ def test_answers_of_dry_runs_are_listed() -> None:
 def test_profile_keys_are_listed() -> None:
     """Each key that a profile may hold has its row, and its table if there are keys below it."""
     page = doc("profiles.md")
-    described = {"cases": "a case", "deny": "a rule", "allow": "a rule"}
+    described = {"cases": "a case", "deny": "a rule", "ask": "a rule", "allow": "a rule"}
 
     assert names(page, "key") == list(PROFILE.keys)
     for name, key in PROFILE.keys.items():

@@ -125,7 +125,7 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
         if spec.capabilities is None:
             detail = "undeclared: it counts as touching everything, at the highest safety level"
             yield Finding(f"tool {spec.name}", "capabilities", "note", detail)
-    if "ask" in {plan.profile.mode, *(ceiling.mode for ceiling in plan.ceilings)}:
+    if plan.may_ask:
         who = (
             "by an extension"
             if has_approver

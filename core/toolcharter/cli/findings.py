@@ -41,11 +41,13 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     try:
         plan = plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
         with open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
-            tools = known_tools(toolbox)
+            tools, has_approver = known_tools(toolbox), toolbox.has_approver
     except ConfigurationError as error:
         return Findings(faults=error.faults)
     places = read_profile(file, search=search).places
-    warnings = (*_needless(plan, places, index.tools), *_doubtful(plan, tools, places, index.tools))
+    warnings = [*_needless(plan, places, index.tools), *_doubtful(plan, tools, places, index.tools)]
+    if not has_approver:
+        warnings += _unanswered(plan, places)
     return Findings(warnings=tuple(in_file_order(warnings, places.root.place.file)))
 
 
@@ -92,6 +94,17 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
         names = ", ".join(map(repr, unbounded))
         what = f"the profile names no runner, so that nothing that {names} would start can run."
         yield Fault(places.of("tools", unbounded[0]), "runner", what, "Write `runner: bwrap`, or `runner: host`.")
+
+
+def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
+    """The word that has people asked, where the profile brings nobody who answers."""
+    if plan.may_ask:
+        key = "ask" if plan.profile.ask else "mode"
+        what = (
+            "no extension of the profile answers: calls that wait for a person are denied with 'approval_unavailable', "
+            "unless the program that builds the tools passes an approver or `toolcharter` has a terminal to ask at."
+        )
+        yield Fault(places.of(key), key, what, "List an extension such as `approver`, or see to one of the others.")
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:

@@ -77,7 +77,7 @@ class Desk:
         self._telling = threading.RLock()
         """Held while an event is written, so that one that says "cancelled" comes neither too early nor twice."""
         self._kept = _Known()
-        if any(mode == "ask" for mode, _ in shared.policy.modes):
+        if shared.policy.may_ask:
             self._refresh()
 
     def _refresh(self) -> None:

@@ -150,6 +150,7 @@ def open_ground(
     profile, ceilings = plan.profile, plan.ceilings
     notifier, rates = _notifier(plan), _rates(plan)
     sinks = tuple(sinks)
+    answering = approver or loaded.approver or last_approver
     scope = _scope(root, plan, sinks)
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
     shared = Shared(
@@ -168,7 +169,8 @@ def open_ground(
         notifier=notifier,
         tables=loaded.program_tables() if loaded.program_files else None,
         runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
-        open_desk=partial(_desk, approver or loaded.approver or last_approver, profile.approvals),
+        open_desk=partial(_desk, answering, profile.approvals),
+        has_approver=answering is not None,
         strict=strict,
     )
     for close in (*loaded.closers, shared.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
@@ -263,7 +265,7 @@ def furnish(
         kept: Tools that are built already.
     """
     ground = ground or shared
-    if any(mode == "ask" for mode, _ in shared.policy.modes):
+    if shared.policy.may_ask:
         shared.desk  # noqa: B018 - approvals that were kept and cannot be read stop the start
     ground.facts |= facts_for(plan.universe, plan.specs)
     tools: dict[str, BuiltTool] = {}

@@ -19,7 +19,7 @@ from toolcharter.policy.fates import Fate, command_fates
 from toolcharter.spec.call import Decision, Stage
 from toolcharter.spec.explanation import CommandNote, Explanation, RuleNote, Step
 
-_POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "mode")
+_POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "ask", "mode")
 _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
 
 

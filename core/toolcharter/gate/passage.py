@@ -77,8 +77,8 @@ class Passage:
         self.policy = shared.policy.for_tool(tool.facts, shared.availability.of(caller).get(spec.name))
         """What policy says of the tool for this caller."""
         self._always = self.policy.constant if spec.invocation is None else None
-        # A deny rule on commands could never match its calls, whatever they run.
-        self._untold = _UNTOLD if spec.kind == "bash" and self.policy.denials.look_at_commands else None
+        # A rule of `deny` or `ask` on commands could never match its calls, whatever they run.
+        self._untold = _UNTOLD if spec.kind == "bash" and self.policy.looks_at_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, World | None]] = {}
         self.room = None if shared.rates is None else shared.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
@@ -158,7 +158,7 @@ class Passage:
         if known is None:
             subject, understanding = self.seen_by_policy(ctx)
             decision = self._decide(subject)
-            known = subject.action, subject.commands, decision, self._to_look_at(decision, understanding)
+            known = subject.action, subject.commands, decision, self._to_look_at(decision, subject, understanding)
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
@@ -168,8 +168,10 @@ class Passage:
             self._look(ctx, world)
         return action
 
-    def _to_look_at(self, decision: Decision, understanding: Understood) -> World | None:
+    def _to_look_at(self, decision: Decision, subject: Subject, understanding: Understood) -> World | None:
         """What has to hold for commands that rules allow by their letters; `bash:*` allows them as they are."""
+        if decision.stage == "ask":  # An `ask` rule takes no guard away from a call that `allow` covers.
+            decision = self.policy.by_mode(subject)
         by_letters = decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.policy.permits.name_everything else None
 

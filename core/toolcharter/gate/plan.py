@@ -59,6 +59,12 @@ class Plan:
             policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
         )
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether a mode or a rule may have a person asked."""
+        held: tuple[Profile | Ceiling, ...] = (self.profile, *self.ceilings)
+        return any(one.ask or one.mode == "ask" for one in held)
+
     @cached_property
     def universe(self) -> Universe:
         """What rules and availability can name."""

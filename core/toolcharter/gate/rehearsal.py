@@ -155,5 +155,6 @@ def _decision(passage: Passage, ctx: CallContext, question: Ask | None) -> Decis
     elif question is not None:
         reason, message = shown_reason(question.reason), shown_text(question.message)
         stage: Stage = "check" if ctx.asked_by_check else decision.stage
-        return Decision("ask", stage, reason, message, tool_checks=tool_checks)
+        rule = None if ctx.asked_by_check else decision.rule
+        return Decision("ask", stage, reason, message, rule=rule, tool_checks=tool_checks)
     return Decision("allow", decision.stage, rule=decision.rule, tool_checks=tool_checks)

@@ -109,6 +109,8 @@ class Shared:
     """It stands on another's ground, which outlives it: sinks, runners and what remembers are not its to close."""
     open_desk: "Callable[[Shared], Desk] | None" = None
     """Makes what `desk` gives, when the first call has to wait for a person."""
+    has_approver: bool = False
+    """Whether there is somebody to ask."""
     strict: bool = False
     """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
     loop: LoopThread = field(default_factory=LoopThread)

@@ -63,6 +63,11 @@ class Toolbox(Mapping[str, Tool]):
         return bool(self._shared.live)
 
     @property
+    def has_approver(self) -> bool:
+        """Whether there is somebody to ask about calls that wait for a person; for our own commands."""
+        return self._shared.has_approver
+
+    @property
     def lost_events(self) -> int:
         """How many event lines some sink did not take."""
         return self._shared.emitter.lost

@@ -52,7 +52,7 @@ def compile_policy(
     """
     written = [("profile", profile.capabilities), *((ceiling.name, ceiling.capabilities) for ceiling in ceilings)]
     bounds = Bounds([bound(source, capabilities) for source, capabilities in written])
-    return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings, tool_rules)
+    return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings, tool_rules, profile.ask)
 
 
 def compile_availability(profile: Profile, universe: Universe) -> AvailabilityPlan:

@@ -40,6 +40,15 @@ def by_mode(mode: Mode, *, bounded: bool, covered: bool) -> Verdict:
     return "ask" if mode == "ask" else "deny"
 
 
+class ToolRules(NamedTuple):
+    """The rules of a policy that concern one tool."""
+
+    denials: Denials
+    asks_above: Denials
+    asks: Denials
+    permits: Permits
+
+
 class Policy:
     """The rules of one profile and all ceilings, compiled."""
 
@@ -51,34 +60,46 @@ class Policy:
         bounds: Bounds | None = None,
         ceilings: Sequence[Ceiling] = (),
         tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({}),
+        ask: Sequence[Rule] = (),
     ) -> None:
         self.ceilings = ceilings
         # The reported rule is the first match: ceilings, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
+        self.asks_above = RuleList([rule for ceiling in self.ceilings for rule in ceiling.ask])
+        """The `ask` rules of the ceilings."""
+        self.asks = RuleList(ask)
+        """Those of the profile."""
         self.allow = RuleList(allow)
         self._tool_rules = tool_rules
-        self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in ceiling.deny)
+        self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in (*ceiling.deny, *ceiling.ask))
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
         )
         self.bounds = Bounds(()) if bounds is None else bounds
-        self._by_tool: dict[str, tuple[ToolFacts, Denials, Permits]] = {}
+        self._by_tool: dict[str, tuple[ToolFacts, ToolRules]] = {}
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a mode or a rule may have a person asked."""
+        return bool(len(self.asks_above) or len(self.asks) or any(mode == "ask" for mode, _ in self.modes))
 
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """What the policy says of one tool; *hidden* is what availability says for the caller."""
         return ToolPolicyView(self, facts, hidden)
 
     def owner_of(self, rule: Rule) -> str:
-        """Whose `deny` holds one of the policy's own rules, as the model is told: never a ceiling's path."""
+        """Whose `deny` or `ask` holds one of the policy's rules, as the model is told: never a ceiling's path."""
         return "beside the profile" if id(rule) in self._beside else "of the profile"
 
-    def rules_of(self, facts: ToolFacts) -> tuple[Denials, Permits]:
+    def rules_of(self, facts: ToolFacts) -> ToolRules:
         """The rules that concern a tool, looked up once for all callers."""
         known = self._by_tool.get(facts.name)
         if known is None or known[0] != facts:
-            known = self._by_tool[facts.name] = facts, Denials(self.deny, facts), Permits(self.allow_for(facts), facts)
-        return known[1:]
+            denials, above, asks = (Denials(rules, facts) for rules in (self.deny, self.asks_above, self.asks))
+            rules = ToolRules(denials, above, asks, Permits(self.allow_for(facts), facts))
+            known = self._by_tool[facts.name] = facts, rules
+        return known[1]
 
     def allow_for(self, facts: ToolFacts) -> RuleList:
         """The profile's `allow` rules and the tool's own behind them."""
@@ -93,15 +114,22 @@ class ToolPolicyView:
         self.policy = policy
         self.facts = facts
         self.hidden = hidden
-        self.denials, self.permits = policy.rules_of(facts)
+        self.denials, self.asks_above, self.asks, self.permits = policy.rules_of(facts)
+        has_asks = len(policy.asks_above) or len(policy.asks)
+        self._stages = STAGES if has_asks else STAGES[: STAGES.index(ask)]
 
     def decide(self, subject: Subject) -> Decision:
         """What the call meets at stage 3."""
-        for stage in STAGES:
+        for stage in self._stages:
             decision = stage(self, subject)
             if decision is not None:
                 return decision
         return self.by_mode(subject)
+
+    @property
+    def looks_at_commands(self) -> bool:
+        """Whether a rule of `deny` or `ask` is about commands."""
+        return any(rules.look_at_commands for rules in (self.denials, self.asks_above, self.asks))
 
     def permissions(self, *, covered: bool) -> Iterator[Permission]:
         """What each mode that holds says."""
@@ -122,6 +150,16 @@ class ToolPolicyView:
         """The first of the modes that permit the least without an `allow` rule."""
         return max(self.permissions(covered=False), key=lambda one: _STRICTNESS.index(one.verdict))
 
+    def is_denied_by_mode(self, subject: Subject, *, own: bool = True) -> bool:
+        """Whether a mode denies the call because no `allow` rule covers it; *own* is false to ask ceilings' modes only."""
+        verdicts = self._uncovered if own else self._uncovered[1:]
+        return "deny" in verdicts and self.permits.first(subject) is None
+
+    @cached_property
+    def _uncovered(self) -> tuple[Verdict, ...]:
+        """What each mode says of a call that no `allow` rule covers, the profile's first."""
+        return tuple(one.verdict for one in self.permissions(covered=False))
+
     @cached_property
     def concealed(self) -> Decision | None:
         """The decision that hides the tool, if no call of it can pass, whatever its arguments; None if one might.
@@ -134,12 +172,14 @@ class ToolPolicyView:
                 return decision
         if self._strictest.verdict != "deny" or self.permits.could_cover():
             return None
+        if "deny" not in self._uncovered[1:] and self.asks.could_match():
+            return None
         return not_covered(self._strictest, self.facts)
 
     @cached_property
     def constant(self) -> Decision | None:
         """The decision on every call, if neither action nor arguments nor commands can matter; the gate's short cut."""
-        if self.hidden is not None or len(self.policy.deny):
+        if self.hidden is not None or len(self.policy.deny) or self._stages is STAGES:
             return None
         if self.facts.kind != "bash" and self._strictest.verdict == "allow" and self.policy.bounds.is_open:
             return ALLOWED
@@ -174,7 +214,27 @@ def capability(view: ToolPolicyView, subject: Subject) -> Decision | None:
     return view.policy.bounds.refuse(view.facts, subject.action)
 
 
-STAGES: tuple[Callable[[ToolPolicyView, Subject], Decision | None], ...] = (floor, deny, availability, capability)
+def asking(view: ToolPolicyView, subject: Subject) -> Rule | None:
+    """The first `ask` rule that matches; None if there is none, or a mode denies the call all the same.
+
+    In the profile's mode, a rule of the profile takes the place of an `allow` rule. A ceiling's rule never does, and in
+    the mode of a ceiling no rule does: ceilings only tighten.
+    """
+    above, own = view.asks_above.first(subject), view.asks.first(subject)
+    rule = above or own
+    return None if rule is None or view.is_denied_by_mode(subject, own=own is None) else rule
+
+
+def ask(view: ToolPolicyView, subject: Subject) -> Decision | None:
+    """What the first `ask` rule that matches has to say."""
+    rule = asking(view, subject)
+    if rule is None:
+        return None
+    message = rule.message or f"A rule {view.policy.owner_of(rule)} wants a person to agree."
+    return Decision("ask", "ask", rule.reason or Reason.ASKED_BY_RULE, message, rule=ref(rule))
+
+
+STAGES: tuple[Callable[[ToolPolicyView, Subject], Decision | None], ...] = (floor, deny, availability, capability, ask)
 """Each may end the call, in this order; the mode table has the last word."""
 
 
@@ -226,4 +286,5 @@ def ref(rule: Rule) -> RuleRef:
 
 def stage_name(stage: Callable[..., object]) -> Stage:
     """The name of one of `STAGES`."""
-    return {floor: "floor", deny: "deny", availability: "availability", capability: "capability"}[stage]  # type: ignore[return-value, index]
+    names = {floor: "floor", deny: "deny", availability: "availability", capability: "capability", ask: "ask"}
+    return names[stage]  # type: ignore[return-value, index]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import Bound, safety_of
-from toolcharter.policy.evaluate import STAGES, ToolPolicyView, stage_name
+from toolcharter.policy.evaluate import STAGES, ToolPolicyView, asking, stage_name
 from toolcharter.policy.facts import Needs, Subject, ToolFacts, mcp_subject
 from toolcharter.policy.matching import Matcher
 from toolcharter.profile.globs import GlobError, escape_glob
@@ -66,17 +66,38 @@ def _floor(_: ToolPolicyView, subject: Subject) -> _Told:
 
 def _deny(view: ToolPolicyView, subject: Subject) -> _Told:
     owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.deny]
-    matchers = view.policy.deny.matchers
-    first = view.denials.first(subject)
-    found = [ordinal for ordinal, matcher in enumerate(matchers) if matcher.denies(view.facts, subject)]
+    return _matching(view, subject, "deny", view.policy.deny.matchers, owners, view.denials.first(subject))
+
+
+def _ask(view: ToolPolicyView, subject: Subject) -> _Told:
+    owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.ask]
+    matchers = (*view.policy.asks_above.matchers, *view.policy.asks.matchers)
+    deciding = asking(view, subject)
+    if deciding is not None:
+        return _matching(view, subject, "ask", matchers, owners, deciding)
+    said = "matches, but a mode denies the call, which no allow rule covers"
+    return _matching(view, subject, "ask", matchers, owners, None, said)._replace(changes=())
+
+
+def _matching(
+    view: ToolPolicyView,
+    subject: Subject,
+    word: str,
+    matchers: Sequence[Matcher],
+    owners: Sequence[str],
+    deciding: Rule | None,
+    said: str = "matches",
+) -> _Told:
+    """The rules of `deny` or `ask` that match the call; the first ones belong to *owners*, the rest to the profile."""
     notes, changes = list[RuleNote](), list[str]()
-    for ordinal in found:
-        rule = matchers[ordinal].rule
-        notes.append(_note(rule, "matches", decides=rule is first))
-        what = f"take the deny rule {rule.text!r} at {rule.source} away, or narrow it"
-        changes.append(_owned(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
+    for ordinal, matcher in enumerate(matchers):
+        if matcher.denies(view.facts, subject):
+            rule = matcher.rule
+            notes.append(_note(rule, said, decides=rule is deciding))
+            what = f"take the {word} rule {rule.text!r} at {rule.source} away, or narrow it"
+            changes.append(_owned(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
     of_ceilings = f", {len(owners)} of them of ceilings" if owners else ""
-    return _Told(f"deny rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
+    return _Told(f"{word} rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
 
 
 def _hidden(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _Told:
@@ -268,6 +289,7 @@ def _quoted(words: Sequence[str]) -> str:
 _TELLERS: dict[Stage, Callable[[ToolPolicyView, Subject], _Told]] = {
     "floor": _floor,
     "deny": _deny,
+    "ask": _ask,
     "capability": _capability,
     "mode": _mode,
 }

@@ -29,8 +29,10 @@ def command_fates(view: ToolPolicyView, subject: Subject, decision: Decision) ->
     """
     deciding = None if decision.outcome == "allow" else decision.stage
     has_others = any(not needs.is_exempt for _, needs in subject.paired)
+    asks = (*view.policy.asks_above.matchers, *view.policy.asks.matchers) if deciding == "ask" else ()
     return tuple(
-        _denied(view, subject, command, needs, decides=deciding == "deny")
+        _matched(view.policy.deny.matchers, subject, command, needs, "denied by", decides=deciding == "deny")
+        or _matched(asks, subject, command, needs, "a person is asked because of", decides=True)
         or (_FREE if needs.is_exempt and has_others else None)
         or _permitted(view, subject, command, needs)
         or _lacking(view, subject, command, needs, decides=deciding == "mode")
@@ -38,10 +40,13 @@ def command_fates(view: ToolPolicyView, subject: Subject, decision: Decision) ->
     )
 
 
-def _denied(view: ToolPolicyView, subject: Subject, command: str, needs: Needs, *, decides: bool) -> Fate | None:
+def _matched(
+    matchers: Sequence[Matcher], subject: Subject, command: str, needs: Needs, said: str, *, decides: bool
+) -> Fate | None:
+    """What the first rule of `deny` or `ask` makes of a command that it matches."""
     forms = (command, *needs.guises)
-    rule = _first(view.policy.deny.matchers, subject, lambda one: any(map(one.matches_command, forms)))
-    return None if rule is None else Fate(f"denied by {rule.text!r} at {rule.source}", decides)
+    rule = _first(matchers, subject, lambda one: any(map(one.matches_command, forms)))
+    return None if rule is None else Fate(f"{said} {rule.text!r} at {rule.source}", decides)
 
 
 def _permitted(view: ToolPolicyView, subject: Subject, command: str, needs: Needs) -> Fate | None:

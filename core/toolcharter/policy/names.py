@@ -16,11 +16,13 @@ _NAMING = frozenset({"", "builtin", "cli", "custom"})
 def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[tuple[str, Rule]]:
     """Every rule and pattern that holds for a profile, with the key it stands under."""
     yield from (("deny", rule) for rule in profile.deny)
+    yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
     yield from _remembered(profile.memory)
     yield from _told(profile.notify)
     for ceiling in ceilings:
         yield from (("deny", rule) for rule in ceiling.deny)
+        yield from (("ask", rule) for rule in ceiling.ask)
         yield from _told(ceiling.notify)
 
 

@@ -6,6 +6,7 @@ from toolcharter.policy.compile import compile_policy
 from toolcharter.policy.evaluate import by_mode
 from toolcharter.policy.reach import Coverers, Reaching
 from toolcharter.policy.review import Finding, Reviewed, RulesReview, names, rules_named, why_hidden
+from toolcharter.policy.rulelist import Denials, RuleList
 from toolcharter.profile.model import Limits, smaller
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
 from toolcharter.profile.shapes import same_tool
@@ -21,6 +22,7 @@ def taken_away(subject: Reviewed) -> Iterator[Finding]:
     for ceiling in subject.ceilings:
         yield from _hidden(subject, ceiling)
         yield from _denied(rules, ceiling)
+        yield from _asked(subject, ceiling)
         yield from _tightened(subject, ceiling)
         yield from _lowered(subject, ceiling)
 
@@ -44,6 +46,17 @@ def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:
             by = rules_named(deciding)
             what = f"{ceiling.name} takes {rule.rule.text!r} away: all that it would allow is denied by {by}."
             yield Finding("ceiling", rule.rule.source, "allow", what)
+
+
+def _asked(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    """Tools of which every call waits for a person; a rule on some calls says itself which."""
+    rules = RuleList(ceiling.ask)
+    for tool in subject.tools if ceiling.ask else ():
+        rule = Denials(rules, tool.facts).on_every_call()
+        if rule is not None:
+            name = tool.facts.name
+            what = f"{ceiling.name} has a person asked before each call of it, by {rules_named([rule])}."
+            yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
 
 
 def _tightened(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:

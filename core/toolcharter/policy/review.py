@@ -21,7 +21,7 @@ from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Availability, CallerPattern, Ceiling
 from toolcharter.spec.call import Decision
 
-Word = Literal["never_matches", "never_matters", "risky", "undeclared", "hidden", "ceiling"]
+Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared", "hidden", "ceiling"]
 """Of the first two, the rule or entry at that place can be removed and no decision changes."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
@@ -86,14 +86,16 @@ class RulesReview:
         profile = subject.profile
         self.patterns = tuple(written_patterns(profile, ()))
         self.modes = Policy(mode=profile.mode, ceilings=subject.ceilings).modes
-        above = (rule for ceiling in subject.ceilings for rule in ceiling.deny)
+        above = (rule for ceiling in subject.ceilings for rule in (*ceiling.deny, *ceiling.ask))
         self.letter = placeholder([*(rule for _, rule in self.patterns), *above])
-        self.deny, self.allow = Coverers(profile.deny, self.letter), Coverers(profile.allow, self.letter)
+        self.deny, self.ask, self.allow = (
+            Coverers(rules, self.letter) for rules in (profile.deny, profile.ask, profile.allow)
+        )
         self._pending = frozenset(map(fold, subject.pending))
 
     def findings(self) -> Iterator[Finding]:
         """The gravest finding on each rule that there is one on."""
-        ordinals = {"deny": 0, "allow": 0}
+        ordinals = {"deny": 0, "ask": 0, "allow": 0}
         for path, rule in self.patterns:
             ordinal = ordinals.get(path, 0)
             if path in ordinals:
@@ -110,9 +112,11 @@ class RulesReview:
             yield from self._never_matches(path, rule, sense)
             if path == "allow":
                 yield from self._idle_allow(rule, ordinal)
-            if path == "deny":
+            if path == "ask":
+                yield from self._denied_before_asked(rule)
+            if path in {"deny", "ask"}:
                 reached = [tool for tool in self.tools if rule.reaches(tool, "deny")]
-                yield from self._repeated(rule, "deny", ordinal, reached)
+                yield from self._repeated(rule, path, ordinal, reached)
             yield from self._vague(path, rule, sense)
         if path == "allow":
             yield from self._launching(rule.rule)
@@ -191,10 +195,26 @@ class RulesReview:
             yield self._idle(rule, f"all that it would allow is denied by {rules_named(deciding)}.", "Remove it.")
         else:
             yield from self._repeated(rule, "allow", ordinal, needy)
+            yield from self._always_asked(rule, needy)
 
     @staticmethod
-    def _idle(rule: Reaching, what: str, fix: str) -> Finding:
-        return Finding("never_matters", rule.rule.source, "allow", f"{rule.rule.text!r} has no effect: {what}", fix)
+    def _idle(rule: Reaching, what: str, fix: str, path: str = "allow") -> Finding:
+        return Finding("never_matters", rule.rule.source, path, f"{rule.rule.text!r} has no effect: {what}", fix)
+
+    def _denied_before_asked(self, rule: Reaching) -> Iterator[Finding]:
+        """Rules of `ask` about nothing but calls that `deny` ends before."""
+        deciding = [self.deny.first(rule, tool, "deny") for tool in self.tools if rule.reaches(tool, "deny")]
+        if deciding and all(deciding):
+            what = f"all that a person would be asked about is denied by {rules_named(deciding)}."
+            yield self._idle(rule, what, "Remove it.", "ask")
+
+    def _always_asked(self, rule: Reaching, needy: Sequence[Known]) -> Iterator[Finding]:
+        """Rules of `allow` after which a person is asked all the same."""
+        deciding = [self.ask.first(rule, tool, "deny") for tool in needy]
+        if all(deciding):
+            what = f"all that {rule.rule.text!r} would allow waits for a person, by {rules_named(deciding)}."
+            fix = "`ask` comes before `allow`: narrow the ask rule, or remove this one."
+            yield Finding("asked", rule.rule.source, "allow", what, fix)
 
     def needy(self, rule: Reaching) -> list[Known]:
         """The tools of which a rule in `allow` could cover calls that some mode does not let through without one."""
@@ -212,13 +232,16 @@ class RulesReview:
         what = f"in mode {mode!r} bounded tools, such as {names(covered)}, need no rule."
         return what, "Bound it by its policy or by `deny`, or choose the mode 'restrict' or 'ask'."
 
-    def _repeated(self, rule: Reaching, sense: Sense, ordinal: int, tools: Sequence[Known]) -> Iterator[Finding]:
-        coverers = self.allow if sense == "allow" else self.deny
+    def _repeated(self, rule: Reaching, path: str, ordinal: int, tools: Sequence[Known]) -> Iterator[Finding]:
+        coverers, done = {
+            "deny": (self.deny, "denies is denied"),
+            "ask": (self.ask, "asks about is asked about"),
+            "allow": (self.allow, "allows is allowed"),
+        }[path]
+        sense: Sense = "allow" if path == "allow" else "deny"
         earlier = [coverers.first(rule, tool, sense, before=ordinal) for tool in tools]
         if earlier and all(earlier):
-            done = "allows is allowed" if sense == "allow" else "denies is denied"
-            what = f"{rule.rule.text!r} has no effect: all that it {done} before, by {rules_named(earlier)}."
-            yield Finding("never_matters", rule.rule.source, sense, what, "Remove it.")
+            yield self._idle(rule, f"all that it {done} before, by {rules_named(earlier)}.", "Remove it.", path)
 
     # -- doubtful
 
@@ -325,7 +348,8 @@ def _why_uncovering(rule: Reaching, reached: Sequence[Known]) -> tuple[str, str]
 def _of_tools(subject: Reviewed) -> Iterator[Finding]:
     capabilities = subject.profile.capabilities
     bounds = Bounds([bound("profile", capabilities)])
-    policy = Policy(subject.profile.deny, subject.profile.allow, subject.profile.mode, bounds)
+    profile = subject.profile
+    policy = Policy(profile.deny, profile.allow, profile.mode, bounds, ask=profile.ask)
     for tool in subject.tools:
         name = tool.facts.name
         place, path = subject.place_of("tools", name), f"tools.{name}"

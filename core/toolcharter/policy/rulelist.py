@@ -167,7 +167,7 @@ class _ToolRules(ABC):
 
 
 class Denials(_ToolRules):
-    """The `deny` rules that concern one tool."""
+    """The rules of `deny`, or of `ask`, that concern one tool: of several commands, one that matches suffices."""
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
         super().__init__(rules, facts)
@@ -190,6 +190,17 @@ class Denials(_ToolRules):
         by_action = [self.named(action).plain for action in self._facts.actions]
         found = [ordinal for ordinal in by_action if ordinal is not None]
         return self._rules.matchers[found[-1]].rule if len(found) == len(by_action) else None
+
+    def could_match(self) -> bool:
+        """Whether a rule could match any call of the tool at all; errs on the side of yes."""
+        return any(map(self._could_match, self._rules.matchers))
+
+    def _could_match(self, matcher: Matcher) -> bool:
+        prefix = matcher.rule.prefix
+        if prefix == "cap":
+            return any(matcher.names(self._facts, action) for action in self._facts.actions)
+        # Which tools run commands, their facts do not say.
+        return prefix in {"bash", "*"} or _could_name(matcher.rule.glob, subjects_of(prefix, self._facts, None))
 
     def _naming(self, action: str | None) -> Iterator[int]:
         yield from self._rules.naming(self._facts, action)
@@ -309,8 +320,12 @@ class Permits(_ToolRules):
                     (word for action in facts.actions for word in facts.capabilities_of(action) or ()),
                 )
             )
-        subjects = subjects_of(prefix, facts, None)
-        return any(glob.matches(subject) or _could_name_action(glob, subject) for subject in subjects)
+        return _could_name(glob, subjects_of(prefix, facts, None))
+
+
+def _could_name(glob: Glob, subjects: Iterable[str]) -> bool:
+    """Whether *glob* could match one of *subjects*, or one with some action behind it."""
+    return any(glob.matches(subject) or _could_name_action(glob, subject) for subject in subjects)
 
 
 def _could_name_action(glob: Glob, name: str) -> bool:

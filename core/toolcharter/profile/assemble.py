@@ -44,6 +44,7 @@ def profile_from(node: Node) -> Profile:
         events=Events(**below.get("events", {})),
         mode=below.get("mode", "policy"),
         deny=tuple(map(_rule, _items(node, "deny"))),
+        ask=tuple(map(_rule, _items(node, "ask"))),
         allow=tuple(map(_rule, _items(node, "allow"))),
         capabilities=_capabilities(below.get("capabilities", {})),
         availability=tuple(map(_availability, _items(node, "availability"))),
@@ -65,6 +66,7 @@ def ceiling_from(node: Node, name: str) -> Ceiling:
     return Ceiling(
         name=name,
         deny=tuple(map(_rule, _items(node, "deny"))),
+        ask=tuple(map(_rule, _items(node, "ask"))),
         mode=below.get("mode"),
         capabilities=_capabilities(below.get("capabilities", {})),
         limits=limits,

@@ -21,6 +21,7 @@ def written(profile: Profile) -> dict[str, Any]:
         "mode": None if profile.mode == "policy" else profile.mode,
         "tools": dict(profile.tools),
         "deny": values_of(profile.deny),
+        "ask": values_of(profile.ask),
         "allow": values_of(profile.allow),
         "capabilities": _given(profile.capabilities),
         "availability": [_availability(entry) for entry in profile.availability],

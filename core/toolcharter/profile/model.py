@@ -89,6 +89,7 @@ class Profile:
     events: Events = field(default_factory=Events)
     mode: Mode = "policy"
     deny: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
     allow: tuple[Rule, ...] = ()
     capabilities: Capabilities = field(default_factory=Capabilities)
     availability: tuple[Availability, ...] = ()
@@ -149,6 +150,7 @@ class Profile:
             "events": self.events._asdict(),
             "mode": self.mode,
             "deny": values_of(self.deny),
+            "ask": values_of(self.ask),
             "allow": values_of(self.allow),
             "capabilities": values_of(self.capabilities),
             "availability": values_of(self.availability),

@@ -3,6 +3,7 @@
 from toolcharter.profile.schema_parts import (
     ALLOW,
     APPROVALS,
+    ASK,
     AVAILABILITY,
     CAPABILITIES,
     CASE,
@@ -23,6 +24,7 @@ PARENT = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _TIGHTENING = {
     "deny": Key(DENY, "Rules that forbid; none can be undone."),
+    "ask": Key(ASK, "Rules that have a person asked in every mode, whatever `allow` says."),
     "mode": Key(Choice(MODES), "What runs without a rule: see the table of modes."),
     "capabilities": Key(CAPABILITIES, "What the tools may touch."),
     "limits": Key(LIMITS, "What one call may take, and how many calls there may be."),
@@ -46,6 +48,7 @@ PROFILE = Keys(
             "The tools there are, each with its policy; {} takes the defaults, which let the least through.",
         ),
         "deny": _TIGHTENING["deny"],
+        "ask": _TIGHTENING["ask"],
         "allow": Key(ALLOW, "Rules that permit what needs one; `mode` says what does."),
         "capabilities": _TIGHTENING["capabilities"],
         "availability": Key(Items(AVAILABILITY, "a list of entries"), "Which tools some callers see."),

@@ -112,7 +112,7 @@ CEILING_LIMITS = Keys(
         ("per", "store"), "Write it in a profile: a ceiling says how many calls, not where they are counted."
     ),
 )
-_UNSAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny`."
+_UNSAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny` or `ask`."
 DENY = Items(
     RuleShape(
         Keys(
@@ -120,6 +120,20 @@ DENY = Items(
                 **_RULE_KEYS,
                 "reason": Key(_REASON, "The reason that a refused call gets; `denied_by_rule` without it."),
                 "message": Key(Text(), "What the model is told of a refused call."),
+            },
+            "a rule",
+            _RULE_FIX,
+        )
+    ),
+    "a list of rules",
+)
+ASK = Items(
+    RuleShape(
+        Keys(
+            {
+                **_RULE_KEYS,
+                "reason": Key(_REASON, "The reason that the question gives; `asked_by_rule` without it."),
+                "message": Key(Text(), "What the person who is asked reads beside the call."),
             },
             "a rule",
             _RULE_FIX,

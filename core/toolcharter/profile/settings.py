@@ -166,3 +166,4 @@ class Ceiling(NamedTuple):
     tool_limits: Mapping[str, Any] = _NOTHING
     rates: Rates = Rates()
     notify: tuple[Notify, ...] = ()
+    ask: tuple[Rule, ...] = ()

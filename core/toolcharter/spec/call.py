@@ -14,6 +14,7 @@ Stage = Literal[
     "deny",
     "availability",
     "capability",
+    "ask",
     "mode",
     "guard",
     "check",

@@ -12,6 +12,7 @@ class Reason(StrEnum):
     NOT_AVAILABLE = "not_available"
     DENIED_BY_FLOOR = "denied_by_floor"
     DENIED_BY_RULE = "denied_by_rule"
+    ASKED_BY_RULE = "asked_by_rule"
     NOT_IN_ALLOW = "not_in_allow"
     CAPABILITY_NOT_ALLOWED = "capability_not_allowed"
     SAFETY_TOO_HIGH = "safety_too_high"
@@ -73,7 +74,8 @@ class GuardReason(StrEnum):
 class ReasonInfo:
     """What a reason means and whether the same call may be worth another try."""
 
-    outcome: Literal["denied", "error"]
+    outcome: Literal["asked", "denied", "error"]
+    """`asked`: a person is asked for this reason; the call itself never ends with it."""
     meaning: str
     retryable: bool = False
     hint: str | None = None
@@ -95,6 +97,7 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.DENIED_BY_RULE: ReasonInfo(
         "denied", "A `deny` rule matches the call.", hint="Do not repeat the call; take another way, or ask the user."
     ),
+    Reason.ASKED_BY_RULE: ReasonInfo("asked", "An `ask` rule matches the call, so that a person has to agree."),
     Reason.NOT_IN_ALLOW: ReasonInfo(
         "denied",
         "The tool needs a matching `allow` rule and there is none.",

@@ -79,6 +79,25 @@ README = """
 |---|---|---|---|
 | `word_not_allowed` | denied | no | The word is not in the list. |
 """
+ASKER = '''
+"""Answers."""
+from toolcharter import *
+
+class Approver:
+    closed = False
+
+    @hookimpl
+    def answer_approval(self, request):
+        return "deny"
+
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("closed ")
+
+@hookimpl
+def register_extensions():
+    return [ExtensionSpec("asker", ExtensionPolicy, lambda workspace, policy: Approver())]
+'''
 PROFILE = """
 profile: demo
 description: Says words.

@@ -10,7 +10,7 @@ from toolcharter.cli.checkup import Watched
 from toolcharter.policy.evaluate import ALLOWED, ToolPolicyView
 from toolcharter.spec.call import Decision
 
-from .conftest import MODULE, PROFILE, install
+from .conftest import ASKER, MODULE, PROFILE, install
 
 DOCTOR = ("doctor", "--profile", "./demo.yaml", "--json")
 CASES = "cases:\n  - {tool: echo, args: {word: hi}, expect: allow}\n"
@@ -247,37 +247,17 @@ def test_undeclared_capabilities_are_noted(run, site) -> None:
     assert findings(run(*DOCTOR))[0] == ("tool echo", "capabilities", "note", detail)
 
 
-ASKER = '''
-"""Answers."""
-from toolcharter import *
-
-class Approver:
-    closed = False
-
-    @hookimpl
-    def answer_approval(self, request):
-        return "deny"
-
-    def close(self):
-        with open("closed", "a") as file:
-            file.write("closed ")
-
-@hookimpl
-def register_extensions():
-    return [ExtensionSpec("asker", ExtensionPolicy, lambda workspace, policy: Approver())]
-'''
-
-
-def test_who_is_asked_is_noted(run, desk, site, monkeypatch, tmp_path_factory) -> None:
+@pytest.mark.parametrize("asks", ["mode: ask", "ask: [echo]"])
+def test_who_is_asked_is_noted(run, desk, site, monkeypatch, tmp_path_factory, asks) -> None:
     """By an extension, or by whoever is there; every extension that was built is closed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     install(site, "toolcharter-asker", module=ASKER, group="toolcharter.extensions")
     (site / "toolcharter_asker-1.0.dist-info/entry_points.txt").write_text(
         "[toolcharter.extensions]\nasker = toolcharter_asker\n"
     )
-    (desk / "demo.yaml").write_text(f"{PROFILE}mode: ask\n")
+    (desk / "demo.yaml").write_text(f"{PROFILE}{asks}\n")
     alone = run(*DOCTOR)
-    (desk / "demo.yaml").write_text(f"{PROFILE}mode: ask\nextensions: {{asker: {{}}}}\n")
+    (desk / "demo.yaml").write_text(f"{PROFILE}{asks}\nextensions: {{asker: {{}}}}\n")
 
     extended = run(*DOCTOR)
 

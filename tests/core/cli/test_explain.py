@@ -51,6 +51,8 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "    looked at: the entries of `availability` for this caller",
         "  capability: would pass",
         "    looked at: capabilities: text; safety 'low'; bounded by: nobody",
+        "  ask: would pass",
+        "    looked at: ask rules: 0",
         "  mode: would allow",
         "    looked at: mode: policy; the tool is bounded, of kind 'builtin'; allow rules: 0",
         "  check: not asked",

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from .conftest import ASKER, install
+
 PROFILE = """\
 profile: p
 tools:
@@ -138,3 +140,33 @@ def test_what_ceilings_take_away_is_told(run, desk, monkeypatch) -> None:
         f"Warning: ./p.yaml:4:10: limits.timeout_s: {admin} permits no more than 5; the profile has 30.",
     ]
     assert result.exit_code == 0
+
+
+UNANSWERED = (
+    "no extension of the profile answers: calls that wait for a person are denied with 'approval_unavailable', unless "
+    "the program that builds the tools passes an approver or `toolcharter` has a terminal to ask at. "
+    "List an extension such as `approver`, or see to one of the others."
+)
+
+
+@pytest.mark.parametrize(
+    ("asks", "place"),
+    [
+        pytest.param("ask: [echo]", "./p.yaml:3:1: ask", id="a rule"),
+        pytest.param("mode: ask", "./p.yaml:3:1: mode", id="the mode"),
+    ],
+)
+def test_a_profile_that_asks_and_brings_nobody_who_answers_is_told(run, desk, site, monkeypatch, asks, place) -> None:
+    """Whether it asks by a rule or by its mode; with an extension that answers there is nothing to say."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(desk.parent / "state"))
+    (desk / "p.yaml").write_text(f"profile: p\ntools: {{echo: {{}}}}\n{asks}\n")
+    alone = run("profiles", "--check", "./p.yaml")
+    install(site, "toolcharter-asker", module=ASKER, group="toolcharter.extensions")
+    (site / "toolcharter_asker-1.0.dist-info/entry_points.txt").write_text(
+        "[toolcharter.extensions]\nasker = toolcharter_asker\n"
+    )
+    (desk / "p.yaml").write_text(f"profile: p\ntools: {{echo: {{}}}}\nextensions: {{asker: {{}}}}\n{asks}\n")
+
+    answered = run("profiles", "--check", "./p.yaml")
+
+    assert (alone.stderr, answered.stderr) == (f"Warning: {place}: {UNANSWERED}\n", "")

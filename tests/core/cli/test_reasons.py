@@ -14,6 +14,8 @@ deny:
   - "echo(word=a*)"
   - {rule: "echo(word=n*)", reason: no_root, message: Ask an operator.}
   - {rule: "echo(word=m*)", reason: no_mail}
+ask:
+  - {rule: "echo(word=p*)", reason: is_public}
 """
 ADMIN = "deny:\n  - {rule: echo, when: {times: {minimum: 9}}, reason: too_often}\n"
 
@@ -36,11 +38,12 @@ def test_rules_give_reasons_of_their_own(run, desk, rules) -> None:
     rows = json.loads(result.stdout)
     of_rules = [row for row in rows if row["source"] not in {"core", "guards", "echo"}]
     assert [(Path(row.pop("source")).name, row) for row in of_rules] == [
-        (place, {"reason": reason, "outcome": "denied", "retry": False, "meaning": meaning})
-        for place, reason, meaning in [
-            ("policy.yaml:2:5", "too_often", "The deny rule 'echo' matches the call."),
-            ("demo.yaml:9:5", "no_root", "Ask an operator."),
-            ("demo.yaml:10:5", "no_mail", "The deny rule 'echo(word=m*)' matches the call."),
+        (place, {"reason": reason, "outcome": outcome, "retry": False, "meaning": meaning})
+        for place, reason, outcome, meaning in [
+            ("policy.yaml:2:5", "too_often", "denied", "The deny rule 'echo' matches the call."),
+            ("demo.yaml:9:5", "no_root", "denied", "Ask an operator."),
+            ("demo.yaml:10:5", "no_mail", "denied", "The deny rule 'echo(word=m*)' matches the call."),
+            ("demo.yaml:12:5", "is_public", "asked", "The ask rule 'echo(word=p*)' matches the call."),
         ]
     ]
     assert {row["reason"] for row in rows} >= {*CORE_REASONS, *GUARD_REASONS, "word_not_allowed"}

@@ -64,5 +64,5 @@ def test_schema_of_a_ceiling(run, words, title) -> None:
     schema = json.loads(result.stdout)
     assert (schema["title"], list(schema["properties"])) == (
         title,
-        ["deny", "mode", "capabilities", "limits", "notify"],
+        ["deny", "ask", "mode", "capabilities", "limits", "notify"],
     )

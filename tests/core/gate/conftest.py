@@ -69,7 +69,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {})
         given = policies or {}
         written: dict[str, Any] = dict(settings)
-        written |= {key: rules(settings[key]) for key in settings.keys() & {"deny", "allow"}}
+        written |= {key: rules(settings[key]) for key in settings.keys() & {"deny", "ask", "allow"}}
         profile = Profile(
             "test",
             limits=limits or Limits(),

@@ -19,7 +19,7 @@ from .conftest import spec_of, spec_with_runtime
 
 NO_ARGUMENTS = "nothing: there are no valid arguments"
 AHEAD = ("name", "arguments")
-POLICY = ("floor", "deny", "availability", "capability", "mode")
+POLICY = ("floor", "deny", "availability", "capability", "ask", "mode")
 BEHIND = ("check", "guard", "approval", "limit", "tool")
 
 
@@ -81,6 +81,7 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
             Step("deny", "deny rules: 0", "pass"),
             Step("availability", "the entries of `availability` for this caller", "pass"),
             Step("capability", "capabilities: text; safety 'low'; bounded by: nobody", "pass"),
+            Step("ask", "ask rules: 0", "pass"),
             Step(
                 "mode",
                 "mode: policy; the tool is bounded, of kind 'builtin'; allow rules: 0",

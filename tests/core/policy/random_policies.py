@@ -72,6 +72,7 @@ RULES: st.SearchStrategy[Rule] = st.builds(
     st.none() | st.none() | st.sampled_from(CONDITIONS),
 )
 RULE_LISTS = st.lists(RULES, max_size=5).map(tuple)
+ASK_LISTS = st.just(()) | st.lists(RULES, max_size=3).map(tuple)
 WORDS = st.lists(st.sampled_from(["*", "fs:*", "net", "vcs:*", "vcs:read", "proc:exec", "unknown"]), max_size=3)
 
 
@@ -104,6 +105,7 @@ PROFILES = values(
     name=st.just("p"),
     mode=st.sampled_from(MODES),
     deny=RULE_LISTS,
+    ask=ASK_LISTS,
     allow=RULE_LISTS,
     capabilities=CAPABILITIES,
     availability=st.just(()) | AVAILABILITY,
@@ -112,6 +114,7 @@ CEILINGS = values(
     Ceiling,
     name=st.sampled_from(["admin", "workspace", "env"]),
     deny=RULE_LISTS,
+    ask=ASK_LISTS,
     mode=st.none() | st.sampled_from(MODES),
     capabilities=CAPABILITIES,
 )

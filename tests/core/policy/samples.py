@@ -35,9 +35,10 @@ def policy(
     mode: Any = "policy",
     capabilities: Capabilities | None = None,
     ceilings: tuple[Any, ...] = (),
+    ask: tuple[Written, ...] = (),
 ) -> Policy:
     bounds = Bounds([bound("profile", capabilities or Capabilities())])
-    return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings)
+    return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings, ask=rules(*ask))
 
 
 def tool(name: str, kind: Kind, *aliases: str) -> ToolFacts:

@@ -305,7 +305,7 @@ def test_commands_of_a_bounded_tool_are_told_too() -> None:
 
 def test_stages_have_the_names_that_decisions_bear() -> None:
     """In the order in which they are asked."""
-    assert [stage_name(stage) for stage in STAGES] == ["floor", "deny", "availability", "capability"]
+    assert [stage_name(stage) for stage in STAGES] == ["floor", "deny", "availability", "capability", "ask"]
 
 
 @pytest.mark.parametrize(("place", "whose"), [("deny", "of the profile"), ("ceiling", "beside the profile")])

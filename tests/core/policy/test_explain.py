@@ -34,7 +34,13 @@ CAPABILITIES = st.builds(
     Capabilities, st.none() | WORDS, WORDS | st.just(()), st.sampled_from([None, "low", "medium", "high"])
 )
 CEILINGS = st.lists(
-    st.builds(lambda rules, mode: Ceiling("admin.yaml", tuple(rules), mode), RULES, st.none() | MODES), max_size=2
+    st.builds(
+        lambda deny, mode, ask: Ceiling("admin.yaml", tuple(deny), mode, ask=tuple(ask)),
+        RULES,
+        st.none() | MODES,
+        RULES,
+    ),
+    max_size=2,
 )
 FACTS = st.builds(
     ToolFacts,
@@ -62,12 +68,14 @@ HIDDEN = st.none() | st.sampled_from(
 )
 
 
-def policies(deny: list[Rule], allow: list[Rule], mode: Mode, bounds: list[Capabilities], ceilings: Any) -> Policy:
+def policies(
+    deny: list[Rule], ask: list[Rule], allow: list[Rule], mode: Mode, bounds: list[Capabilities], ceilings: Any
+) -> Policy:
     named = [bound("profile" if not number else "admin.yaml", one) for number, one in enumerate(bounds)]
-    return Policy(deny, allow, mode, Bounds(named), ceilings)
+    return Policy(deny, allow, mode, Bounds(named), ceilings, ask=ask)
 
 
-POLICIES = st.builds(policies, RULES, RULES, MODES, st.lists(CAPABILITIES, max_size=2), CEILINGS)
+POLICIES = st.builds(policies, RULES, RULES, RULES, MODES, st.lists(CAPABILITIES, max_size=2), CEILINGS)
 
 
 def by_stage(steps: tuple[Step, ...]) -> dict[str, Step]:
@@ -81,7 +89,7 @@ def test_the_explanation_is_that_of_the_decision(policy, facts, hidden, subject)
 
     steps = explain(view, subject)
 
-    assert [step.stage for step in steps] == ["floor", "deny", "availability", "capability", "mode"]
+    assert [step.stage for step in steps] == ["floor", "deny", "availability", "capability", "ask", "mode"]
     deciding = [step for step in steps if step.decides]
     assert [step.decision for step in deciding] == [view.decide(subject)]
     assert all(step.verdict == "pass" for step in steps[: steps.index(deciding[0])])
@@ -171,6 +179,7 @@ def test_every_stage_in_full() -> None:
         ),
         "availability": Step("availability", "the entries of `availability` for this caller", "pass"),
         "capability": Step("capability", "capabilities: proc:exec; safety 'high'; bounded by: nobody", "pass"),
+        "ask": Step("ask", "ask rules: 0", "pass"),
         "mode": Step(
             "mode",
             "mode: ask, restrict (of /etc/admin.yaml); the tool is unbounded, of kind 'bash'; allow rules: 3",

@@ -121,6 +121,16 @@ def test_allow_rules_that_a_ceiling_takes_are_told() -> None:
     assert found == ([], [Finding("ceiling", "p:1:5", "allow", what)])
 
 
+def test_tools_that_a_ceiling_has_people_asked_about_are_told() -> None:
+    """Those of which it has a person asked before each call."""
+    ceiling = Ceiling("admin", ask=rules("admin", "git:push", "read*", "bash:rm *"))
+
+    found = taken(Profile("p", allow=rules("p", "bash:rm *")), ceiling)
+
+    what = "admin has a person asked before each call of it, by 'read*' (admin:2:5)."
+    assert found == [Finding("ceiling", "p:tools:read_file", "tools.read_file", what)]
+
+
 def lowered(path: str, what: str) -> Finding:
     return Finding(
         "ceiling", "p:limits:" + path.replace(".", ":"), f"limits.{path}", f"admin permits no more than {what}"

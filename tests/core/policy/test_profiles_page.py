@@ -69,16 +69,21 @@ def called(call: str) -> tuple[ToolFacts, Subject]:
 
 def decided(profile: Profile, call: str) -> str:
     facts, subject = called(call)
-    return Policy(profile.deny, profile.allow, profile.mode).for_tool(facts).decide(subject).outcome
+    policy = Policy(profile.deny, profile.allow, profile.mode, ask=profile.ask)
+    return policy.for_tool(facts).decide(subject).outcome
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in rows(PAGE, "mode")])
 @pytest.mark.parametrize(
     ("column", "lists"),
     [
-        pytest.param(2, {"deny": ["git", "docker"], "allow": ["git", "docker"]}, id="denied by a rule"),
-        pytest.param(3, {"allow": ["git", "docker"]}, id="covered"),
-        pytest.param(4, {}, id="neither"),
+        pytest.param(2, {key: ["git", "docker"] for key in ("deny", "ask", "allow")}, id="denied by a rule"),
+        pytest.param(
+            3, {key: ["git", "docker"] for key in ("ask", "allow")}, id="asked by a rule that goes before allow"
+        ),
+        pytest.param(3, {"ask": ["git", "docker"]}, id="asked by a rule"),
+        pytest.param(4, {"allow": ["git", "docker"]}, id="covered"),
+        pytest.param(5, {}, id="none of them"),
     ],
 )
 def test_rows_of_the_mode_table_are_what_happens(row: list[str], column: int, lists: dict[str, Any], read) -> None:
@@ -97,11 +102,12 @@ def test_every_mode_has_its_rows() -> None:
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in DENY])
-def test_rules_of_deny_match_what_the_page_says(row: list[str], read) -> None:
-    """What nothing else would refuse, with the rule as it stands there."""
-    profile = read(mode="dangerous", deny=[row[0].strip("`")])
+@pytest.mark.parametrize("key", ["deny", "ask"])
+def test_rules_of_deny_and_ask_match_what_the_page_says(row: list[str], key: str, read) -> None:
+    """What nothing else would refuse or ask about, with the rule as it stands there."""
+    profile = read(mode="dangerous", **{key: [row[0].strip("`")]})
 
-    assert [decided(profile, call) for call in quoted(row[1])[:1]] == ["deny"]
+    assert [decided(profile, call) for call in quoted(row[1])[:1]] == [key]
     assert [decided(profile, call) for call in quoted(row[2])[:1]] in ([], ["allow"])
 
 

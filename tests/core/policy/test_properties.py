@@ -24,6 +24,8 @@ from tests.core.policy.random_policies import (
 
 from toolcharter.gate import passage
 from toolcharter.gate.toolbox import Toolbox
+from toolcharter.policy.evaluate import by_mode
+from toolcharter.policy.matching import Matcher
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling
@@ -54,10 +56,11 @@ def test_the_outcome_never_depends_on_order(profile, ceilings, caller, call, ran
     other = replace(
         profile,
         deny=shuffled(profile.deny),
+        ask=shuffled(profile.ask),
         allow=shuffled(profile.allow),
         availability=shuffled(profile.availability),
     )
-    others = [one._replace(deny=shuffled(one.deny)) for one in shuffled(tuple(ceilings))]
+    others = [one._replace(deny=shuffled(one.deny), ask=shuffled(one.ask)) for one in shuffled(tuple(ceilings))]
 
     assert outcomes(views(profile, *ceilings, caller=caller), call) == outcomes(
         views(other, *others, caller=caller), call
@@ -78,11 +81,45 @@ def test_a_ceiling_never_widens(profile, ceiling, ceilings, caller, call) -> Non
 @given(PROFILES, PROFILES, CEILINGS, CALLERS, CALLS)
 def test_what_a_ceiling_denies_no_profile_permits(profile, other, ceiling, caller, call) -> None:
     """Its deny rules and capabilities ask nothing of the profile."""
-    nothing = replace(profile, mode="dangerous", deny=(), allow=(), capabilities=Capabilities(), availability=())
+    nothing = replace(
+        profile, mode="dangerous", deny=(), ask=(), allow=(), capabilities=Capabilities(), availability=()
+    )
     alone = outcomes(views(nothing, ceiling._replace(mode=None)), call)
     within = outcomes(views(other, ceiling, caller=caller), call)
 
     assert all(found[0] == "deny" for denied, found in zip(alone, within, strict=True) if denied[0] == "deny")
+
+
+@quick
+@given(PROFILES, CEILINGS, CALLERS, CALLS)
+def test_what_a_ceiling_asks_no_profile_permits_without_asking(other, ceiling, caller, call) -> None:
+    """Whatever its mode, its `allow` and its own `ask` say."""
+    dangerous = replace(
+        other, mode="dangerous", deny=(), ask=(), allow=(), capabilities=Capabilities(), availability=()
+    )
+    alone = outcomes(views(dangerous, Ceiling("admin", ask=ceiling.ask)), call)
+    within = outcomes(views(other, ceiling, caller=caller), call)
+
+    assert all(found[0] in {"ask", "deny"} for asked, found in zip(alone, within, strict=True) if asked[0] == "ask")
+
+
+@quick
+@given(PROFILES, CEILINGS, RULES, st.integers(0, 5), CALLERS, CALLS)
+def test_an_ask_rule_asks_about_what_would_run_and_undoes_no_denial_but_its_own_mode_s(
+    profile, ceiling, rule, at, caller, call
+) -> None:
+    """Wherever it stands: of what it matches nothing runs unasked, and all that another stage denies stays denied."""
+    before = views(profile, ceiling, caller=caller)
+    more = replace(profile, ask=(*profile.ask[:at], rule, *profile.ask[at:]))
+
+    for old, new in zip(before, views(more, ceiling, caller=caller), strict=True):
+        was, now = old.decide(call), new.decide(call)
+        matches = call.refusal is None and Matcher(rule).denies(old.facts, call)
+        if was.outcome == "deny" and now != was:
+            assert (was.stage, now.outcome, matches) == ("mode", "ask", True)
+            assert ceiling.mode is None or by_mode(ceiling.mode, bounded=old.facts.is_bounded, covered=False) != "deny"
+        else:
+            assert now.outcome == (was.outcome if not matches or was.outcome == "deny" else "ask")
 
 
 @quick
@@ -147,20 +184,23 @@ def test_a_child_never_escapes_a_ceiling(tmp_path_factory, parent, child, ceilin
     """Whatever a profile takes over from another and puts above it: read from files, composed, compiled."""
     folder: Path = tmp_path_factory.mktemp("profiles")
     for name, one, more in (("parent", parent, {}), ("child", child, {"extends": ["parent"]})):
-        written = {"profile": name, "mode": one.mode, "deny": as_file(one.deny), "allow": as_file(one.allow), **more}
+        lists = {key: as_file(getattr(one, key)) for key in ("deny", "ask", "allow")}
+        written = {"profile": name, "mode": one.mode, **lists, **more}
         (folder / f"{name}.yaml").write_text(json.dumps({"tools": {}, **written}))
     source = read_profile(str(folder / "child.yaml"))
     assert (source.faults, source.profile is None) == ([], False)
     composed = source.profile
     assert composed is not None
 
-    assert (as_file(composed.deny), as_file(composed.allow), composed.mode) == (
+    assert (as_file(composed.deny), as_file(composed.ask), as_file(composed.allow), composed.mode) == (
         as_file(parent.deny + child.deny),
+        as_file(parent.ask + child.ask),
         as_file(parent.allow + child.allow),
         child.mode,
     )
     without = strictness(views(composed), call)
-    in_its_mode = replace(composed, mode=ceiling.mode or child.mode)
+    # In the mode of a ceiling, no ask rule of the profile takes the place of an allow rule.
+    in_its_mode = replace(composed, mode=ceiling.mode, ask=()) if ceiling.mode else composed
     looked_up_again = strictness(views(in_its_mode, ceiling._replace(mode=None)), call)
     assert strictness(views(composed, ceiling), call) == list(map(max, without, looked_up_again))
 
@@ -185,7 +225,12 @@ def specs() -> list[ToolSpec[Any]]:
 
 def toolbox_of(make: MakeToolbox, profile: Any, *ceilings: Ceiling) -> Toolbox:
     return make(
-        *specs(), deny=as_file(profile.deny), allow=as_file(profile.allow), mode=profile.mode, ceilings=ceilings
+        *specs(),
+        deny=as_file(profile.deny),
+        ask=as_file(profile.ask),
+        allow=as_file(profile.allow),
+        mode=profile.mode,
+        ceilings=ceilings,
     )
 
 

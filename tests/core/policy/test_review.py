@@ -49,12 +49,14 @@ def said(
     deny: Sequence[str | dict[str, Any]] = (),
     allow: Sequence[str | dict[str, Any]] = (),
     *,
+    ask: Sequence[str | dict[str, Any]] = (),
     ceilings: Sequence[Ceiling] = (),
     pending: Sequence[str] = (),
     **settings: Any,
 ) -> list[Finding]:
     """What the review says of the rules; tools that nobody sees are another matter, and left out."""
-    profile = Profile("p", deny=rules("deny", deny), allow=rules("allow", allow), **settings)
+    settings |= {"deny": rules("deny", deny), "ask": rules("ask", ask), "allow": rules("allow", allow)}
+    profile = Profile("p", **settings)
     subject = Reviewed(profile, tools, ceilings, pending, lambda *path: f"p:{path[1]}", {"python", "env"}.__contains__)
     return [finding for finding in review(subject) if finding.word != "hidden"]
 
@@ -219,6 +221,63 @@ def test_nothing_is_said_of_what_may_come_later() -> None:
             "List it under `tools`, or remove the rule.",
         )
     ]
+
+
+def test_ask_rules_are_judged_like_denials() -> None:
+    """What can never match, what `deny` or an earlier rule of `ask` takes before, and what hardly means what it says."""
+    listed = "the profile does not list 'glob'."
+    found = said(
+        deny=["git:push"],
+        ask=["glob", "git:push", "read_file", "read_file(path=a)", "read_file(max_bytes=9)", "bash:git *"],
+    )
+
+    textless = (
+        "'read_file(max_bytes=9)': no call of 'read_file' has text in 'max_bytes', and a glob matches nothing else."
+    )
+    assert found == [
+        *never("glob", listed, "List it under `tools`, or remove the rule.", "ask"),
+        Finding(
+            "never_matters",
+            "ask:2:5",
+            "ask",
+            "'git:push' has no effect: all that a person would be asked about is denied by 'git:push' (deny:1:5).",
+            "Remove it.",
+        ),
+        *idle(
+            "read_file(path=a)",
+            "all that it asks about is asked about before, by 'read_file' (ask:3:5).",
+            "Remove it.",
+            line=4,
+            path="ask",
+        ),
+        *idle(
+            "read_file(max_bytes=9)",
+            "all that it asks about is asked about before, by 'read_file' (ask:3:5).",
+            "Remove it.",
+            line=5,
+            path="ask",
+        ),
+    ]
+    assert said(ask=["read_file(max_bytes=9)"]) == [
+        Finding("risky", "ask:1:5", "ask", textless, "Write the long form with `when`.")
+    ]
+
+
+def test_allow_after_which_a_person_is_asked_all_the_same_is_told() -> None:
+    """One that the ask rules cover wholly; it is not said to do nothing, for what it covers is confined."""
+    what = "all that 'bash:git push *' would allow waits for a person, by 'bash:git p*' (ask:1:5)."
+    fix = "`ask` comes before `allow`: narrow the ask rule, or remove this one."
+
+    assert said([BASH], allow=["bash:git push *", "bash:git *"], ask=["bash:git p*"]) == [
+        Finding("asked", "allow:1:5", "allow", what, fix)
+    ]
+
+
+def test_a_tool_that_only_a_person_permits_is_not_said_to_be_hidden() -> None:
+    """In mode policy, a rule of `ask` stands in for one of `allow`."""
+    profile = Profile("p", ask=rules("ask", ["deploy"]))
+
+    assert list(review(Reviewed(profile, (CLI,)))) == []
 
 
 def test_patterns_are_judged_like_denials() -> None:

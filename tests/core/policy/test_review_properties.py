@@ -79,17 +79,23 @@ def idle(findings: list[Finding]) -> set[str]:
 
 
 @settings(deadline=None)
-@given(RULES, RULES, MODES, st.none() | MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
-def test_what_is_said_to_do_nothing_does_nothing(deny, allow, mode, above, tools, data) -> None:
+@given(RULES, RULES, RULES, MODES, st.none() | MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
+def test_what_is_said_to_do_nothing_does_nothing(deny, ask, allow, mode, above, tools, data) -> None:
     """Without all rules that a review says never match or never matter, each call meets the same decision."""
     ceilings = () if above is None else (Ceiling("above", mode=above),)
-    profile = Profile("p", deny=written(deny, "deny"), allow=written(allow, "allow"), mode=mode)
+    lists: dict[str, Any] = {
+        "deny": written(deny, "deny"),
+        "ask": written(ask, "ask"),
+        "allow": written(allow, "allow"),
+    }
+    profile = Profile("p", **lists, mode=mode)
     gone = idle(list(review(Reviewed(profile, tools, ceilings))))
     tool = data.draw(st.sampled_from(tools))
     subject = data.draw(subjects(tool))
 
-    whole = Policy(profile.deny, profile.allow, mode, None, ceilings)
-    less = Policy(without(profile.deny, gone), without(profile.allow, gone), mode, None, ceilings)
+    left: dict[str, Any] = {key: without(rules, gone) for key, rules in lists.items()}
+    whole = Policy(**lists, mode=mode, ceilings=ceilings)
+    less = Policy(**left, mode=mode, ceilings=ceilings)
 
     assert less.for_tool(tool.facts).decide(subject) == whole.for_tool(tool.facts).decide(subject)
 

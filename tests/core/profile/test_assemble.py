@@ -144,6 +144,7 @@ def test_a_ceiling_holds_what_tightens() -> None:
     text = """\
 deny: [git:push]
 mode: ask
+ask: [git:tag]
 capabilities: {deny: [net]}
 limits: {timeout_s: 5, calls_per_hour: 9, tools: {Git: {max_output_chars: 7}}, agents: {a: {calls_per_session: 1}}}
 notify: [git]
@@ -161,5 +162,6 @@ notify: [git]
         Limits(5.0),
         {"git": Limits(None, 7)},
         Rates(Rate(None, 9), {}, {"a": Rate(None, None, 1)}),
-        (Notify((parse_rule("git", "c.yaml:5:10"),), place="c.yaml:5:10"),),
+        (Notify((parse_rule("git", "c.yaml:6:10"),), place="c.yaml:6:10"),),
+        (parse_rule("git:tag", "c.yaml:3:7"),),
     )

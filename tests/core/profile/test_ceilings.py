@@ -20,7 +20,7 @@ NAMED = f"{ADMIN_POLICY} names this file."
 GIVE = f"Give the path of a file that can be read, or unset the variable. {NAMED}"
 MEND = "Mend the file, or remove it."
 LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
-TIGHTEN = "A ceiling can only tighten: deny, mode, capabilities, limits, notify. Write it in a profile."
+TIGHTEN = "A ceiling can only tighten: deny, ask, mode, capabilities, limits, notify. Write it in a profile."
 unreadable = pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 
 Put = Callable[[str], Path]
@@ -261,7 +261,7 @@ def test_all_faults_of_all_files_come_at_once(workspace, put, admin) -> None:
         f"{own}:2:1: tools: the key 'tools' has no place here.\n{TIGHTEN}",
         (
             f"{own}:3:1: mod: unknown key 'mod'.\n"
-            "Did you mean 'mode'? Known keys: 'capabilities', 'deny', 'limits', 'mode', 'notify'."
+            "Did you mean 'mode'? Known keys: 'ask', 'capabilities', 'deny', 'limits', 'mode', 'notify'."
         ),
         f"{own}:4:8: deny.0: no tool's name can match 'git push'.\nFor a command write 'bash:git push'.",
         f"{own}:5:10: limits.per: the key 'per' has no place here.\n{counted}",

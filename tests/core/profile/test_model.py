@@ -94,7 +94,8 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         dict.fromkeys(("calls_per_hour", "calls_per_minute", "calls_per_session")), separators=(",", ":")
     )
     text = (
-        '{"allow":[],"approvals":{"always":true,"approvers":null,"keep_days":30.0,"timeout_s":120.0},"availability":[],'
+        '{"allow":[],"approvals":{"always":true,"approvers":null,"keep_days":30.0,"timeout_s":120.0},"ask":[],'
+        '"availability":[],'
         '"capabilities":{"allow":null,"deny":[],"max_safety":null},"ceilings":[],"deny":["git:push"],'
         '"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},"groups":{},'
         '"guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'

@@ -5,7 +5,7 @@ import pytest
 from toolcharter.profile.read import load_profile
 
 RULES = "Write such as 'git:push' or 'bash:git log *'."
-NOT_SAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny`."
+NOT_SAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny` or `ask`."
 MATCH = "the key is missing.\nWrite `match: 'git:push'`; '*' matches every call."
 GLOB = r"""'\d': only '*' and '\' can stand behind a backslash; write '\\d'."""
 TOGETHER = "`deliver: webhook` and `url` belong together.\nWrite both, or neither for the log."

@@ -8,7 +8,8 @@ from toolcharter.profile.read import load_profile
 from toolcharter.spec.call import Stage
 
 KEYS = (
-    "Known keys: 'allow', 'approvals', 'availability', 'capabilities', 'cases', 'deny', 'description', 'events', "
+    "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
+    "'events', "
     "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
     "'runner', 'tools', 'toolsets'."
 )

@@ -62,5 +62,5 @@ def test_contradictions_of_an_extension_are_named_at_once() -> None:
 def test_every_reason_is_in_the_table() -> None:
     """Each of core's reasons has its outcome and one sentence that says what it means."""
     assert list(CORE_REASONS) == list(Reason)
-    assert {info.outcome for info in CORE_REASONS.values()} == {"denied", "error"}
+    assert {info.outcome for info in CORE_REASONS.values()} == {"asked", "denied", "error"}
     assert [reason for reason, info in CORE_REASONS.items() if not info.meaning.endswith(".")] == []

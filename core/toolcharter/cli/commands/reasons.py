@@ -1,6 +1,7 @@
 """`toolcharter reasons`: why calls are denied or fail, and whether to try again."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -11,6 +12,8 @@ from toolcharter.errors import did_you_mean
 
 if TYPE_CHECKING:
     from toolcharter.gate.build import Plan
+    from toolcharter.profile.model import Profile
+    from toolcharter.profile.settings import Ceiling
 
 _UNEXPLAINED = "(outcome and meaning come from the plugin's README, which has no row for it)"
 _RETRY = {"yes": True, "no": False}
@@ -73,11 +76,14 @@ def _planned(profile: str, workspace: str) -> "Plan":
 
 
 def _of_rules(plan: "Plan") -> Iterator[_Row]:
-    """What the `deny` rules of a profile and its ceilings call their denials."""
-    for rule in (*(rule for ceiling in plan.ceilings for rule in ceiling.deny), *plan.profile.deny):
-        if rule.reason is not None:
-            meaning = rule.message or f"The deny rule {rule.text!r} matches the call."
-            yield _Row(rule.source, rule.reason, "denied", retry=False, meaning=meaning)
+    """What the rules of a profile and its ceilings call their denials and their questions."""
+    held: tuple[Ceiling | Profile, ...] = (*plan.ceilings, plan.profile)
+    lists = (("deny", "denied", [one.deny for one in held]), ("ask", "asked", [one.ask for one in held]))
+    for word, outcome, rules in lists:
+        for rule in chain.from_iterable(rules):
+            if rule.reason is not None:
+                meaning = rule.message or f"The {word} rule {rule.text!r} matches the call."
+                yield _Row(rule.source, rule.reason, outcome, retry=False, meaning=meaning)
 
 
 def _of_plugins() -> Iterator[_Row]:
