@@ -133,6 +133,14 @@ def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
     return table
 
 
+def default_hidden() -> str:
+    """What is hidden where a profile does not say."""
+    rows = [
+        (f"`{one.glob}`", f"that hold `{one.containing}`" if one.containing else "") for one in settings.DEFAULT_HIDDEN
+    ]
+    return _table(("glob", "only files"), rows)
+
+
 def secrets() -> str:
     """Each kind of token that the scrubber knows by its shape."""
     kinds = sorted(tokens(), key=lambda kind: (kind.provider.lower(), kind.name))
@@ -141,6 +149,7 @@ def secrets() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "profile-keys": profile_keys,
+    "default-hidden": default_hidden,
     "rule-keys": _below("deny", heading="key of a rule"),
     "capabilities-keys": _below("capabilities"),
     "approvals-keys": _below("approvals"),

@@ -17,6 +17,7 @@ from toolcharter.cli.findings import Findings, examine
 from toolcharter.profile.find import shipped_profiles
 from toolcharter.profile.model import Case
 from toolcharter.profile.read import load_profile
+from toolcharter_bwrap import refusals
 
 pytestmark = pytest.mark.needs_program("git")
 
@@ -274,8 +275,13 @@ def test_a_coder_writes_what_it_has_read(build: Build, repository: Path) -> None
     assert {path: path.read_bytes() for path in (repository / ".git").rglob("*") if path.is_file()} == before
 
 
+def no_bubblewrap(_: object) -> str:
+    raise refusals.no_bubblewrap()
+
+
 def test_without_a_sandbox_a_coder_runs_nothing(build: Build, monkeypatch, tmp_path: Path) -> None:
     """What rules refuse is refused as ever; what they allow does not fall back to the host."""
     monkeypatch.setattr("toolcharter.guards.process.programs.SEARCH_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("toolcharter_bwrap.runner.find_bubblewrap", no_bubblewrap)
 
     assert run(build("coder"), "ls", "rm x") == [("denied", "sandbox_unavailable", ""), ("denied", "not_in_allow", "")]

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from toolcharter.spec.reload import Reload as Reload
     from toolcharter.spec.runner import Detached as Detached
     from toolcharter.spec.runner import Ended as Ended
+    from toolcharter.spec.runner import HiddenPath as HiddenPath
     from toolcharter.spec.runner import Job as Job
     from toolcharter.spec.runner import ProcessLimits as ProcessLimits
     from toolcharter.spec.runner import ProgramRunner as ProgramRunner
@@ -105,8 +106,8 @@ _HOMES = {
     "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "GuardReason Reason",
-    "toolcharter.spec.runner": "Detached Ended Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.spec.reload": "Reload",
+    "toolcharter.spec.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths ToolContext ToolRuntime",
     "toolcharter.spec.tool": "ToolSpec",
     "toolcharter.spec.variables": "check_variables",

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.profile.settings import DEFAULT_HIDDEN
 
 if TYPE_CHECKING:
     from toolcharter.gate.build import Plan
     from toolcharter.policy.reach import Known
     from toolcharter.profile.nodes import Places
+
+
+_SHOWN = 5
 
 
 class Findings(NamedTuple):
@@ -45,7 +49,11 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     except ConfigurationError as error:
         return Findings(faults=error.faults)
     places = read_profile(file, search=search).places
-    warnings = [*_needless(plan, places, index.tools), *_doubtful(plan, tools, places, index.tools)]
+    warnings = [
+        *_needless(plan, places, index.tools),
+        *_doubtful(plan, tools, places, index.tools),
+        *_seen(plan, places, Path(os.path.realpath(workspace))),
+    ]
     if not has_approver:
         warnings += _unanswered(plan, places)
     return Findings(warnings=tuple(in_file_order(warnings, places.root.place.file)))
@@ -105,6 +113,28 @@ def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
             "unless the program that builds the tools passes an approver or `toolcharter` has a terminal to ask at."
         )
         yield Fault(places.of(key), key, what, "List an extension such as `approver`, or see to one of the others.")
+
+
+def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
+    """Hidden files that programs see all the same."""
+    from toolcharter.cli.history import PATIENCE_S, hidden_in_git  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.guards.paths.hidden import HiddenNames  # noqa: PLC0415 - as above
+    from toolcharter.profile.model import HOST  # noqa: PLC0415 - as above
+
+    if not any(spec.kind in {"bash", "cli"} for spec in plan.specs):
+        return
+    place = places.of("hidden")
+    if plan.profile.runner == HOST and plan.profile.hidden != DEFAULT_HIDDEN:
+        what = "`runner: host` hides nothing: programs see these files, and only tools are refused them."
+        yield Fault(place, "hidden", what, "Choose a runner that is a sandbox, such as `bwrap`.")
+    held = hidden_in_git(workspace, HiddenNames(plan.profile.hidden))
+    if held.names:
+        listed = ", ".join(map(repr, held.names[:_SHOWN])) + (", ..." if len(held.names) > _SHOWN else "")
+        what = f"git holds hidden files of this workspace, and programs that run git can read them there: {listed}."
+        yield Fault(place, "hidden", what, "Replace the credentials in them, and take the files out of the history.")
+    if not held.is_whole:
+        what = f"git could not list what it holds of this workspace within {PATIENCE_S} seconds; hidden files may be among it."
+        yield Fault(place, "hidden", what, "Look with `git log --all --name-only`.")
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:

@@ -23,6 +23,7 @@ from toolcharter.gate.runtime import Runtime, View, check_deadline
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.guards.paths.repositories import repository_folders, ways
 from toolcharter.loader.load import LoadedTool
 from toolcharter.loader.sites import protected_dirs
@@ -172,12 +173,17 @@ def open_ground(
         open_desk=partial(_desk, answering, profile.approvals),
         has_approver=answering is not None,
         strict=strict,
+        hidden=profile.hidden,
     )
     for close in (*loaded.closers, shared.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
         shared.on_close(close)
     try:
         shared.paths = paths = WorkspacePaths(
-            root, protected=_protected(root), read_only=_read_only(scope, plan), check=check_deadline
+            root,
+            protected=_protected(root),
+            read_only=_read_only(scope, plan),
+            hidden=profile.hidden,
+            check=check_deadline,
         )
         shared.on_close(paths.close)
         shared.facts |= facts_for(plan.universe, plan.specs)
@@ -193,7 +199,8 @@ def _scope(root: Path, plan: Plan, sinks: Iterable[SinkLike]) -> RunnerScope:
     written = [
         sink.partition(":")[2].partition("?")[0] for sink in sinks if isinstance(sink, str) and sink.startswith("file:")
     ]
-    return RunnerScope(root, protected_below(root, *plan.files, *map(Path, written), *protected_dirs(root)))
+    protected = protected_below(root, *plan.files, *map(Path, written), *protected_dirs(root))
+    return RunnerScope(root, protected, HiddenFiles(root, plan.profile.hidden))
 
 
 def _notifier(plan: Plan) -> "Notifier | None":
@@ -242,7 +249,7 @@ def _memory(shared: Shared, plan: Plan) -> "SessionMemory | None":
     from toolcharter.gate.remembering import session_memory  # noqa: PLC0415 - not every profile remembers
 
     # Paths of its own: it looks between calls, when no deadline runs.
-    paths = WorkspacePaths(shared.workspace, protected=_protected(shared.workspace))
+    paths = WorkspacePaths(shared.workspace, protected=_protected(shared.workspace), hidden=shared.hidden)
     shared.on_close(paths.close)
     return session_memory(plan.profile.memory, paths, shared.facts)
 

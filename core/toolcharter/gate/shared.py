@@ -22,6 +22,7 @@ from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.settings import HiddenGlob
 from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ class Shared:
     """Where programs run."""
     facts: dict[str, ToolFacts] = field(default_factory=dict)
     """What rules see of each tool, also of those that a reload took away."""
+    hidden: tuple[HiddenGlob, ...] = ()
+    """What no tool reads, and no program in a sandbox sees."""
     paths: "WorkspacePaths | None" = None
     """The workspace's files."""
     view: "Callable[[Caller], View] | None" = None
@@ -148,7 +151,7 @@ class Shared:
         """What holds commands against the file system."""
         from toolcharter.gate.world import Lookout  # noqa: PLC0415 - few profiles run programs
 
-        lookout = Lookout(self.workspace)
+        lookout = Lookout(self.workspace, self.hidden)
         self.on_close(lookout.close)
         return lookout
 

@@ -5,7 +5,7 @@ name may lead into the workspace, a repository may bring programs of its own.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,14 +15,16 @@ from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.patterns import MAX_NAMES, all_names, expand, lies_where_it_seems
 from toolcharter.guards.process.programs import Programs
 from toolcharter.loader.sites import protected_dirs
+from toolcharter.profile.settings import HiddenGlob
 from toolcharter.spec.reasons import Reason
 
 
 class Lookout:
     """Looks at one workspace for all calls of a toolbox. Opens nothing before the first call that needs it."""
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, hidden: Sequence[HiddenGlob] = ()) -> None:
         self._workspace = workspace
+        self._hidden = hidden
 
     def objection(self, world: World) -> Denied | None:
         """Why commands with this *world* must not run, if anything speaks against it."""
@@ -52,7 +54,8 @@ class Lookout:
 
     @cached_property
     def _paths(self) -> WorkspacePaths:
-        return WorkspacePaths(self._workspace, protected=[str(folder) for folder in protected_dirs(self._workspace)])
+        protected = [str(folder) for folder in protected_dirs(self._workspace)]
+        return WorkspacePaths(self._workspace, protected=protected, hidden=self._hidden)
 
     @cached_property
     def _programs(self) -> Programs:

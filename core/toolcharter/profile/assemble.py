@@ -10,6 +10,7 @@ from toolcharter.profile.nodes import Node, entries, items, plain
 from toolcharter.profile.rule_shapes import COMPARISON
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import (
+    DEFAULT_HIDDEN,
     AfterCall,
     Approvals,
     Availability,
@@ -17,6 +18,7 @@ from toolcharter.profile.settings import (
     Capabilities,
     Ceiling,
     DependsOn,
+    HiddenGlob,
     Memory,
     Notify,
     Rate,
@@ -54,6 +56,7 @@ def profile_from(node: Node) -> Profile:
         memory=_memory(entries(node)["guards"].node) if "guards" in below else Memory(),
         rates=rates,
         notify=tuple(map(_notify, _items(node, "notify"))),
+        hidden=tuple(map(_hidden, below["hidden"])) if "hidden" in below else DEFAULT_HIDDEN,
         cases=tuple(Case(**{"args": {}} | plain(case), place=str(case.place)) for case in _items(node, "cases")),
         missing_ok=tuple(below.get("missing_ok", ())),
     )
@@ -85,6 +88,10 @@ def _rule(node: Node) -> Rule:
         return parse_rule(str(node.value), str(node.place))
     long = plain(node)
     return parse_rule(long.pop("rule"), str(node.place), **long)
+
+
+def _hidden(written: str | Mapping[str, str]) -> HiddenGlob:
+    return HiddenGlob(written) if isinstance(written, str) else HiddenGlob(**written)
 
 
 def _pattern(node: Node, key: str) -> Rule:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from toolcharter.profile.model import Case, Limits, Profile, values_of
-from toolcharter.profile.settings import Availability, Memory, Rate, Rates
+from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Memory, Rate, Rates
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 """Text that needs no quotes, unless YAML has another meaning for the word."""
@@ -34,11 +34,20 @@ def written(profile: Profile) -> dict[str, Any]:
         "runner": profile.runner,
         "extensions": dict(profile.extensions),
         "plugins": dict(profile.plugins),
+        "hidden": _hidden(profile),
         "events": _given(profile.events),
         "cases": [_case(case) for case in profile.cases],
         "missing_ok": list(profile.missing_ok),
     }
-    return {key: value for key, value in everything.items() if value not in (None, [], {})}
+    return {
+        key: value for key, value in everything.items() if value not in (None, [], {}) or (key, value) == ("hidden", [])
+    }
+
+
+def _hidden(profile: Profile) -> list[Any] | None:
+    if profile.hidden == DEFAULT_HIDDEN:
+        return None
+    return [one.glob if one.containing is None else one._asdict() for one in profile.hidden]
 
 
 def dump(profile: Profile) -> str:

@@ -6,7 +6,18 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Approvals, Availability, Capabilities, Ceiling, Memory, Mode, Notify, Rates
+from toolcharter.profile.settings import (
+    DEFAULT_HIDDEN,
+    Approvals,
+    Availability,
+    Capabilities,
+    Ceiling,
+    HiddenGlob,
+    Memory,
+    Mode,
+    Notify,
+    Rates,
+)
 from toolcharter.profile.shapes import same_tool
 from toolcharter.spec.call import Stage, Verdict
 
@@ -99,6 +110,8 @@ class Profile:
     memory: Memory = field(default_factory=Memory)
     rates: Rates = field(default_factory=Rates)
     notify: tuple[Notify, ...] = ()
+    hidden: tuple[HiddenGlob, ...] = DEFAULT_HIDDEN
+    """What no tool reads, and no program in a sandbox sees."""
     cases: tuple[Case, ...] = ()
     missing_ok: tuple[str, ...] = ()
 
@@ -160,6 +173,7 @@ class Profile:
             "guards": values_of(self.memory),
             "rates": values_of(self.rates),
             "notify": values_of(self.notify),
+            "hidden": values_of(self.hidden),
             "ceilings": values_of(tuple(ceilings)),
             "missing_ok": sorted(self.missing_ok),
             "distributions": dict(distributions),

@@ -10,6 +10,14 @@ from toolcharter.profile.nodes import Entry, KeyPath, Node, dotted, entries, pla
 from toolcharter.profile.rules import GLOB, PATTERN, RuleError, parse_rule
 from toolcharter.profile.shapes import SOME, Keys, Text, whole, wrong
 
+# Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts.
+_COMPONENT = r"(?:[^/\x00.]|\.[^/\x00.]|\.\.[^/\x00])[^/\x00]*"
+_FIRST_COMPONENT = _COMPONENT.replace(r"[^/\x00.]|", r"[^/\x00.!]|", 1)
+HIDDEN_GLOB = Text(
+    "a glob of names, or of paths below the workspace",
+    rf"!?{_FIRST_COMPONENT}(?:/{_COMPONENT})*/?",
+    "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one.",
+)
 COMPARISON = r"(>=|<=|>|<|==)?\s*([0-9]{1,6})"
 
 
@@ -56,6 +64,22 @@ class GlobText(NamedTuple):
         # No look-ahead: editors and validators with linear-time patterns have none.
         glob = GLOB if self.pattern == SOME else GLOB.replace(r"[^\\]", r"[^\\\s]")
         return {"type": "string", "pattern": whole(glob)}
+
+
+class HiddenShape(NamedTuple):
+    """A glob of files to hide, or a mapping that also says which text makes a file hidden."""
+
+    long_form: Keys
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        if isinstance(node.value, str):
+            return HIDDEN_GLOB.clean(node, path, faults)
+        return self.long_form.clean(node, path, faults)
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return {"anyOf": [HIDDEN_GLOB.json_schema(), self.long_form.json_schema()]}
 
 
 class Condition:

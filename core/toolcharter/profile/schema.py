@@ -10,6 +10,7 @@ from toolcharter.profile.schema_parts import (
     CEILING_LIMITS,
     DENY,
     GUARDS,
+    HIDDEN,
     LIMITS,
     NAME_FIX,
     NOTIFY,
@@ -70,6 +71,10 @@ PROFILE = Keys(
         "runner": Key(
             Text("the name of a runner", NAME, "Runners: 'host', which contains nothing, and those of plugins."),
             "Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing.",
+        ),
+        "hidden": Key(
+            HIDDEN,
+            "Files that no tool reads or changes and no program in a sandbox sees. Without it: files of credentials; see below.",
         ),
         "plugins": Key(
             Named(

@@ -2,7 +2,17 @@
 
 from typing import get_args
 
-from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, GlobText, NotifyShape, RuleShape, RuleText
+from toolcharter.profile.rule_shapes import (
+    HIDDEN_GLOB,
+    CaseShape,
+    Condition,
+    Depth,
+    GlobText,
+    HiddenShape,
+    NotifyShape,
+    RuleShape,
+    RuleText,
+)
 from toolcharter.profile.rules import GLOB
 from toolcharter.profile.settings import Outcome
 from toolcharter.profile.shapes import (
@@ -33,6 +43,19 @@ _COUNT = Number("a whole number above 0", (int,), _INT64_MAX)
 _SECONDS = Number(f"seconds above 0 and up to {_WEEK_S}", (int, float), _WEEK_S)
 _REASON = Text("a reason, a word in lower case", REASON)
 _TOOL_NAMES = Items(Text("the name of a tool", NAME, NAME_FIX), "a list of tools")
+HIDDEN = Items(
+    HiddenShape(
+        Keys(
+            {
+                "glob": Key(HIDDEN_GLOB, "Which files: a name such as `*.pem`, or a path below the workspace."),
+                "containing": Key(Text("text", SOME), "Only files that hold this text in their first 64 KiB."),
+            },
+            "a glob or a mapping with `glob` and `containing`",
+            {"glob": "Write `glob: '*.pem'`.", "containing": "Write the text, or the glob alone."},
+        )
+    ),
+    "a list of globs",
+)
 _PATTERN = RuleText()
 _MATCH_FIX = {"match": "Write `match: 'git:push'`; '*' matches every call."}
 

@@ -52,6 +52,35 @@ class Availability(NamedTuple):
     """`file:line:column`."""
 
 
+class HiddenGlob(NamedTuple):
+    """Names of files and folders that no tool reads, and no program in a sandbox sees."""
+
+    glob: str
+    """For the name of any component, or with a slash for a path; `!GLOB` excepts."""
+    containing: str | None = None
+    """Only files that hold this text near their beginning."""
+
+
+DEFAULT_HIDDEN = tuple(
+    HiddenGlob(*one)
+    for one in (
+        *((glob,) for glob in (".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template")),
+        *((f"id_{kind}",) for kind in ("rsa", "dsa", "ecdsa", "ecdsa_sk", "ed25519", "ed25519_sk")),
+        *((glob, "PRIVATE KEY") for glob in ("*.pem", "*.key")),
+        *((glob,) for glob in ("*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk")),
+        *((glob,) for glob in (".netrc", "_netrc", ".pgpass", ".git-credentials", ".vault-token")),
+        *((".npmrc", text) for text in ("_auth", "_password")),
+        (".yarnrc.yml", "npmAuth"),
+        (".pypirc", "password"),
+        *(
+            (glob,)
+            for glob in (".aws", ".azure", ".kube", ".ssh", ".gnupg", "**/.config/gcloud", "**/.docker/config.json")
+        ),
+    )
+)
+"""Where a profile has no `hidden`: files that hold credentials by their name, or by a word in them."""
+
+
 class Approvals(NamedTuple):
     """How people are asked."""
 

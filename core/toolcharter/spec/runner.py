@@ -34,6 +34,18 @@ class TerminalSize(NamedTuple):
     columns: int = 80
 
 
+class HiddenPath(NamedTuple):
+    """A file or folder that no program may see."""
+
+    path: str
+    """Relative to the workspace."""
+    is_folder: bool
+
+
+def _nothing_hidden() -> tuple[HiddenPath, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class RunnerScope:
     """What a runner is opened for: the harness chooses it, never the model."""
@@ -43,6 +55,8 @@ class RunnerScope:
     protected: tuple[str, ...] = ()
     """Paths, relative to the workspace, that no program may write to, rename or create even where they do not exist
     yet: `.toolcharter`, profiles, event files, site directories."""
+    hidden: Callable[[], tuple[HiddenPath, ...]] = _nothing_hidden
+    """What no program may see, asked before each start: files get an empty one over them, folders an empty folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from toolcharter import Denied, Reason
+from toolcharter import Denied, HiddenPath, Reason
 from toolcharter_bwrap.links import places_behind_links
 from toolcharter_bwrap.placeholders import Keeper, is_placeholder, placeholder
 
 _MOST_POINTER_BYTES = 8192
+_NOTHING = Path(__file__).with_name("empty")
+"""A file without content."""
 # What lies there is run or believed, also through a link in it.
 _LOOKED_INTO = frozenset({".git", ".toolcharter"})
 
@@ -50,6 +52,16 @@ def masked(workspace: Path, protected: Iterable[str], keeper: Keeper) -> Generat
         for name in sorted(set(protected), key=lambda name: PurePosixPath(name).parts):
             _mask(workspace, name, masks, stack, keeper)
         yield tuple(word for path, mask in masks.items() for word in _mount(path, mask))
+
+
+def covered(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
+    """The arguments for bubblewrap, behind those of `masked`, that put emptiness over what no program may see.
+
+    A folder that leads to it may be renamed: what is mounted in it goes along.
+    """
+    for place in hidden:
+        path = f"{workspace}/{place.path}"
+        yield from _mount(path, Mask.EMPTY) if place.is_folder else ("--ro-bind", str(_NOTHING), path)
 
 
 def _mask(

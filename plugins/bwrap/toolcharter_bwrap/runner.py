@@ -23,7 +23,7 @@ from toolcharter import (
     limited,
 )
 from toolcharter_bwrap.cgroups import counted
-from toolcharter_bwrap.masks import masked
+from toolcharter_bwrap.masks import covered, masked
 from toolcharter_bwrap.pipes import open_pipes
 from toolcharter_bwrap.policy import BwrapPolicy
 from toolcharter_bwrap.program import find_bubblewrap, is_script
@@ -146,6 +146,7 @@ class BwrapRunner(LocalRunner):
             *(() if is_visible(program, self._policy, self.workspace) else ("--ro-bind", program, program)),
             *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
             *stack.enter_context(masked(self.workspace, protected, self.keeper())),
+            *covered(self.workspace, self._scope.hidden()),
             *covered_sockets((self.workspace, *self._policy.read_roots)),
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
             # On a terminal of its own a program leads a session of its own: see `_ON_TERMINAL`.

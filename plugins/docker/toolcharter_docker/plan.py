@@ -2,11 +2,11 @@
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcharter import Denied, Job, ProcessLimits, RunnerScope, ToolError
+from toolcharter import Denied, HiddenPath, Job, ProcessLimits, RunnerScope, ToolError
 from toolcharter_docker.daemon import Image
 from toolcharter_docker.leftovers import LABEL
 from toolcharter_docker.placeholders import Hold
@@ -15,6 +15,8 @@ from toolcharter_docker.seccomp import profile
 
 _KERNELS = tuple(map(Path, ("/proc", "/sys", "/dev")))
 _SHARED_MEMORY_BYTES = 16 * 1024**2
+_NOTHING = Path(__file__).with_name("empty")
+"""A file without content."""
 _SIGNALLED = 128
 _SIGNALS = 31
 """Numbers of the signals that end a program. Source: signal(7)."""
@@ -43,13 +45,22 @@ class Ground(NamedTuple):
     owner: str
 
 
-def plan(ground: Ground, job: Job, held: Iterable[Hold], *, is_open: bool, is_terminal: bool) -> Plan:
+def plan(
+    ground: Ground,
+    job: Job,
+    held: Iterable[Hold],
+    hidden: Sequence[HiddenPath] = (),
+    *,
+    is_open: bool,
+    is_terminal: bool,
+) -> Plan:
     """Plan the container of one program.
 
     Args:
         ground: What is the same for all.
         job: The program.
         held: What is mounted over itself.
+        hidden: What the program may not see.
         is_open: The program has an input.
         is_terminal: It runs on a terminal.
 
@@ -89,8 +100,8 @@ def plan(ground: Ground, job: Job, held: Iterable[Hold], *, is_open: bool, is_te
         "pids_limit": _least(policy.pids, job.limits.processes) + 1,
         "ulimits": _ulimits(job.limits),
         "log_config": {"Type": "none"},
-        "tmpfs": _tmpfs(ground),
-        "mounts": _mounts(ground, job, held),
+        "tmpfs": _tmpfs(ground, hidden),
+        "mounts": _mounts(ground, job, held, hidden),
     }
     streams = {"stdin": int(is_open), "stdout": 1, "stderr": 1, "stream": 1, "detachKeys": _DETACH_KEYS}
     return Plan(create, host, streams, memory)
@@ -156,30 +167,33 @@ def _ulimits(limits: ProcessLimits) -> list[dict[str, Any]]:
     return [{"Name": name, "Soft": value, "Hard": value} for name, value in wanted.items() if value is not None]
 
 
-def _tmpfs(ground: Ground) -> dict[str, str]:
-    """`/tmp`, and whatever the image would have a volume for, which would be a folder on this machine."""
+def _tmpfs(ground: Ground, hidden: Sequence[HiddenPath]) -> dict[str, str]:
+    """`/tmp`, whatever the image would have a volume for, which would be a folder on this machine, and hidden folders."""
     options = f"rw,nosuid,nodev,noexec,mode=1777,size={ground.policy.tmp_bytes}"
     taken = {str(folder) for folder in (ground.scope.workspace, *ground.policy.read_roots)}
-    return dict.fromkeys(sorted({"/tmp", *ground.image.volumes} - taken), options)  # noqa: S108 - of the container
+    usual = dict.fromkeys(sorted({"/tmp", *ground.image.volumes} - taken), options)  # noqa: S108 - of the container
+    folders = (str(ground.scope.workspace / place.path) for place in hidden if place.is_folder)
+    return {**usual, **dict.fromkeys(folders, "ro,nosuid,nodev,noexec,mode=0555,size=4096")}
 
 
-def _mounts(ground: Ground, job: Job, held: Iterable[Hold]) -> list[dict[str, Any]]:
-    """Each folder at its own path, so that what is judged here means the same in there."""
+def _mounts(ground: Ground, job: Job, held: Iterable[Hold], hidden: Sequence[HiddenPath]) -> list[dict[str, Any]]:
+    """Each folder at its own path, so that what is judged here means the same in there; an empty file over hidden ones."""
     workspace = ground.scope.workspace
     return [
         *(_bind(root, writable=False) for root in ground.policy.read_roots),
         _bind(workspace, writable=not job.read_only),
         *(_bind(workspace / part.path, writable=part.writable) for part in held),
+        *(_bind(_NOTHING, writable=False, target=workspace / one.path) for one in hidden if not one.is_folder),
     ]
 
 
-def _bind(folder: Path, *, writable: bool) -> dict[str, Any]:
+def _bind(source: Path, *, writable: bool, target: Path | None = None) -> dict[str, Any]:
     # Not recursive: dockerd before 25 leaves what is mounted below a read-only folder writable.
     options = {"Propagation": "rprivate", "NonRecursive": True}
     return {
         "Type": "bind",
-        "Source": str(folder),
-        "Target": str(folder),
+        "Source": str(source),
+        "Target": str(target or source),
         "ReadOnly": not writable,
         "BindOptions": options,
     }

@@ -122,7 +122,9 @@ class DockerRunner:
         with ExitStack() as stack:
             held = self._hold(job, watchdog, stack)
             ground = Ground(self._policy, self._scope, daemon.image, self._owner)
-            container = Container(daemon, plan(ground, job, held, is_open=is_open, is_terminal=is_terminal))
+            container = Container(
+                daemon, plan(ground, job, held, self._scope.hidden(), is_open=is_open, is_terminal=is_terminal)
+            )
             with self._lock:
                 self._held[container] = stack.pop_all()
         try:

@@ -20,7 +20,7 @@ _TOKEN = frozenset("+/=-_.")
 class ProtectingPolicy(ToolPolicy):
     """What one profile keeps from a file tool."""
 
-    protected: tuple[str, ...] = (".git", ".env", ".env.*", ".toolcharter")
+    protected: tuple[str, ...] = (".git", ".toolcharter")
     """Name globs, without case, for any part of a resolved path, and folders by their path."""
 
     @field_validator("protected")

@@ -42,7 +42,7 @@ class GitPolicy(ToolPolicy):
         default=DEFAULT_REF_PATTERN, validation_alias=AliasChoices("ref_pattern", "allowed_ref_pattern")
     )
     """A pattern (RE2) that a whole reference must match, besides what is always refused."""
-    protected: tuple[str, ...] = (".env", ".env.*", ".toolcharter")
+    protected: tuple[str, ...] = (".toolcharter",)
     """Name globs, besides the profile's own, of files whose content is never shown or added."""
     max_output_chars: int = Field(default=60_000, ge=1)
     """Characters of text that are returned."""

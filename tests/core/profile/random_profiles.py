@@ -80,6 +80,7 @@ CASES = some(
     stage=st.sampled_from(["mode", "deny"]),
     name=TEXTS,
 )
+HIDDEN = st.sampled_from([".env", "!.env.example", "..x", "a b", "config/**/*.pem", "keys/", "#x", "null", "7"])
 TIGHTENING = {
     "deny": DENY,
     "mode": st.sampled_from(["policy", "restrict", "ask", "dangerous"]),
@@ -152,6 +153,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
         ),
         events=some(args=st.sampled_from(["full", "shape", "none"]), required=st.booleans()),
         cases=st.lists(CASES, max_size=2),
+        hidden=st.lists(HIDDEN | some({"glob": HIDDEN, "containing": TEXTS.filter(bool)}), max_size=3),
         missing_ok=st.lists(NAMES | st.sampled_from(["group:fs", "group:mcp:s"]), max_size=2),
     )
     return draw(rest)

@@ -9,7 +9,7 @@ import pytest
 from toolcharter.profile.model import Case, Events, Limits, Profile, values_of
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import Availability, CallerPattern, Capabilities, Ceiling, Rate, Rates
+from toolcharter.profile.settings import Availability, CallerPattern, Capabilities, Ceiling, HiddenGlob, Rate, Rates
 
 TEXT = """\
 profile: reviewer
@@ -101,11 +101,12 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         '"guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'
         '"reads":["read_file"],"writes":["write_file","edit_file"]},"repeated_calls":{"deny":null,"warn":null},'
         '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
-        '"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
+        '"hidden":[{"containing":"KEY","glob":"*.pem"}],"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
         '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,"tool_limits":{},'
         '"tools":{"git":{"x":"\\u00e9"}},"toolsets":{}}'
     )
     profile = Profile("p", limits=Limits(30.0), deny=(parse_rule("git:push", "p:1:1"),), missing_ok=("b", "a"))
+    profile = dataclasses.replace(profile, hidden=(HiddenGlob("*.pem", "KEY"),))
 
     assert profile.digest({"git": {"x": "é"}}, {}, {"a": "1"}) == hashlib.sha256(text.encode()).hexdigest()
 
@@ -176,6 +177,7 @@ guards:
   after_call: [{match: git:commit, message: Push it., outcomes: [ok, error]}]
 limits: {calls_per_minute: 1, tools: {git: {calls_per_hour: 2}}, agents: {b*: {calls_per_session: 3}}, per: agent}
 notify: ["git:push", {match: ["*"], deliver: webhook, url: "https://a.invalid/", outcomes: denied}]
+hidden: [.netrc, {glob: "*.pem", containing: SECRET}]
 """
 CHANGES = [
     ("mode: restrict", "mode: ask"),
@@ -227,6 +229,9 @@ CHANGES = [
     ('notify: ["git:push"', 'notify: ["git:pull"'),
     ("a.invalid", "b.invalid"),
     ("outcomes: denied", "outcomes: error"),
+    (".netrc, ", ""),
+    ("containing: SECRET", "containing: OTHER"),
+    ('\nhidden: [.netrc, {glob: "*.pem", containing: SECRET}]', ""),
 ]
 
 

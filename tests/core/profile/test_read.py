@@ -45,7 +45,7 @@ def test_loading_raises_every_fault_at_once(write) -> None:
         "p.yaml:2:1: foo: unknown key 'foo'.\n"
         "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
         "'events', "
-        "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+        "'extends', 'extensions', 'groups', 'guards', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
         "'runner', 'tools', 'toolsets'.\n"
         "p.yaml:3:16: events.args: expected one of 'full', 'shape', 'none', found the text 'al'."
     )

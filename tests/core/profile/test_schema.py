@@ -10,12 +10,22 @@ from toolcharter.spec.call import Stage
 KEYS = (
     "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
     "'events', "
-    "'extends', 'extensions', 'groups', 'guards', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+    "'extends', 'extensions', 'groups', 'guards', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
     "'runner', 'tools', 'toolsets'."
 )
 STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"
 LISTED = "expected the name of a tool, 'group:NAME' or 'toolset:NAME'"
+GLOB = "expected a glob of names, or of paths below the workspace"
+GLOB_FIX = "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one."
+NO_GLOBS = [
+    (0, 10, "the text ''"),
+    (1, 14, "the text '/etc'"),
+    (2, 20, "the text 'a/../b'"),
+    (3, 28, "the text '.'"),
+    (4, 31, "the text 'a//b'"),
+    (5, 37, "the text '!'"),
+]
 NAMES = "Names have 1 to 64 letters, digits, '_' and '-'."
 
 
@@ -34,6 +44,7 @@ cases:
   - {tool: nope, expect: error}
   - {tool: git, args: {a: 1}, expect: deny, reason: a_1, stage: tool, name: "No push: ever"}
 missing_ok: [mcp_search]
+hidden: [.env, "!.env.example", "..x", "config/**/*.pem", {glob: "*.key", containing: A}]
 """
 
     assert load_profile(write("p.yaml", text)).name == "All_keys-1"
@@ -151,6 +162,19 @@ missing_ok: [mcp_search]
                 )
             ],
             id="extension",
+        ),
+        pytest.param(
+            "profile: p\nhidden: ['', /etc, a/../b, ., a//b, '!', 7, {glob: x}, {containing: x, glob: ''}]",
+            [
+                *(
+                    f"2:{column}: hidden.{number}: {GLOB}, found {found}.\n{GLOB_FIX}"
+                    for number, column, found in NO_GLOBS
+                ),
+                "2:42: hidden.6: expected a glob or a mapping with `glob` and `containing`, found the number 7.",
+                "2:45: hidden.7.containing: the key is missing.\nWrite the text, or the glob alone.",
+                f"2:78: hidden.8.glob: {GLOB}, found the text ''.\n{GLOB_FIX}",
+            ],
+            id="hidden files",
         ),
         pytest.param(
             "profile: p\nplugins: {-x: '>1', a.b: '>1', A-b: '>1'}",

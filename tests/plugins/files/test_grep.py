@@ -237,6 +237,6 @@ def test_output_from_protected_folders_crowds_nothing_out(call, workspace: Path,
     result = call("grep", {"protected": ["./Lib x/[big]"], "max_results": 5000}, query="two")
 
     assert (places(result), result.data["truncated"]) == (
-        [(".env.local", 1), (".git/config", 1), ("a.txt", 2), ("sub/b.py", 2), ("sub/deep/c.py", 1)],
+        [(".git/config", 1), ("a.txt", 2), ("sub/b.py", 2), ("sub/deep/c.py", 1)],
         False,
     )

@@ -32,7 +32,7 @@ def test_defaults_reach_the_workspace_only(module) -> None:
     """Without a word in the profile nothing outside and nothing protected is read."""
     policy = module.SPEC.policy()
 
-    assert (policy.read_roots, policy.protected) == ((), (".git", ".env", ".env.*", ".toolcharter"))
+    assert (policy.read_roots, policy.protected) == ((), (".git", ".toolcharter"))
 
 
 @pytest.mark.parametrize("module", CHANGING, ids=lambda module: module.__name__)
@@ -40,7 +40,7 @@ def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
     """Who is given the tool may use it, where nothing says otherwise."""
     policy = module.SPEC.policy()
 
-    assert (policy.writable, policy.protected) == (("**",), (".git", ".env", ".env.*", ".toolcharter"))
+    assert (policy.writable, policy.protected) == (("**",), (".git", ".toolcharter"))
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_read_roots_widen_and_protected_replaces(call, workspace: Path, outside:
     """A profile may open another folder for reading and choose what is protected."""
     policy = {"read_roots": [str(outside)], "protected": ["*.txt"]}
 
-    found = [call("read_file", policy, path=path).reason for path in ("out/secret.txt", "a.txt", ".env.local")]
+    found = [call("read_file", policy, path=path).reason for path in ("out/secret.txt", "a.txt", ".git/config")]
 
     assert found == ["protected_path", "protected_path", None]
     assert call("read_file", {"read_roots": [str(outside)]}, path="out.txt").data["path"] == f"{outside}/secret.txt"

@@ -46,6 +46,11 @@ def outside(path: str) -> Denied:
     return Denied(Reason.PATH_OUTSIDE_WORKSPACE, f"{shown(path)} leads out of the workspace.")
 
 
+def hidden(path: str) -> Denied:
+    """The refusal of a file that the profile hides."""
+    return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is hidden by the profile.")
+
+
 def protected(path: str) -> Denied:
     """The refusal of a protected path."""
     return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected.")

@@ -12,6 +12,7 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found, PlaceWalk, look
 from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
+from toolcharter.guards.paths.hidden import HiddenNames, holds_any
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
 from toolcharter.guards.paths.places import MAX_DEPTH, HeldPlace, Leave, no_leases, unwatched
@@ -19,6 +20,7 @@ from toolcharter.guards.paths.repositories import SIGNS, is_repository, lies_in_
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
+from toolcharter.profile.settings import HiddenGlob
 from toolcharter.spec.runtime import PlaceUse
 
 _NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -36,6 +38,8 @@ class Plan(NamedTuple):
     """Where *parts* lead, if no link lies on the way."""
     shown: str
     """The same as results show it."""
+    conditions: tuple[bytes, ...]
+    """The file is hidden if it holds one of these."""
 
 
 class Scope(NamedTuple):
@@ -46,6 +50,7 @@ class Scope(NamedTuple):
     read_only: tuple[str, ...]
     check: Callable[[], None]
     leave: Leave
+    hidden: HiddenNames
 
 
 class View:
@@ -101,14 +106,17 @@ class View:
         plan = self._plan(path)
         held = plan.root.held()  # a name of its own: it must live until the call is back
         fd = self._roots.openers.file(held.fd, plan.encoded)
-        shown = plan.shown
+        shown, conditions = plan.shown, plan.conditions
         if fd < 0:
             fd, root, names = self._walk(path, plan, FILE_FLAGS)
-            shown = self._shown(root, names)
+            shown, conditions = self._shown(root, names), (*conditions, *self._scope.hidden.conditions(names))
         status = os.fstat(fd)
         if not S_ISREG(status.st_mode):
             os.close(fd)
             raise faults.is_directory(path) if S_ISDIR(status.st_mode) else faults.not_regular(path)
+        if conditions and holds_any(fd, conditions):
+            os.close(fd)
+            raise faults.hidden(path)
         return HeldFile(fd, shown, status.st_size, self._check)
 
     def open_folder(self, path: str = ".") -> HeldFolder:
@@ -167,10 +175,11 @@ class View:
     def _analyse(self, path: str) -> Plan:
         check_text(path)
         root, parts = self._locate(path, path) if path.startswith("/") else (self._roots.workspace, split(path))
-        if self._touches_protected(root, parts):
-            raise faults.protected(path)
         names = _collapsed(parts)
-        return Plan(root, parts, os.fsencode("/".join(parts)), names, self._shown(root, names))
+        if self._touches_protected(root, parts):
+            raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
+        conditions = self._scope.hidden.conditions(names)
+        return Plan(root, parts, os.fsencode("/".join(parts)), names, self._shown(root, names), conditions)
 
     def _locate(self, target: str, path: str) -> tuple[Root, Parts]:
         parts = split(target)
@@ -233,11 +242,13 @@ class View:
 
     def _require_unprotected(self, path: str, root: Root, names: Sequence[str]) -> None:
         if self._covers(root, names):
-            raise faults.protected(path)
+            raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
 
     def _require_writable(self, use: PlaceUse, found: Found, path: str) -> None:
-        """Refuse a protected place, and, for all but a folder that is made, one that has a protected place below it."""
+        """Refuse a protected or hidden place, and, for all but a folder that is made, one with a protected place below it."""
         base, places = found.root.held().parts, self._unchanged_places
+        if self._is_hidden_by_content(found.root, found.place):
+            raise faults.hidden(path)
         if self._unchanged.covers(base, found.place, places):
             raise faults.read_only(path)
         if use != "make" and self._unchanged.holds(base, found.place, places):
@@ -257,6 +268,8 @@ class View:
         for name in place.below():
             if self._unchanged.covers(base, absolute_parts(name), self._unchanged_places):
                 raise faults.read_only(f"{path}/{name}")
+            if not self._shows(found.root, found.place, name):
+                raise faults.hidden(f"{path}/{name}")
             folder, _, last = name.rpartition("/")
             if last in SIGNS:
                 held.setdefault(folder, set()).add(last)
@@ -274,7 +287,22 @@ class View:
         return root, parts
 
     def _shows(self, root: Root, names: Parts, name: str) -> bool:
-        return not self._covers(root, (*names, *absolute_parts(name)))
+        parts = (*names, *absolute_parts(name))
+        return not (self._covers(root, parts) or self._is_hidden_by_content(root, parts))
+
+    def _is_hidden_by_content(self, root: Root, names: Parts) -> bool:
+        """Whether the file at *names*, without links, holds what hides it; False where no file can be opened."""
+        conditions = self._scope.hidden.conditions(names)
+        if not conditions:
+            return False
+        held = root.held()  # a name of its own: it must live until the call is back
+        fd = self._roots.openers.file(held.fd, os.fsencode("/".join(names)))
+        if fd < 0:
+            return False
+        try:
+            return S_ISREG(os.fstat(fd).st_mode) and holds_any(fd, conditions)
+        finally:
+            os.close(fd)
 
     def _patterns(self, root: Root, names: Parts) -> tuple[str, ...]:
         return self._protection.patterns((*root.held().parts, *names), self._protected_places())
@@ -285,7 +313,8 @@ class View:
         return any(self._covers(root, _collapsed(parts[:end])) for end in (*turns, len(parts)))
 
     def _covers(self, root: Root, names: Sequence[str]) -> bool:
-        return self._protection.covers(root.held().parts, names, self._protected_places())
+        held = root.held()
+        return self._scope.hidden.covers(names) or self._protection.covers(held.parts, names, self._protected_places())
 
     def _protected_places(self) -> frozenset[Parts]:
         if self._places is None:
@@ -308,6 +337,7 @@ class WorkspacePaths(View):
         protected: Name globs for every component of a resolved path, and paths of folders
             (absolute, or with a `/` below the workspace); see `Protection`.
         read_only: The same, for what may be read and never changed.
+        hidden: What the profile hides; refused like what is protected.
         check: Called before every open and read, and for every name in a listing; raises to stop (the deadline of a call).
             Nothing is changed through this view, only through those that `acting` gives.
         openers: For tests: how the kernel is asked.
@@ -323,10 +353,13 @@ class WorkspacePaths(View):
         read_roots: Sequence[Path] = (),
         protected: Sequence[str] = (),
         read_only: Sequence[str] = (),
+        hidden: Sequence[HiddenGlob] = (),
         check: Callable[[], None] | None = None,
         openers: Callable[[], Openers] = kernel_openers,
     ) -> None:
-        scope = Scope(tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _LOOKING)
+        scope = Scope(
+            tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _LOOKING, HiddenNames(hidden)
+        )
         super().__init__(Roots(str(root), openers), scope)
 
 
