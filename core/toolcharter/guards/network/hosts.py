@@ -28,12 +28,18 @@ INTERNAL = frozenset(
         "onion",
         "alt",
         "svc",
+        "cluster",
+        "consul",
+        "nomad",
+        "docker",
+        "mesos",
         "home.arpa",
     ]
 )
 """Names that, with all below them, are of one network or one machine.
 
-Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024).
+Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024). Clusters and container
+platforms, none of whose names is a top-level domain: documentation of Kubernetes, Consul, Nomad, Docker, Mesos-DNS.
 """
 
 Host = str | IPv4Address | IPv6Address

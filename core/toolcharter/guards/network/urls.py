@@ -1,8 +1,9 @@
 """URLs in one strict form. Pure, and linear in the length of the text.
 
-A URL that would have to be repaired before it can be used is refused: two programs would mend it
-differently, and one of them is the check. Letters beyond ASCII are no repair: they are escaped as
-RFC 3987 says, in a host as IDNA says.
+A URL whose scheme, host or port would have to be repaired is refused: two programs would mend it
+differently, and one of them is the check. What stands behind the host decides nothing about where
+the request goes: letters beyond ASCII, a `%` that escapes nothing and signs that a request cannot
+hold are escaped, each as itself.
 """
 
 import re
@@ -20,10 +21,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _PARTS = re.compile(r"//([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _IPV6 = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::(.*))?")
+# Source: WHATWG URL, percent-encode sets of path and query, but for `%`, which it leaves as it is; RFC 3987 for the rest.
 _BAD_ESCAPE = r"%(?![0-9A-Fa-f]{2})"
-_NOT_IN_PATH = re.compile(rf'["<>^`{{}}]|{_BAD_ESCAPE}')
-_NOT_IN_QUERY = re.compile(rf'["<>`]|{_BAD_ESCAPE}')
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NOT_IN_PATH = re.compile(rf'["<>^`{{}}]|{_BAD_ESCAPE}|[^\x00-\x7f]+')
+_NOT_IN_QUERY = re.compile(rf'["<>`]|{_BAD_ESCAPE}|[^\x00-\x7f]+')
 MAX_PORT = 65_535
 
 
@@ -127,11 +128,12 @@ def _parse_port(text: str | None) -> int | None:
 
 
 def _target(path: str, query: str) -> str:
-    """Path and query as they are sent: checked, escaped, without `.` and `..`."""
-    if _NOT_IN_PATH.search(path) or _NOT_IN_QUERY.search(query):
-        raise refused("The URL's path or query holds a character that has to be escaped with %.")
-    target = _without_dots(path) + query
-    return target if target.isascii() else _BEYOND_ASCII.sub(lambda found: quote(found[0]), target)
+    """Path and query as they are sent: escaped, without `.` and `..`."""
+    return _NOT_IN_PATH.sub(_escaped, _without_dots(path)) + _NOT_IN_QUERY.sub(_escaped, query)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return quote(found[0], safe="")
 
 
 def _without_dots(path: str) -> str:
