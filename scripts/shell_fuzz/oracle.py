@@ -57,9 +57,10 @@ _ASKS_WHO = frozenset(
 _OWN_SETTINGS = re.compile(r"/home/\.(?:gitconfig|magic(?:\.mgc)?|jq|config/git/\w+)")
 # rg(1): ignore files of the folders above, too.
 _ABOVE = re.compile(r"((?:/[\w-]+)*)/\.(?:git(?:ignore|/info/exclude|/commondir)?|ignore|rgignore)")
-# nss-systemd, which looks there for users.
+# nss-systemd looks there for users, and on the way through /bin to the shell that it gives to root.
 _USERS = re.compile(
-    r"/|/(?:etc|run|run/host|usr/local/lib|usr/lib)/userdb(?:/.*)?|/(?:etc|run|run/host|usr|usr/local|usr/local/lib)"
+    r"/|/(?:etc|run|run/host|usr/local/lib|usr/lib|lib)/userdb(?:/.*)?"
+    r"|/(?:etc|run|run/host|usr|usr/local|usr/local/lib|lib|(?:usr/)?s?bin)"
 )
 _OF_A_USER = re.compile(r"/(?:etc|run|run/host|usr/local/lib|usr/lib)/userdb/[^/]+\.(?:user|group)")
 _HIDDEN = re.compile(r"/(?:etc|home|root|var|boot|srv|mnt|opt|media)(?:/.*)?")

@@ -277,6 +277,18 @@ def test_calls_are_put_together_and_their_paths_made_absolute() -> None:
             id="folders-that-are-listed",
         ),
         pytest.param(
+            seen(
+                BASH + f'1 openat({HERE}, "/", O_RDONLY|O_CLOEXEC|O_PATH|O_DIRECTORY) = 3</>\n'
+                '1 openat(3</>, "bin", O_RDONLY|O_NOFOLLOW|O_CLOEXEC|O_PATH) = 4</bin>\n'
+                '1 openat(3</>, "usr", O_RDONLY|O_NOFOLLOW|O_CLOEXEC|O_PATH) = 4</usr>\n'
+                '1 openat(4</usr>, "bin", O_RDONLY|O_NOFOLLOW|O_CLOEXEC|O_PATH) = 5</usr/bin>\n'
+                '1 openat(3</>, "lib", O_RDONLY|O_NOFOLLOW|O_CLOEXEC|O_PATH) = 4</lib>\n'
+                f'1 openat({HERE}, "/bin", O_RDONLY|O_DIRECTORY) = 3</bin>'
+            ),
+            ["bash reads /bin"],
+            id="folders-on-the-way-to-users",
+        ),
+        pytest.param(
             seen(changed=("ws/pwned", "ws/.git/HEAD", "ws/.git/config", "ws/src/__pycache__/x")),
             ["changes ws/pwned", "changes ws/.git/config"],
             id="files",
