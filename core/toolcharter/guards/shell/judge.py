@@ -10,6 +10,7 @@ from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter.guards.shell.launchers import STARTERS, contained_words, started_words
 from toolcharter.guards.shell.parts import (
     ENDLESS,
     Command,
@@ -333,7 +334,7 @@ def _judged(command: Command, reading: Reading) -> Judged:
         _bare(command, demand.needs),
         reading.is_transparent,
         command.within,
-        _guises(command, reading.leading),
+        _guises(command, reading),
         demand.listings,
     )
 
@@ -358,7 +359,7 @@ def _bare(command: Command, needs: Sequence[Need]) -> str | None:
     return command._replace(assignments=()).form
 
 
-def _guises(command: Command, leading: int) -> tuple[str, ...]:
+def _guises(command: Command, reading: Reading) -> tuple[str, ...]:
     if not command.words:
         return ()
     words = command.words
@@ -367,10 +368,12 @@ def _guises(command: Command, leading: int) -> tuple[str, ...]:
     if name and name != words[0].text:
         words = (Word(quoted(name), name, prefix=name), *words[1:])
         found.append(words)
-    if leading:
-        found.append((words[0], *words[1 + leading :]))
+    if reading.leading:
+        found.append((words[0], *words[1 + reading.leading :]))
     if name in {"[", "[["}:
         found.append(_test(words))
+    if name in STARTERS and not reading.inner and (inner := contained_words(name, words) or started_words(name, words)):
+        found.append(inner)
     return tuple(" ".join(word.form for word in one) for one in found)
 
 

@@ -90,7 +90,7 @@ class Links:
         name = _program(command)
         words = [word.text if word.text is not None else word.pattern for word in command.words[1:]]
         if name == "git":
-            return _ANYWHERE if "clone" in words else ()
+            return self._cloned(command) if "clone" in words else ()
         if name not in _LINK_MAKERS and name not in _EXTRACTORS:
             return ()
         texts = [word for word in words if word is not None]
@@ -98,6 +98,15 @@ class Links:
             return _ANYWHERE
         made = _linked(texts) if name in _LINK_MAKERS else _unpacked(name, texts)
         return tuple(self._parts(join(folder, path)) for folder in command.folders for path in made)
+
+    def _cloned(self, command: Command) -> tuple[_Path, ...]:
+        """What lies below the folder that `git clone` makes; the folder itself is no link."""
+        texts = [word.text for word in command.words[2:]]
+        if command.words[1].text != "clone" or not command.folders or any(not text or text[0] == "-" for text in texts):
+            return _ANYWHERE
+        name = basename((texts[-1] or "").rstrip("/")).removesuffix(".git").rpartition(":")[2]
+        place = name if len(texts) == 1 else texts[-1] or ""
+        return tuple((*self._parts(join(folder, place)), "**") for folder in command.folders)
 
     def _may_follow(self, at: int, other: int) -> bool:
         """Whether the command at *other* may run, or go on, after the one at *at* has begun."""
@@ -109,8 +118,11 @@ class Links:
     def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Need]:
         command = self._commands[at]
         carries = _carries(command)
+        certain = self._readings[at].demand.reaches
         for reach in self._looked_at(at):
-            if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in links):
+            # That a bare word is a path is guessed; it would be anything below a folder.
+            known = links if reach in certain else [link for link in links if link[-1:] != ("**",)]
+            if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in known):
                 same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
                 form = next(same, quoted(reach.path))
                 yield Need(form, f"{form} {_WHY}")

@@ -9,6 +9,7 @@ from typing import Final
 from toolcharter.guards.shell import expressions, places, redirected, unknown
 from toolcharter.guards.shell.asking import Asking, assign, is_number
 from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.options import Divided, divide
 from toolcharter.guards.shell.parts import Command, Demand, Need, Reading, Word
 from toolcharter.guards.shell.table import NO_OPERANDS, Operands, Role, Table
@@ -56,8 +57,10 @@ def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
     if not _is_inside(command.folders, asking.workspace):
         asking.needs.append(Need(_NOWHERE, "it cannot be told that it runs in the workspace"))
     if entry is None:
-        unknown.ask(words, asking)
-        return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False))
+        started = started_words(table_name(program), command.words)
+        unknown.ask(words[: len(words) - len(started)], asking)
+        asking.command(started)
+        return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False), tuple(asking.inner))
     runs_input = _Reader(asking, tables).table(program, words, entry.table)
     is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
     demand = Demand(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept))

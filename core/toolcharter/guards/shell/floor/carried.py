@@ -6,11 +6,11 @@ What is found is read as a shell would read it; a text that is no shell source s
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcharter.guards.shell.floor.launchers import CONTAINER, LAUNCHERS, after_options
 from toolcharter.guards.shell.floor.running import EVALUATES
 from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.streams import SHELLS
 from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.launchers import CONTAINER, LAUNCHERS, after_options
 from toolcharter.guards.shell.parts import Command
 
 _TAR = "-I --use-compress-program --to-command -F --info-script --new-volume-script --rmt-command --rsh-command"
@@ -29,6 +29,7 @@ OPTIONS = {
         ("mapfile readarray complete", "-C"),
         ("npm npx pnpm", "-c --call"),
         ("nix-shell", "--run --command"),
+        ("mise rtx", "-c --command"),
         ("nodemon", "-x --exec"),
         ("chokidar", "-c --command"),
         ("ansible", "-a --args"),

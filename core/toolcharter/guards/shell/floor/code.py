@@ -41,6 +41,17 @@ _STRONG_RUN = (
     r"\bdup2\b|\bpty\b|/bin/(?:ba|da|z|k)?sh\b|\bsubprocess|\bos\.(?:system|popen|exec)|\bexec\b|\bsystem\b|\bpopen\b|\bspawn\b|\bproc_open|"
     r"\bshell_exec|\bpassthru|\bchild_process|`|\bgetline\b|\bcmd\.exe|\bos\.execute|\bio\.popen"
 )
+_DECODED = (
+    r"(?:b(?:64|32|16|85)decode|decode_base64|decode64|decodebytes|base64_decode|fromhex|unhexlify|codecs\.decode|str_rot13|gzinflate|"
+    r"gzuncompress|(?:zlib|bz2|lzma|gzip)\.decompress|\batob|unpack\s*\(?\s*[\"'][uHhm]|pack\s*\(?\s*[\"'][Hh]|Buffer\.from\s*\([^()]*[\"'](?:base64|hex)[\"'])"
+)
+_CALLED = r"\b(?:system|popen[234]?|Popen|getoutput|getstatusoutput|check_output|check_call|call|run|spawn\w*|exec\w*|shell_exec|passthru|proc_open|eval|qx)\b"
+# What stands between a call and its argument: nothing that ends the one or begins another statement.
+_INSIDE = r"(?:\([^()]*\)|[^;\n()]|\(){0,80}?"
+_RUN_DECODED = rf"{_CALLED}{_INSIDE}{_DECODED}"
+_DECODED_NAME = rf"([A-Za-z_]\w*)\s*=[^=;\n][^;\n]{{0,99}}?{_DECODED}"
+_RUN_NAME = rf"{_CALLED}\s*\(?([^;\n]{{1,80}})"
+_WORD = r"[A-Za-z_]\w*"
 _DELETE = (
     r"\brmtree\b|\brm_rf?\b|\brm_r\b|\bremove_entry|\bremove_dir|\brmSync\b|\brm\s*\(|\brmdirSync\b|\brimraf\b|\bremove_tree\b|\bunlink|\bremovedirs\b|"
     r"\bos\.remove\b|\bdelete_tree\b|\bremove\s*\(|\brmdir\b|\btruncate|\bFile\.delete\b|\bDeno\.remove|\bdelete-(?:directory|file)|\bos\.rename\b|\bshutil\.move\b|\bchmod|\bchown"
@@ -83,7 +94,20 @@ def reason_of(language: str, code: str) -> str | None:
         return "hands a shell to a remote host"
     if _has(_FORK_LOOP, code) or _has(_SPAWN_LOOP, code):
         return "is a fork bomb"
+    if _runs_decoded(code):
+        return "runs decoded text as code"
     return "takes the system away" if _has(_STOP, code) else _reason_of_source(language, code)
+
+
+def _runs_decoded(code: str) -> bool:
+    """Whether the code gives to a shell or an interpreter what it has decoded, at once or by a variable."""
+    if not _has(_DECODED, code):
+        return False
+    if _has(_RUN_DECODED, code):
+        return True
+    names = {found[1] for found in pattern(_DECODED_NAME).finditer(code)}
+    given = (found[1] for found in pattern(_RUN_NAME).finditer(code))
+    return bool(names) and any(names & {word[0] for word in pattern(_WORD).finditer(text)} for text in given)
 
 
 def _reason_of_source(language: str, code: str) -> str | None:

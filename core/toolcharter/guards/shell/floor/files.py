@@ -32,13 +32,22 @@ _NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"
 _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
 
 
+_CLONES = {
+    "git": ("clone",),
+    "hg": ("clone",),
+    "svn": ("checkout", "co", "export"),
+    "gh": ("clone",),
+    "glab": ("clone",),
+}
+_UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio", "7z", "7za", "unrar"})
+_UNPACKED_TO = frozenset({"-C", "--directory", "-d", "-D"})
 # Windows looks for a program in the working folder, too.
 _WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
 
 
 def made_and_run(scene: Scene) -> str | None:
     """Why a script that runs what it makes is catastrophic."""
-    made = dict[str, Made]()
+    made = _MadeFiles()
     for at, command in enumerate(scene.script.commands):
         for call in scene.chain(at):
             if made and (why := _run(call, scene, made)):
@@ -50,14 +59,28 @@ def made_and_run(scene: Scene) -> str | None:
     return None
 
 
+class _MadeFiles(dict[str, Made]):
+    """What files hold, by path; a path that ends in a slash stands for all that lies below a folder."""
+
+    def of(self, path: str) -> Made | None:
+        """What the file at *path* holds, if the script has made it."""
+        if path in self:
+            return self[path]
+        folders = (folder for folder in self if folder.endswith("/"))
+        is_relative = not path.startswith(("/", "../"))
+        return next((self[one] for one in folders if path.startswith(one) or (one == "./" and is_relative)), None)
+
+
 def _key(word: Word | str, command: Command) -> str:
     name = word if isinstance(word, str) else word.text or word.form.strip('"')
     folder = command.folders[0] if command.folders else "."
     return normpath(join(folder, name))
 
 
-def _note(call: Call, scene: Scene, made: dict[str, Made]) -> None:
+def _note(call: Call, scene: Scene, made: _MadeFiles) -> None:
     words = call.command.words
+    for folder in (*_cloned(call), *_unpacked(call, scene, made)):
+        made[f"{_key(folder, call.command)}/"] = Made("runs code from the network")
     if call.name in FETCHERS:
         for name in _outputs(call):
             made[_key(name, call.command)] = Made("runs code from the network")
@@ -65,9 +88,34 @@ def _note(call: Call, scene: Scene, made: dict[str, Made]) -> None:
         for word in words[1:]:
             made[_key(word, call.command)] = Made("runs code from the network")
     elif call.name in {"mv", "cp", "ln", "install"} and len(words) > 2:  # noqa: PLR2004 - source and target
-        source = made.get(_key(words[-2], call.command))
+        source = made.of(_key(words[-2], call.command))
         if source is not None:
             made[_key(words[-1], call.command)] = source
+
+
+def _cloned(call: Call) -> Iterator[str]:
+    """The folder that `git clone URL` and its like make."""
+    texts = [text for text in call.texts if text[:1] != "-"]
+    at = next((place for place, text in enumerate(texts) if text in _CLONES.get(call.name, ())), len(texts))
+    # In front of the source, values of options may stand.
+    named = texts[at + 1 :]
+    start = next((place for place, text in enumerate(named) if ":" in text), 0)
+    source, *rest = named[start:] or [""]
+    # What stands on this machine is as good, or bad, as it was.
+    if ":" in source or (call.name in {"gh", "glab"} and source):
+        yield rest[-1] if rest else source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
+
+
+def _unpacked(call: Call, scene: Scene, made: _MadeFiles) -> Iterator[str]:
+    """The folders into which a downloaded archive is unpacked."""
+    if call.name not in _UNPACKERS:
+        return
+    named = (made.of(_key(word, call.command)) for word in call.command.words[1:])
+    is_fetched = any(one is not None and one.why for one in named)
+    if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in scene.feeders(call)):
+        folders = [after for before, after in pairwise(call.texts) if before in _UNPACKED_TO]
+        folders += [text.partition("=")[2] for text in call.texts if text.startswith("--directory=")]
+        yield folders[-1] if folders else "."
 
 
 def _outputs(call: Call) -> list[Word | str]:
@@ -108,7 +156,7 @@ def _by_url(call: Call) -> Iterator[str]:
     yield from (join(folder, name) for folder in (*folders, "") for name in names if name)
 
 
-def _note_redirected(command: Command, at: int, scene: Scene, made: dict[str, Made]) -> None:
+def _note_redirected(command: Command, at: int, scene: Scene, made: _MadeFiles) -> None:
     targets = [one.target for one in command.redirections if one.operator in {">", ">>", ">|", "&>"} and one.target]
     if not targets:
         return
@@ -130,7 +178,7 @@ def _holds(command: Command, at: int, scene: Scene) -> Made | None:
     return Made(None, text) if text is not None else None
 
 
-def _run(call: Call, scene: Scene, made: dict[str, Made]) -> str | None:
+def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
     words = call.command.words
     name = language(call.name)
     is_path = words[0].text is None or "/" in words[0].text or words[0].text.lower().endswith(_WINDOWS_PROGRAMS)
@@ -145,7 +193,7 @@ def _run(call: Call, scene: Scene, made: dict[str, Made]) -> str | None:
     if name in SHELLS or name in INTERPRETERS:
         candidates += [word for one in scene.feeders(call) if one.name == "cat" for word in one.command.words[1:]]
     for word in candidates:
-        found = made.get(_key(word, call.command))
+        found = made.of(_key(word, call.command))
         if found is not None and (why := found.why or _of_text(call, scene, name, found.text)):
             return why
     return None

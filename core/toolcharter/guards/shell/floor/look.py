@@ -19,11 +19,11 @@ from toolcharter.guards.shell.floor import (
     windows,
 )
 from toolcharter.guards.shell.floor.files import made_and_run
-from toolcharter.guards.shell.floor.launchers import LAUNCHERS, TEXT_OPTIONS
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES
 from toolcharter.guards.shell.floor.scene import Call, Scene, base_name
 from toolcharter.guards.shell.floor.streams import FETCHERS, INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.words import readings
+from toolcharter.guards.shell.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 from toolcharter.guards.shell.parts import Command, Redirection, Script, Word
 
 Check = Callable[[Call, Scene], str | None]
@@ -58,6 +58,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (systems.levels, ("init", "telinit")),
     (systems.end_process, ("kill",)),
     (systems.end_by_name, ("killall", "pkill", "skill", "slay")),
+    (systems.forget, ("history",)),
     (systems.set_kernel, ("sysctl",)),
     (systems.network, ("ip",)),
     (systems.unmount, ("mount", "umount")),
@@ -79,6 +80,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (carried.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
     (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
     (reverse.socat, ("socat",)),
+    (reverse.forward, ("ssh", "autossh")),
     (reverse.talk, ("telnet", "openssl", "websocat")),
     (reverse.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
     (running.shell, SHELLS),
@@ -137,7 +139,7 @@ class _Interest(NamedTuple):
 @lru_cache(1024)
 def _interest(program: str) -> _Interest:
     name = base_name(program)
-    is_making = name in _MAKING or name in LAUNCHERS
+    is_making = name in _MAKING or name in LAUNCHERS or name in SUBCOMMANDS
     return _Interest(
         bool(is_making or _checks(name)),
         is_making,
@@ -193,7 +195,7 @@ def _judge(scene: Scene) -> str | None:
         interest = _UNKNOWN if program is None else _interest(program)
         shells = shells or interest.is_shell
         if interest.is_checked:
-            makes = makes or interest.is_making
+            makes = makes or interest.is_making or (program == "git" and _clones(command))
             if (why := _of_command(command, at, scene)) is not None:
                 return why
     return _of_whole(scene, makes=makes, shells=shells)
@@ -239,6 +241,10 @@ def _redirected(command: Command, scene: Scene) -> str | None:
         if (why := _opened(command, one, scene)) is not None:
             return why
     return None
+
+
+def _clones(command: Command) -> bool:
+    return any(word.text == "clone" for word in command.words)
 
 
 def _hands_nothing_over(command: Command) -> bool:

@@ -97,6 +97,7 @@ RULES: dict[str, Rule] = {
     **_rules(SYSTEM, "rfkill", when="block"),
     **_rules(SYSTEM, "route", when="del delete flush"),
     **_rules(SYSTEM, "userdel deluser groupdel delgroup chpasswd vipw vigr pwconv pwunconv"),
+    **_rules(SYSTEM, "visudo", unless="-c --check -cf -cq -cs -csq -h -V -x --export"),
     **_rules(SYSTEM, "useradd adduser", when="-o --non-unique -ou*"),
     **_rules(SYSTEM, "usermod", when="-l --lock -L -e --expiredate -u --uid"),
     **_rules(SYSTEM, "passwd", when="root -d -l --delete --lock -e --expire", unless="-S --status"),

@@ -4,6 +4,7 @@ import re
 
 from toolcharter.guards.shell.floor.scene import REMOTE_SHELL, Call, Scene
 from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language, reads_code
+from toolcharter.guards.shell.launchers import LAUNCHERS, Launcher, after_options
 
 WHY = REMOTE_SHELL
 _THIS_MACHINE = (["localhost"], ["127.0.0.1"], ["::1"])
@@ -15,6 +16,8 @@ _NETWORK_ADDRESSES = ("tcp", "udp", "openssl", "ssl", "sctp", "socks", "proxy", 
 _RUNNING_ADDRESSES = ("exec:", "system:", "shell:")
 # Options of the netcats that take a value, so that what follows them in a cluster is no option.
 _VALUED = "pwsiqoxXbBgGIMOTPVmd"
+# A cluster of options without values, and `R`.
+_FORWARDS = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R")
 _INTERACTIVE = re.compile(r"-[a-z]*i[a-z]*")
 
 
@@ -84,6 +87,21 @@ def listens(call: Call, scene: Scene) -> str | None:
     for feeder in scene.feeders(call):
         if feeder.name in _TALKERS and (feeder.name != "openssl" or "s_client" in feeder.texts):
             return WHY
+    return None
+
+
+def forward(call: Call, _scene: Scene) -> str | None:
+    """`ssh -R 8080:localhost:22 host`: whoever is there reaches what listens here."""
+    words = call.command.words
+    valued = LAUNCHERS["ssh"].valued | (frozenset({"-M"}) if call.name == "autossh" else frozenset())
+    options = words[1 : len(words) - len(after_options(words, Launcher(valued)))]
+    texts = [word.text or word.prefix for word in options]
+    for at, text in enumerate(texts):
+        if at and texts[at - 1] in valued - {"-o"}:
+            continue
+        setting = text if at and texts[at - 1] == "-o" else text.removeprefix("-o") if text[:2] == "-o" else ""
+        if setting.lstrip().lower().startswith("remoteforward") or _FORWARDS.match(text):
+            return "opens this machine to a remote host"
     return None
 
 

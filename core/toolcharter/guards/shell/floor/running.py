@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from toolcharter.guards.shell.floor import code as codes
 from toolcharter.guards.shell.floor.installs import module
-from toolcharter.guards.shell.floor.launchers import text_of
 from toolcharter.guards.shell.floor.reverse import listens
 from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.streams import (
@@ -19,6 +18,7 @@ from toolcharter.guards.shell.floor.streams import (
     tainted,
 )
 from toolcharter.guards.shell.floor.words import Arg, readings
+from toolcharter.guards.shell.launchers import text_of
 from toolcharter.guards.shell.parts import Command, Word
 
 EVALUATES = "evaluates text as code"

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from toolcharter.guards.shell.floor.launchers import started_by
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.launchers import started_by
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Script, Word
 
 REMOTE_SHELL = "hands a shell to a remote host"

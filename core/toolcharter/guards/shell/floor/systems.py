@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from toolcharter.guards.shell.floor.deletes import has_option, operands
 from toolcharter.guards.shell.floor.programs import (
@@ -132,8 +133,19 @@ def _processes(texts: list[str]) -> Iterator[str]:
     return (text for text in texts if text != "--")
 
 
+def forget(call: Call, _scene: Scene) -> str | None:
+    """`history -c`: what has been done is no longer to be seen."""
+    return "deletes the record of what was done" if has_option(call.args, "c") else None
+
+
 def end_by_name(call: Call, _scene: Scene) -> str | None:
-    """`killall`, `pkill`: processes without which nothing goes on, or all of a user."""
+    """`killall`, `pkill`: processes without which nothing goes on, all of a user, or all below the first one."""
+    values = [after for before, after in pairwise(call.texts) if before in {"-P", "--parent", "-s", "--session"}]
+    values += [text.partition("=")[2] for text in call.texts if text.startswith(("--parent=", "--session="))]
+    if not {"-P1", "-s1", "-P0", "-s0"}.isdisjoint(call.texts) or any(
+        one in {"0", "1"} for value in values for one in value.split(",")
+    ):
+        return SYSTEM
     names = [arg.text.lower() for arg in operands(call.args)]
     if any(name in VITAL_PROCESSES for name in names):
         return SYSTEM

@@ -57,7 +57,12 @@ KINDS = {
     "system control": ("takes ", "overwrites a switch ", "overwrites "),
     "fork bomb": ("is a fork bomb",),
     "remote code": ("runs ", "installs ", "evaluates ", "hands a shell "),
-    "reverse shell": ("hands a shell to a remote host", "runs code from the network", REFUSED),
+    "reverse shell": (
+        "hands a shell to a remote host",
+        "opens this machine to a remote host",
+        "runs code from the network",
+        REFUSED,
+    ),
     "eval injection": ("evaluates text as code", "runs decoded text as code", "runs code from the network"),
 }
 
