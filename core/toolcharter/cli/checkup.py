@@ -6,6 +6,7 @@ staged it is a call, which ends in a stand-in. Tools that do nothing but read fi
 profile says.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
@@ -17,13 +18,16 @@ from toolcharter.errors import Denied, ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.events.sinks import CORE_SCHEMES, open_sink
 from toolcharter.gate.build import Plan, open_toolbox, plan_profile
-from toolcharter.gate.running import Runners, protected_below
+from toolcharter.gate.inventory import inventory_of
+from toolcharter.gate.running import Runners
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.interpreter import code_of_the_gate
 from toolcharter.loader.load import Loaded
+from toolcharter.loader.scan import installed
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
@@ -139,7 +143,8 @@ def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
     name = plan.profile.runner
     if name is None:
         return
-    scope = RunnerScope(workspace, protected_below(workspace, *plan.files))
+    code = code_of_the_gate(workspace, installed())
+    scope = RunnerScope(workspace, inventory_of(workspace, code, plan.files, (), os.environ).places)
     runners = Runners(name, loaded.runners.get(name), scope)
     try:
         runner = runners.runner_for(bounded=False)

@@ -16,19 +16,20 @@ from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.arguments import ArgumentReader
 from toolcharter.gate.closing import OutputLimit
 from toolcharter.gate.function import take_apart
+from toolcharter.gate.inventory import inventory_of
 from toolcharter.gate.passage import BuiltTool
 from toolcharter.gate.plan import Plan, plan_profile
-from toolcharter.gate.running import ALWAYS_PROTECTED, PROTECTED_FROM_PROGRAMS, Runners, protected_below
+from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS, Runners
 from toolcharter.gate.runtime import Runtime, View, check_deadline
 from toolcharter.gate.shared import Shared
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
-from toolcharter.guards.paths.repositories import repository_folders, ways
+from toolcharter.loader.imports import keep_imports_out
+from toolcharter.loader.interpreter import code_of_the_gate
 from toolcharter.loader.load import LoadedTool
-from toolcharter.loader.sites import protected_dirs
+from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
-from toolcharter.profile.find import SUFFIXES
 from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Memory, Rates
 from toolcharter.spec.approval import Approver
@@ -146,13 +147,16 @@ def open_ground(
 ) -> tuple[Plan, Shared]:
     """All of a toolbox but its tools: what a reload leaves as it is."""
     root = existing_folder(workspace)
+    sinks = tuple(sinks)
+    code = code_of_the_gate(root, installed())
+    let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
     notifier, rates = _notifier(plan), _rates(plan)
-    sinks = tuple(sinks)
     answering = approver or loaded.approver or last_approver
-    scope = _scope(root, plan, sinks)
+    scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
     shared = Shared(
         profile=profile.name,
@@ -169,19 +173,21 @@ def open_ground(
         rates=rates,
         notifier=notifier,
         tables=loaded.program_tables() if loaded.program_files else None,
+        inventory=inventory,
         runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
         open_desk=partial(_desk, answering, profile.approvals),
         has_approver=answering is not None,
         strict=strict,
         hidden=profile.hidden,
     )
+    shared.on_close(let_imports_in)
     for close in (*loaded.closers, shared.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
         shared.on_close(close)
     try:
         shared.paths = paths = WorkspacePaths(
             root,
-            protected=_protected(root),
-            read_only=_read_only(scope, plan),
+            inventory=inventory,
+            read_only=PROTECTED_FROM_PROGRAMS,
             hidden=profile.hidden,
             check=check_deadline,
         )
@@ -192,15 +198,6 @@ def open_ground(
         shared.close()
         raise
     return plan, shared
-
-
-def _scope(root: Path, plan: Plan, sinks: Iterable[SinkLike]) -> RunnerScope:
-    """What no program may write to: the files that decide what it may do, and those that tell what it did."""
-    written = [
-        sink.partition(":")[2].partition("?")[0] for sink in sinks if isinstance(sink, str) and sink.startswith("file:")
-    ]
-    protected = protected_below(root, *plan.files, *map(Path, written), *protected_dirs(root))
-    return RunnerScope(root, protected, HiddenFiles(root, plan.profile.hidden))
 
 
 def _notifier(plan: Plan) -> "Notifier | None":
@@ -227,29 +224,13 @@ def _desk(approver: Approver | None, settings: Approvals, shared: Shared) -> "De
     return Desk(shared, approver, settings, os.environ)
 
 
-def _protected(root: Path) -> list[str]:
-    return [str(folder) for folder in protected_dirs(root)]
-
-
-def _read_only(scope: RunnerScope, plan: Plan) -> list[str]:
-    """What no tool may change: whoever did could loosen what holds it, or have programs run later."""
-    root = scope.workspace
-    # A profile that is written there would be found before the one that is meant: `extends` looks beside its file first.
-    folders = {root / "profiles", *(file.resolve().parent for file in plan.files)}
-    names = {file.stem + suffix for file in plan.files for suffix in SUFFIXES}
-    found_first = [folder / name for folder in folders if folder.is_relative_to(root) for name in names]
-    named = [way for file in plan.files for way in ways(Path("/"), str(file.absolute())) if root in way.parents]
-    protected = (*(root / name for name in scope.protected), *repository_folders(root), *named)
-    return [*PROTECTED_FROM_PROGRAMS, *ALWAYS_PROTECTED, *map(str, (*protected, *found_first))]
-
-
 def _memory(shared: Shared, plan: Plan) -> "SessionMemory | None":
     if plan.profile.memory == Memory():
         return None
     from toolcharter.gate.remembering import session_memory  # noqa: PLC0415 - not every profile remembers
 
     # Paths of its own: it looks between calls, when no deadline runs.
-    paths = WorkspacePaths(shared.workspace, protected=_protected(shared.workspace), hidden=shared.hidden)
+    paths = WorkspacePaths(shared.workspace, inventory=shared.inventory, hidden=shared.hidden)
     shared.on_close(paths.close)
     return session_memory(plan.profile.memory, paths, shared.facts)
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from toolcharter.errors import Denied
@@ -11,8 +10,6 @@ from toolcharter.profile.model import HOST
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runner import ProgramRunner, RunnerScope
 
-ALWAYS_PROTECTED = (".toolcharter",)
-"""Where a workspace keeps its ceiling: no program of any tool may write there."""
 PROTECTED_FROM_PROGRAMS = (".git",)
 """What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
 
@@ -67,7 +64,7 @@ class Runners:
 
     def _open(self) -> ProgramRunner:
         if self._name is None or self._name == HOST:
-            return HostProgramRunner(self._scope.workspace)
+            return HostProgramRunner(self._scope.workspace, self._scope.protected)
         if self._opener is None:  # its plugin has been checked when the profile was planned
             raise Denied(Reason.SANDBOX_UNAVAILABLE, f"Nothing opens the runner {self._name!r}.")
         try:
@@ -82,11 +79,3 @@ class Runners:
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what)
         runner: ProgramRunner = opened
         return runner
-
-
-def protected_below(workspace: Path, *paths: Path) -> tuple[str, ...]:
-    """Those of *paths* that lie in *workspace* or lead there, relative to it, and what is always protected there."""
-    # A link is protected with what it leads to: whoever replaces it need not touch the file behind it.
-    real = [place for path in paths for place in (path.parent.resolve() / path.name, path.resolve())]
-    below = [str(path.relative_to(workspace)) for path in real if path.is_relative_to(workspace) and path != workspace]
-    return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *below)))

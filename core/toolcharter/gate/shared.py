@@ -18,6 +18,7 @@ from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.loop import LoopThread
 from toolcharter.gate.running import Runners
 from toolcharter.gate.shown import ArgsDetail
+from toolcharter.guards.inventory import Inventory
 from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
@@ -96,6 +97,8 @@ class Shared:
     """The guards that remember a session's calls; None if none is switched on."""
     tables: "Tables | None" = None
     """What plugins know of programs besides the core; None if that is nothing."""
+    inventory: Inventory = field(default_factory=lambda: Inventory(Path()))
+    """What no tool may change in the workspace."""
     runners: Runners = field(default_factory=lambda: Runners(None, None, RunnerScope(Path())))
     """Where programs run."""
     facts: dict[str, ToolFacts] = field(default_factory=dict)
@@ -151,7 +154,7 @@ class Shared:
         """What holds commands against the file system."""
         from toolcharter.gate.world import Lookout  # noqa: PLC0415 - few profiles run programs
 
-        lookout = Lookout(self.workspace, self.hidden)
+        lookout = Lookout(self.workspace, self.inventory, self.hidden)
         self.on_close(lookout.close)
         return lookout
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.commands import Names, Place, World
+from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.patterns import MAX_NAMES, all_names, expand, lies_where_it_seems
 from toolcharter.guards.process.programs import Programs
-from toolcharter.loader.sites import protected_dirs
 from toolcharter.profile.settings import HiddenGlob
 from toolcharter.spec.reasons import Reason
 
@@ -22,8 +22,9 @@ from toolcharter.spec.reasons import Reason
 class Lookout:
     """Looks at one workspace for all calls of a toolbox. Opens nothing before the first call that needs it."""
 
-    def __init__(self, workspace: Path, hidden: Sequence[HiddenGlob] = ()) -> None:
+    def __init__(self, workspace: Path, inventory: Inventory | None = None, hidden: Sequence[HiddenGlob] = ()) -> None:
         self._workspace = workspace
+        self._inventory = inventory or Inventory(workspace)
         self._hidden = hidden
 
     def objection(self, world: World) -> Denied | None:
@@ -54,8 +55,7 @@ class Lookout:
 
     @cached_property
     def _paths(self) -> WorkspacePaths:
-        protected = [str(folder) for folder in protected_dirs(self._workspace)]
-        return WorkspacePaths(self._workspace, protected=protected, hidden=self._hidden)
+        return WorkspacePaths(self._workspace, inventory=self._inventory, hidden=self._hidden)
 
     @cached_property
     def _programs(self) -> Programs:

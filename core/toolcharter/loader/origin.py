@@ -76,6 +76,8 @@ def _places(entry: EntryPoint) -> list[str]:
         spec = find_spec(_top(entry))
     except ValueError:  # Something without a spec bears that name in `sys.modules`.
         return ["an object in sys.modules"]
+    except ModuleNotFoundError:  # Only the workspace has it, from which the gate imports nothing.
+        return []
     if spec is None:
         return []
     # A namespace package has one folder for each entry of `sys.path` that has a share in it.

@@ -9,7 +9,6 @@ import site
 import sys
 import sysconfig
 from collections.abc import Iterable
-from pathlib import Path
 
 
 def site_dirs() -> frozenset[str]:
@@ -32,13 +31,3 @@ def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
 def is_within(path: str, folder: str) -> bool:
     """Whether *path* is *folder* or lies below it; both absolute, links resolved."""
     return os.path.commonpath([path, folder]) == folder
-
-
-def protected_dirs(workspace: Path) -> tuple[Path, ...]:
-    """The site directories on `sys.path` that lie in *workspace*: a tool may not touch them.
-
-    Whoever can write there decides what the next start imports.
-    """
-    top = os.path.realpath(workspace)
-    trusted = site_dirs()
-    return tuple(Path(folder) for folder in search_path() if folder in trusted and is_within(folder, top))

@@ -182,6 +182,10 @@ class Paths(Protocol):
         """The same workspace with extra roots to read from, extra protected name globs, and extra ones to read only."""
         ...
 
+    def changeable(self, path: str) -> bool:
+        """Whether *path* may be changed, by a program for example: nothing protected lies there, above or below."""
+        ...
+
     def open_file(self, path: str) -> OpenFile:
         """Open a regular file for reading."""
         ...

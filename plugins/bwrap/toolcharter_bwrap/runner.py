@@ -57,7 +57,7 @@ class BwrapRunner(LocalRunner):
     is_sandbox = True
 
     def __init__(self, scope: RunnerScope, policy: BwrapPolicy) -> None:
-        super().__init__(scope.workspace)
+        super().__init__(scope.workspace, scope.protected)
         self._scope = scope
         self._policy = policy
         self._system = system_arguments(policy)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import Denied
-from toolcharter.gate.running import Opener, Runners, protected_below
+from toolcharter.gate.running import Opener, Runners
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter.spec.runner import Ended, Job, RunnerScope
 
@@ -150,33 +150,3 @@ def test_the_next_call_tries_again(scope: RunnerScope) -> None:
     runners = Runners("box", opener, scope)
 
     assert [runners.is_sandbox_for(bounded=False) for _ in range(2)] == [False, True]
-
-
-def test_what_lies_in_the_workspace_and_decides_is_protected(tmp_path: Path) -> None:
-    """A profile, an event file, a folder of plugins; by the places where they are and where they lead."""
-    workspace = tmp_path.resolve() / "ws"
-    (workspace / "sub").mkdir(parents=True)
-    (workspace / "sub/real.yaml").write_text("")
-    (tmp_path / "beside.yaml").write_text("")
-    (workspace / "link.yaml").symlink_to("sub/real.yaml")
-    (workspace / "out.yaml").symlink_to("../beside.yaml")
-    (tmp_path / "in.yaml").symlink_to("ws/sub/real.yaml")
-
-    assert protected_below(workspace) == (".toolcharter",)
-    assert protected_below(
-        workspace,
-        workspace / "link.yaml",
-        workspace / "out.yaml",
-        tmp_path / "in.yaml",
-        tmp_path / "beside.yaml",
-        workspace / "new/events.jsonl",
-        workspace,
-        workspace / ".toolcharter",
-    ) == (".toolcharter", "link.yaml", "sub/real.yaml", "out.yaml", "new/events.jsonl")
-
-
-def test_a_relative_path_is_seen_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the sink that writes there sees it."""
-    monkeypatch.chdir(tmp_path)
-
-    assert protected_below(tmp_path.resolve(), Path("run/events.jsonl")) == (".toolcharter", "run/events.jsonl")

@@ -12,6 +12,7 @@ import pytest
 from toolcharter.errors import ToolError
 from toolcharter.gate.commands import Place, World, understood
 from toolcharter.gate.world import Lookout
+from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths, patterns
 from toolcharter.guards.process import programs
 
@@ -204,11 +205,10 @@ def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: py
     assert objection(world) == ("not_understood", "What the commands would look at cannot be told: OSError.")
 
 
-def test_a_protected_place_is_refused(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hidden_place_is_refused(space: Path) -> None:
     """As it is to tools: the folders from which this very interpreter imports."""
     (space / "site").mkdir()
-    monkeypatch.setattr("toolcharter.gate.world.protected_dirs", lambda _: (space / "site",))
-    lookout = Lookout(space)
+    lookout = Lookout(space, Inventory(space, ("site",), sealed=("site",)))
 
     denied = lookout.objection(World((Place("site/x.py", is_pattern=False, folders=HERE),)))
     lookout.close()

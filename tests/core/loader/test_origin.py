@@ -13,11 +13,12 @@ PROGRAM = """
     from pathlib import Path
     from toolcharter.errors import PluginError
     from toolcharter.loader.load import load_plugins
-    from toolcharter.loader.sites import protected_dirs
+    from toolcharter.loader.interpreter import code_of_the_gate
+    from toolcharter.loader.scan import installed
     try:
         loaded = load_plugins({"greet": "p.yaml:2:3"})
         print("loaded", *loaded.specs, sys.modules["acme_greet"].__file__)
-        print(*sorted(name for name in sys.modules if name.startswith("acme")), *protected_dirs(Path()))
+        print(*sorted(name for name in sys.modules if name.startswith("acme")), *code_of_the_gate(Path.cwd(), installed()).sealed)
     except PluginError as error:
         print(error)
         print("acme_greet" in sys.modules)

@@ -145,12 +145,3 @@ def test_the_user_site_counts_where_it_is_enabled(monkeypatch, tmp_path, enabled
     monkeypatch.setattr("site.getusersitepackages", lambda: str(tmp_path))
 
     assert (str(tmp_path.resolve()) in sites.site_dirs()) is enabled
-
-
-def test_a_site_directory_in_the_workspace_is_protected(monkeypatch, tmp_path) -> None:
-    """Whoever writes there decides what the next start imports; other folders are not meant."""
-    inside, outside, other = tmp_path / "w/.venv/site", tmp_path / "site", tmp_path / "w/other"
-    monkeypatch.setattr(sites, "site_dirs", lambda: {str(inside), str(outside)})
-    monkeypatch.setattr(sys, "path", [str(inside), str(outside), str(other)])
-
-    assert sites.protected_dirs(tmp_path / "w") == (inside,)

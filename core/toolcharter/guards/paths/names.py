@@ -35,6 +35,17 @@ def absolute_parts(path: str) -> Parts:
     return tuple(part for part in path.split("/") if part)
 
 
+def collapsed(parts: Parts) -> Parts:
+    """*parts* without `.` and `..`, which are right where no link lies on the way."""
+    names: list[str] = []
+    for part in parts:
+        if part == "..":
+            del names[-1:]
+        elif part != ".":
+            names.append(part)
+    return tuple(names)
+
+
 def check_text(path: str) -> None:
     """Refuse what no file can be called.
 
@@ -77,13 +88,14 @@ class Protection:
     Args:
         entries: `.env.*` covers every component of that form; `/srv/plugins` and, below the
             workspace, `ci/keys` cover that place and all beneath it.
+        folders: Paths below the workspace, also those without a `/`.
 
     Raises:
         ValueError: An entry is empty or contains `..`.
     """
 
-    def __init__(self, entries: Iterable[str]) -> None:
-        self.entries = tuple(dict.fromkeys(entries))
+    def __init__(self, entries: Iterable[str], folders: Iterable[str] = ()) -> None:
+        self.entries = tuple(dict.fromkeys((*entries, *(f"./{folder}" for folder in folders))))
         for entry in self.entries:
             if not entry.strip("/") or ".." in entry.split("/"):
                 raise ValueError(f"{entry!r} protects nothing: write a name such as '.env.*' or a folder's path.")
@@ -111,6 +123,10 @@ class Protection:
         """Whether a protected place lies, or would lie, below *parts*, seen from the folder *base*."""
         full = (*map(fold, base), *map(fold, parts))
         return any(place[: len(full)] == full for place in places)
+
+    def concerns(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
+        """Whether a change of *parts*, seen from the folder *base*, changes anything protected: there, above or below."""
+        return self.covers(base, parts, places) or self.holds(base, parts, places)
 
     def patterns(self, base: Parts, places: frozenset[Parts]) -> tuple[str, ...]:
         """What a program that reads the folder *base* may skip; for speed only, some may be left out.

@@ -9,12 +9,13 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from toolcharter.errors import ToolError
+from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found, PlaceWalk, look
 from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.hidden import HiddenNames, holds_any
 from toolcharter.guards.paths.leases import WorkspaceLeases
-from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, split
+from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
 from toolcharter.guards.paths.places import MAX_DEPTH, HeldPlace, Leave, no_leases, unwatched
 from toolcharter.guards.paths.repositories import SIGNS, is_repository, lies_in_repository
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
@@ -45,6 +46,7 @@ class Plan(NamedTuple):
 class Scope(NamedTuple):
     """How far one view goes."""
 
+    inventory: Inventory
     read_roots: tuple[Path, ...]
     protected: tuple[str, ...]
     read_only: tuple[str, ...]
@@ -60,8 +62,9 @@ class View:
         self._roots = roots
         self._scope = scope
         self._reachable = (roots.workspace, *map(roots.named, scope.read_roots))
-        self._protection = Protection(scope.protected)
-        self._unchanged = Protection((*scope.protected, *scope.read_only))
+        kept = scope.inventory
+        self._protection = Protection(scope.protected, kept.sealed)
+        self._unchanged = Protection((*scope.protected, *scope.read_only), (*kept.places, *kept.repositories))
         self._places: frozenset[Parts] | None = None
         self._check = scope.check
         self._plan = lru_cache(PLANS)(self._analyse)
@@ -168,6 +171,17 @@ class View:
             raise
         return place
 
+    def changeable(self, path: str) -> bool:
+        """Whether a change of *path*, relative to the workspace, concerns nothing that no tool may change.
+
+        Be it that something protected lies below it: what replaces a folder by a file changes all of it.
+        """
+        held = self._roots.workspace.held()
+        named = collapsed(split(path))
+        real = below(absolute_parts(os.path.realpath("/".join((held.canonical, *named)))), held.parts)
+        places = self._unchanged_places
+        return not any(self._unchanged.concerns(held.parts, names, places) for names in (named, real or named))
+
     def close(self) -> None:
         """Let go of all roots; calls that still run finish with what they hold."""
         self._roots.close()
@@ -175,7 +189,7 @@ class View:
     def _analyse(self, path: str) -> Plan:
         check_text(path)
         root, parts = self._locate(path, path) if path.startswith("/") else (self._roots.workspace, split(path))
-        names = _collapsed(parts)
+        names = collapsed(parts)
         if self._touches_protected(root, parts):
             raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
         conditions = self._scope.hidden.conditions(names)
@@ -310,7 +324,7 @@ class View:
     def _touches_protected(self, root: Root, parts: Parts) -> bool:
         """Whether walking *parts* enters a protected place, be it only to leave it by `..`."""
         turns = [end for end, part in enumerate(parts) if part == ".." and parts[end - 1] != ".."]
-        return any(self._covers(root, _collapsed(parts[:end])) for end in (*turns, len(parts)))
+        return any(self._covers(root, collapsed(parts[:end])) for end in (*turns, len(parts)))
 
     def _covers(self, root: Root, names: Sequence[str]) -> bool:
         held = root.held()
@@ -338,6 +352,7 @@ class WorkspacePaths(View):
             (absolute, or with a `/` below the workspace); see `Protection`.
         read_only: The same, for what may be read and never changed.
         hidden: What the profile hides; refused like what is protected.
+        inventory: What else must never be changed, or not even be read.
         check: Called before every open and read, and for every name in a listing; raises to stop (the deadline of a call).
             Nothing is changed through this view, only through those that `acting` gives.
         openers: For tests: how the kernel is asked.
@@ -354,23 +369,20 @@ class WorkspacePaths(View):
         protected: Sequence[str] = (),
         read_only: Sequence[str] = (),
         hidden: Sequence[HiddenGlob] = (),
+        inventory: Inventory | None = None,
         check: Callable[[], None] | None = None,
         openers: Callable[[], Openers] = kernel_openers,
     ) -> None:
         scope = Scope(
-            tuple(read_roots), tuple(protected), tuple(read_only), check or _nothing, _LOOKING, HiddenNames(hidden)
+            inventory or Inventory(root, ()),
+            tuple(read_roots),
+            tuple(protected),
+            tuple(read_only),
+            check or _nothing,
+            _LOOKING,
+            HiddenNames(hidden),
         )
         super().__init__(Roots(str(root), openers), scope)
-
-
-def _collapsed(parts: Parts) -> Parts:
-    names: list[str] = []
-    for part in parts:
-        if part == "..":
-            del names[-1:]
-        elif part != ".":
-            names.append(part)
-    return tuple(names)
 
 
 def _nothing() -> None:

@@ -49,4 +49,4 @@ class HostProgramRunner(LocalRunner):
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:
         """One for the same workspace."""
-        return partial(HostProgramRunner, self.workspace)
+        return partial(HostProgramRunner, self.workspace, self.programs.protected)

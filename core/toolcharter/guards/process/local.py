@@ -30,9 +30,9 @@ class LocalRunner(ABC):
     name: str
     is_sandbox: bool
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, protected: tuple[str, ...] = ()) -> None:
         self.workspace = workspace
-        self.programs = Programs(workspace)
+        self.programs = Programs(workspace, protected)
         self._lock = threading.Lock()
         self._running: set[RunningProgram] = set()
         self._turns = Turns()

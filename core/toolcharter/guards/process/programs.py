@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.inventory import lies_in
 from toolcharter.spec.reasons import Reason
 
 SEARCH_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -17,13 +18,17 @@ PROGRAM_NOT_FOUND = "program_not_found"
 class Programs:
     """Resolves and pins the programs that one workspace's tools may start.
 
-    A program below the workspace could have been written by the agent that asks for it. The
-    running interpreter's own folders are the exception: plugins ship programs there, and the
-    gate protects them.
+    A program below the workspace could have been written by the agent that asks for it. Only what lies in a protected
+    place is trusted: no tool can write there. So a virtual environment in the workspace can bring programs of plugins.
+
+    Args:
+        workspace: Where tools can write.
+        protected: The protected places in it, relative to it: those of the toolbox's inventory.
     """
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, protected: tuple[str, ...] = ()) -> None:
         self._workspace = os.path.realpath(workspace)
+        self.protected = protected
         self._pinned: dict[str, str] = {}
 
     def resolve(self, name: str) -> str:
@@ -76,7 +81,9 @@ class Programs:
         )
 
     def _is_trusted(self, path: str) -> bool:
-        return all(self._is_outside(place) or _is_below_any(place, interpreter_folders()) for place in _places(path))
+        return all(
+            self._is_outside(place) or lies_in(place, Path(self._workspace), self.protected) for place in _places(path)
+        )
 
     def _is_outside(self, path: str) -> bool:
         return not _is_below_any(path, (self._workspace,))

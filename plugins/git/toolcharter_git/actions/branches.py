@@ -10,7 +10,6 @@ from toolcharter_git.repository import Git, Repository, paths_of
 from toolcharter_git.request import Answer, Request, checked_branch, checked_commit_ref
 from toolcharter_git.worktree import State, require_clean
 
-POLICY_FOLDER = ".toolcharter"
 # `switch` takes branches only and refuses to overwrite changes; ignored files it would overwrite.
 _SWITCH = ("switch", "--quiet", "--no-guess", "--no-overwrite-ignore", "--no-recurse-submodules", "--no-progress")
 
@@ -23,7 +22,7 @@ def create_branch(git: Git, request: Request) -> Callable[[], Answer]:
     branch = checked_branch(git.policy, request.branch)
     ref = checked_commit_ref(git.policy, request.ref)
     start = [repository.commit_id(ref, reason)] if request.ref or state.commit else []
-    _require_same_policies(repository, state, start, reason)
+    _require_unchanged_places(repository, state, start, reason)
     return lambda: _switch(repository, ["--no-track", "--create", branch, *start], branch, reason)
 
 
@@ -35,12 +34,12 @@ def checkout(git: Git, request: Request) -> Callable[[], Answer]:
     branch = checked_branch(git.policy, request.branch)
     if not repository.line(["for-each-ref", "--format=%(refname)", f"refs/heads/{branch}"], reason):
         raise failed(reason, f"there is no branch {branch!r}.")
-    _require_same_policies(repository, state, [repository.commit_id(f"refs/heads/{branch}", reason)], reason)
+    _require_unchanged_places(repository, state, [repository.commit_id(f"refs/heads/{branch}", reason)], reason)
     return lambda: _switch(repository, [branch], branch, reason)
 
 
-def _require_same_policies(repository: Repository, state: State, target: list[str], reason: GitReason) -> None:
-    """Refuse to exchange the workspace's own policies for those of another commit."""
+def _require_unchanged_places(repository: Repository, state: State, target: list[str], reason: GitReason) -> None:
+    """Refuse to exchange what no tool may change, such as profiles, for what another commit has there."""
     if not target or target[0] == state.commit:
         return
     base = state.commit or repository.empty_tree(reason)
@@ -48,8 +47,8 @@ def _require_same_policies(repository: Repository, state: State, target: list[st
         ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base, *target], reason, max_bytes=MAX_LIST_BYTES
     )
     changed = filter(None, paths_of(listing.stdout).split("\0"))
-    with repository.git.rt.paths.narrowed(protected=[POLICY_FOLDER]).open_folder() as root:
-        kept = next((path for path in changed if not root.shows(path)), None)
+    paths = repository.git.rt.paths
+    kept = next((path for path in changed if not paths.changeable(path)), None)
     if kept is not None:
         raise Denied(Reason.PROTECTED_PATH, f"The switch would change {printable(kept)}, which is protected.")
 

@@ -82,14 +82,22 @@ def test_links_are_judged_on_both_ends(tmp_path: Path, way: str) -> None:
         Programs(inside).resolve(str(path))
 
 
-def test_programs_of_installed_packages_may_lie_below_the_workspace(
+def test_programs_in_protected_places_may_lie_below_the_workspace(tmp_path: Path) -> None:
+    """Plugins ship programs in the running interpreter's folders, often `.venv/bin` of the workspace: no tool writes there."""
+    path = install(tmp_path / ".venv" / "bin" / "rg")
+
+    assert Programs(tmp_path, (".venv",)).resolve(path) == path
+
+
+def test_the_interpreters_own_folder_is_no_exception_where_nothing_protects_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Plugins ship programs in the running interpreter's folders, often `.venv/bin` of the workspace."""
+    """What an agent could have written is not run, wherever it lies."""
     path = install(tmp_path / ".venv" / "bin" / "rg")
     monkeypatch.setattr(programs, "interpreter_folders", lambda: (os.path.realpath(tmp_path / ".venv" / "bin"),))
 
-    assert Programs(tmp_path).resolve(path) == path
+    with pytest.raises(Denied, match="protected_path"):
+        Programs(tmp_path, (".venv/lib",)).resolve(path)
 
 
 def test_a_virtual_environment_of_somebody_else_is_part_of_the_workspace(tmp_path: Path) -> None:

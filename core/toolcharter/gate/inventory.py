@@ -1,0 +1,147 @@
+"""Collects what the gate executes or believes besides its own code: profiles, policies, event files, the user's state.
+
+`Inventory` keeps what of it lies in the workspace.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.events.sinks import SinkLike
+from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
+from toolcharter.guards.paths.repositories import repository_folders
+from toolcharter.loader.interpreter import Code, is_within, names_of
+from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
+from toolcharter.profile.compose import Composer
+from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
+
+PROFILES = "profiles"
+# Whether a profile names a parent by its path; a bare name is found in folders that are protected anyway.
+_EXTENDS_A_PATH = re.compile(rb"^extends:(?:[^\S\n]*\[[^\]]*|[^\n]*|(?:\s*\n\s*-[^\n]*)+)(?:/|\.ya?ml)", re.MULTILINE)
+
+
+def inventory_of(
+    workspace: Path, code: Code, files: Iterable[Path], sinks: Iterable[SinkLike], environ: Mapping[str, str]
+) -> Inventory:
+    """The inventory of one toolbox.
+
+    Args:
+        workspace: Its real path.
+        code: Where the gate's code lies.
+        files: The profile's own file and those that it extends.
+        sinks: Where events go.
+        environ: The environment.
+
+    Raises:
+        ConfigurationError: Events would be written to a file that the gate executes or believes.
+    """
+    policies = [*_policies(workspace, environ), *files]
+    believed = [*policies, *_profiles(workspace, tuple(files)), _state(environ)]
+    trusted = [*code.trusted, *(name for path in believed if path is not None for name in names_of(str(path)))]
+    written = {url: names_of(path) for url, path in _files_of(sinks)}
+    _require_harmless(workspace, written, trusted, policies)
+    return make_inventory(
+        workspace,
+        [*trusted, *(name for names in written.values() for name in names)],
+        sealed=code.sealed,
+        repositories=map(str, repository_folders(workspace)),
+    )
+
+
+def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """The ceilings. The folder comes first: as a link it must not be replaced either."""
+    policy = workspace / WORKSPACE_POLICY
+    yield policy.parent
+    yield policy
+    administrators = environ.get(ADMIN_POLICY)
+    if administrators:
+        yield Path(administrators)
+
+
+def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
+    """Where the next start may find a profile by its name: folders, files in them that lead elsewhere, and parents."""
+    for folder in (*_folders_of_names(workspace), shipped_profiles()):
+        if not _concerns(folder, workspace):
+            continue
+        yield folder
+        for file in _profiles_in(folder):
+            yield file
+            yield from _parents(file)
+    # `extends` looks beside its own file first: what is written there would be found before the one that is meant.
+    names = {file.stem + suffix for file in files for suffix in SUFFIXES}
+    yield from (folder / name for folder in {file.resolve().parent for file in files} for name in names)
+
+
+def _folders_of_names(workspace: Path) -> Iterator[Path]:
+    """`profiles` in the workspace, in the current folder, and in each folder between the two."""
+    current = Path.cwd()
+    lower, upper = (current, workspace) if current.is_relative_to(workspace) else (workspace, current)
+    if not lower.is_relative_to(upper):
+        yield from (current / PROFILES, workspace / PROFILES)
+        return
+    for folder in (lower, *lower.parents):
+        yield folder / PROFILES
+        if folder == upper:
+            return
+
+
+def _profiles_in(folder: Path) -> list[Path]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))  # noqa: PTH208 - names suffice
+    except OSError:
+        return []
+    return [folder / name for name in names]
+
+
+def _parents(file: Path) -> Iterator[Path]:
+    """What a profile extends by path, and what that extends."""
+    try:
+        if not _EXTENDS_A_PATH.search(read_bytes(str(file))):
+            return
+        composer = Composer(())
+        composer.read(str(file))
+    except Unusable:
+        return  # The start that names it says what is wrong with it.
+    yield from map(Path, composer.files)
+
+
+def _concerns(folder: Path, workspace: Path) -> bool:
+    return any(is_within(name, str(workspace)) for name in names_of(str(folder)))
+
+
+def _state(environ: Mapping[str, str]) -> str | None:
+    """Where approvals, records of processes and locks are kept. Source: XDG Base Directory Specification 0.8."""
+    base, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
+    if base.startswith("/"):
+        return f"{base}/toolcharter"
+    return f"{home}/.local/state/toolcharter" if home.startswith("/") else None
+
+
+def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
+    """URL and path of each sink that is a file."""
+    for sink in sinks:
+        if isinstance(sink, str) and sink.startswith("file:"):
+            path = sink.partition(":")[2].partition("?")[0]
+            path = "/" + path[2:].partition("/")[2] if path.startswith("//") else path
+            if path and "\0" not in unquote(path):
+                yield sink, unquote(path)
+
+
+def _require_harmless(
+    workspace: Path, written: Mapping[str, tuple[str, ...]], trusted: list[str], policies: list[Path]
+) -> None:
+    """Refuse sinks that would write into what the gate executes or believes. Events may lie in `.toolcharter`."""
+    files = {name for path in policies for name in names_of(str(path))}
+    own = names_of(str(workspace / WORKSPACE_POLICY.parent))
+    places = make_inventory(workspace, (name for name in trusted if name not in own)).places
+    beside = tuple(str(Path(name).relative_to(workspace)) for name in own if is_within(name, str(workspace)))
+    for url, names in written.items():
+        hit = next(
+            (name for name in names if name in files or lies_in(name, workspace, set(places) - set(beside))), None
+        )
+        if hit is not None:
+            what = f"{url!r} would write to {hit!r}, which toolcharter executes or reads its rules from."
+            raise ConfigurationError([Fault("events", "", what, "Name another file.")])

@@ -1,0 +1,156 @@
+"""Keeps the gate's own imports away from the workspaces: a finder ahead of all others on `sys.meta_path`.
+
+A script that lies in a workspace puts the workspace on `sys.path`, and so does the current folder of `python -m`. A tool may
+write `selectors.py` there, and the gate imports most modules only when they are needed. So a name that is found outside of
+the workspaces is imported from there, whoever asks. A name that is found nowhere else stays what it is for the user's own
+code, and is refused where the gate's code, or a library that it called, asks for it.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder
+from inspect import currentframe
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from toolcharter.guards.inventory import lies_in, make_inventory
+from toolcharter.loader.interpreter import Code, is_related, is_within, names_of
+
+_IMPORT_SYSTEM = "<frozen importlib"
+
+
+class GateFinder:
+    """A meta path finder. It finds nothing while no folder of `sys.path` lies in a workspace."""
+
+    def __init__(self) -> None:
+        self._workspaces: dict[str, tuple[str, ...]] = {}
+        self._packages: frozenset[str] = frozenset()
+        self._current: frozenset[str] = frozenset()
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._trusted: dict[str, bool] = {}
+
+    def cover(self, workspace: Path, code: Code, places: tuple[str, ...]) -> None:
+        """Keep imports away from one more workspace, and from the current folder.
+
+        Args:
+            workspace: Its real path.
+            code: Where the gate's code lies.
+            places: What no tool can write in the workspace, relative to it: imports from there are as safe as others.
+        """
+        self._workspaces = {**self._workspaces, str(workspace): places}
+        self._packages |= code.packages
+        current = os.path.realpath(os.curdir)
+        # Who works on the source of a plugin starts in a folder that the gate has to import from.
+        if not any(os.path.lexists(f"{current}/{name}") for name in code.packages) and current not in code.sealed:
+            self._current |= {current}
+        self._trusted = {}
+
+    def uncover(self, workspace: Path) -> None:
+        """Forget a workspace whose toolbox is closed, unless something of it is still on `sys.path`."""
+        top = str(workspace)
+        if not any(isinstance(entry, str) and is_related(entry, top) for entry in sys.path):
+            self._workspaces = {name: places for name, places in self._workspaces.items() if name != top}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module outside of the workspaces.
+
+        Returns:
+            None if nothing speaks against what the finders behind this one would find.
+
+        Raises:
+            ModuleNotFoundError: Code of the gate asks for what only a workspace has.
+        """
+        searched = sys.path if path is None else path
+        trusted = [entry for entry in searched if self._is_trusted(entry)]
+        if len(trusted) == len(searched):
+            return None
+        found = self._found(name, path, target, trusted)
+        if found is not None:
+            return found if found.loader is not None or self._is_for_the_gate() else None
+        if _is_built_in(name) or not self._is_for_the_gate():
+            return None
+        what = f"toolcharter imports nothing that a tool could have written, and {name!r} is found nowhere else"
+        raise ModuleNotFoundError(f"{what}; install it, or take the workspace off sys.path", name=name)
+
+    def _found(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None, trusted: list[str]
+    ) -> ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            find: Any = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            places: Sequence[str] | None = trusted if finder is PathFinder else path
+            found: ModuleSpec | None = find(name, places, target)
+            if found is not None and self._is_from_outside(found):
+                return found
+        # What stands first may have been refused because of where it leads; another folder may have the name, too.
+        singly = (PathFinder.find_spec(name, [entry], target) for entry in trusted)
+        return next((found for found in singly if found is not None and self._is_from_outside(found)), None)
+
+    def _is_from_outside(self, spec: ModuleSpec) -> bool:
+        places = [*(spec.submodule_search_locations or ())]
+        if spec.has_location and spec.origin:
+            places.append(spec.origin)
+        return all(not self._is_in_workspace(place) for place in places)
+
+    def _is_trusted(self, entry: object) -> bool:
+        if not isinstance(entry, str):
+            return True  # no finder of Python's own looks at it
+        known = self._trusted.get(entry)
+        if known is None:
+            is_current = not entry or os.path.realpath(entry) in self._current
+            known = not is_current and not self._is_in_workspace(entry)
+            if len(self._trusted) < _MOST_KNOWN:
+                self._trusted[entry] = known
+        return known
+
+    def _is_in_workspace(self, path: str) -> bool:
+        """Whether a tool could write what lies at *path*, by any of its names."""
+        names = self._names.get(path)
+        if names is None:
+            names = names_of(path)
+            if len(self._names) < _MOST_KNOWN:
+                self._names[path] = names
+        return any(
+            is_within(name, workspace) and not lies_in(name, Path(workspace), protected)
+            for name in names
+            for workspace, protected in self._workspaces.items()
+        )
+
+    def _is_for_the_gate(self) -> bool:
+        """Whether the import was begun by code of the gate: whose code is the nearest on the stack, but for libraries."""
+        frame = currentframe()
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file != __file__ and not file.startswith(_IMPORT_SYSTEM):
+                if str(frame.f_globals.get("__name__", "")).partition(".")[0] in self._packages:
+                    return True
+                if file.startswith("/") and self._is_in_workspace(file):
+                    return False
+            frame = frame.f_back
+        return False
+
+
+_MOST_KNOWN = 10_000
+_FINDER = GateFinder()
+
+
+def keep_imports_out(workspace: Path, code: Code) -> Callable[[], None]:
+    """Have no import of the gate come from *workspace* from now on, but from what is protected there.
+
+    Returns:
+        What to call when the toolbox of the workspace is closed.
+    """
+    _FINDER.cover(workspace, code, make_inventory(workspace, code.trusted).places)
+    if not sys.meta_path or sys.meta_path[0] is not _FINDER:
+        sys.meta_path[:] = [_FINDER, *(finder for finder in sys.meta_path if finder is not _FINDER)]
+    return partial(_FINDER.uncover, workspace)
+
+
+def _is_built_in(name: str) -> bool:
+    return BuiltinImporter.find_spec(name) is not None or FrozenImporter.find_spec(name) is not None

@@ -1,0 +1,253 @@
+"""Which files and folders Python code of the gate comes from: the running interpreter, its packages, editable sources.
+
+Whoever can write to one of them decides what the gate runs next. Only the folders of a workspace are of interest, so the
+expensive questions are asked only where a folder of `sys.path` lies in the workspace.
+"""
+
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.guards.paths.repositories import ways
+from toolcharter.loader.scan import Installed, normalise
+from toolcharter.loader.sites import site_dirs
+
+CORE = "toolcharter"
+_FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+_LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
+_REQUIREMENT = re.compile(r"Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+class Code(NamedTuple):
+    """Where the gate's own code lies, as far as a workspace is concerned."""
+
+    trusted: tuple[str, ...]
+    """Absolute paths that have to be protected, each by every name that leads to it."""
+    sealed: tuple[str, ...]
+    """Those that tools may not read either: folders of installed packages."""
+    packages: frozenset[str]
+    """The top-level names of the gate's packages: the core's and those of all installed plugins."""
+
+
+def code_of_the_gate(workspace: Path, index: Installed) -> Code:
+    """Find what has to be protected in *workspace*, so that the gate never runs what a tool has written.
+
+    Args:
+        workspace: Its real path.
+        index: The installed plugins.
+
+    Raises:
+        ConfigurationError: The workspace lies in a folder from which the gate imports, so that tools could write there.
+    """
+    top = str(workspace)
+    entries = [*index.tools.values(), *index.extensions.values()]
+    packages = frozenset({CORE, *(entry.module.partition(".")[0] for entry in entries)})
+    sites = tuple(site_dirs())
+    folders = {*sites, *_folders().values()}
+    _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
+    trusted = [*_interpreter(top), *folders, *_imported(top, packages)]
+    entries_there = [entry for entry in sys.path if entry and is_related(entry, top) and not _is_in_any(entry, trusted)]
+    if entries_there or _has_editable_finders():
+        trusted += _sources(top, entries_there, packages, [entry.distribution for entry in entries])
+        trusted += _shadows(top, entries_there)
+    names = tuple(dict.fromkeys(name for path in trusted for name in names_of(path)))
+    return Code(names, tuple(dict.fromkeys(name for path in sites for name in names_of(path))), packages)
+
+
+def names_of(path: str) -> tuple[str, ...]:
+    """All absolute names of *path*: as each link on its way has it, and without links."""
+    absolute = os.path.abspath(path)  # noqa: PTH100 - as text, for speed
+    real = os.path.realpath(path)
+    if real == absolute:
+        return (real,)
+    # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.
+    written = path if path.startswith("/") else f"{os.getcwd()}/{path}"  # noqa: PTH109 - as text
+    return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether *path* is *folder* or lies below it; both absolute."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def is_related(path: str, workspace: str) -> bool:
+    """Whether *path*, by its letters or in truth, is the workspace, lies in it, or contains it."""
+    names = (os.path.abspath(path), os.path.realpath(path))  # noqa: PTH100 - as text
+    return any(is_within(name, workspace) or is_within(workspace, name) for name in names)
+
+
+@cache
+def _folders() -> dict[str, str]:
+    return {name: sysconfig.get_path(name) for name in _FOLDERS}
+
+
+def _require_outside(workspace: str, folders: Iterable[str]) -> None:
+    for folder in sorted(folders):
+        if is_within(workspace, os.path.realpath(folder)):
+            what = f"{workspace!r} lies in {folder!r}, from which this Python imports: tools could change what the gate runs."
+            fix = "Choose a workspace outside of it, or install toolcharter in another environment."
+            raise ConfigurationError([Fault("workspace", "", what, fix)])
+
+
+def _interpreter(workspace: str) -> Iterator[str]:
+    """The interpreter and its environment. A prefix that contains the workspace is protected by its parts."""
+    programs = {sys.executable, str(getattr(sys, "_base_executable", "") or "")} - {""}
+    yield from programs
+    yield from (os.path.dirname(program) for program in programs)  # noqa: PTH120 - as text
+    for prefix in {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}:
+        if is_within(workspace, os.path.realpath(prefix)):
+            yield from (f"{prefix}/{name}" for name in (*_LIBRARIES, "bin"))
+        else:
+            yield prefix
+    if sys.pycache_prefix:
+        yield sys.pycache_prefix
+
+
+def _imported(workspace: str, packages: frozenset[str]) -> Iterator[str]:
+    """The folders of those of the gate's packages that are imported.
+
+    Raises:
+        ConfigurationError: The workspace lies in one of them.
+    """
+    for name in packages & sys.modules.keys():
+        homes = _homes(name)
+        _require_outside(workspace, homes)
+        yield from homes
+
+
+def _shadows(workspace: str, entries: list[str]) -> Iterator[str]:
+    """Modules that were imported from *entries*, folders of `sys.path`, and hide one of the same name outside of the workspace.
+
+    The gate uses what is imported already: further parts of such a package would come from the workspace.
+    """
+    outside = [entry for entry in sys.path if entry and not is_within(os.path.realpath(entry), workspace)]
+    starts = tuple(f"{entry.rstrip('/')}/" for entry in entries)
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or name == "__main__" or not isinstance(file, str) or not file.startswith(starts):
+            continue
+        if name in sys.stdlib_module_names or PathFinder.find_spec(name, outside) is not None:
+            yield from _homes(name)
+
+
+def _homes(name: str) -> tuple[str, ...]:
+    """The folders of a package that is imported, or the file of a module."""
+    module = sys.modules.get(name)
+    try:
+        places = tuple(getattr(module, "__path__", ()) or ()) or (getattr(module, "__file__", None),)
+    except Exception:  # noqa: BLE001 - a lazy module of somebody's own may raise anything
+        return ()
+    return tuple(os.path.realpath(place) for place in places if isinstance(place, str))
+
+
+def _sources(workspace: str, entries: list[str], packages: frozenset[str], plugins: Iterable[str]) -> Iterator[str]:
+    """Folders in the workspace that are on `sys.path`, or are sources of editable installs, and concern the gate.
+
+    What lies in the source of an editable install that the gate has no use for is left to the tools: the gate's imports
+    pass over it.
+    """
+    editable = [(name, root) for name, root in _editables() if is_related(root, workspace)]
+    needed = frozenset({CORE, *plugins})
+    if not needed.issuperset(name for name, _ in editable):
+        needed = _needed(needed)
+    ours = [root for name, root in editable if name in needed]
+    others = [root for name, root in editable if name not in needed]
+    from_files = set(_of_path_files())
+    for entry in entries:
+        real = os.path.realpath(entry)
+        if is_within(workspace, real):
+            yield from (f"{entry}/{name}" for name in packages if os.path.lexists(f"{entry}/{name}"))
+        elif not (real in from_files and _is_in_any(real, others) and not _is_in_any(real, ours)):
+            yield entry
+    yield from (root for root in ours if is_within(root, workspace))
+
+
+def _is_in_any(path: str, folders: Iterable[str]) -> bool:
+    real = os.path.realpath(path)
+    return any(is_within(real, os.path.realpath(folder)) for folder in folders)
+
+
+def _has_editable_finders() -> bool:
+    return any(getattr(finder, "__module__", "").startswith("__editable__") for finder in sys.meta_path)
+
+
+def _metadata_folders() -> Iterator[str]:
+    for site in site_dirs():
+        try:
+            names = os.listdir(site)  # noqa: PTH208 - names suffice
+        except OSError:
+            continue
+        yield from (f"{site}/{name}" for name in names if name.endswith((".dist-info", ".egg-info")))
+
+
+def _editables() -> Iterator[tuple[str, str]]:
+    """Name and source folder of each editable install.
+
+    Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
+    """
+    for folder in _metadata_folders():
+        try:
+            record = json.loads(Path(folder, "direct_url.json").read_bytes())
+            url = urlsplit(record["url"])
+            if url.scheme == "file" and record["dir_info"]["editable"] is True:
+                yield _distribution_of(folder), os.path.realpath(unquote(url.path))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+
+
+def _distribution_of(metadata: str) -> str:
+    return normalise(Path(metadata).name.rpartition(".")[0].partition("-")[0])
+
+
+def _needed(first: Iterable[str]) -> frozenset[str]:
+    """The distributions that *first* need, and those that these need, extras included."""
+    folders = {_distribution_of(folder): folder for folder in _metadata_folders()}
+    found, left = set[str](), list(first)
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        left += _requirements(folders[name]) if name in folders else ()
+    return frozenset(found)
+
+
+def _requirements(metadata: str) -> Iterator[str]:
+    """The names of the distributions that one needs. Source: PyPA specification "Core metadata"."""
+    for name in ("METADATA", "PKG-INFO"):
+        try:
+            headers = Path(metadata, name).read_text(errors="replace").partition("\n\n")[0]
+        except OSError:
+            continue
+        for line in headers.splitlines():
+            if match := _REQUIREMENT.match(line):
+                yield normalise(match[1])
+        return
+
+
+def _of_path_files() -> Iterator[str]:
+    """The folders that `.pth` files put on `sys.path`. Source: the module `site`."""
+    for site in site_dirs():
+        try:
+            files = [name for name in os.listdir(site) if name.endswith(".pth")]  # noqa: PTH208 - names suffice
+        except OSError:
+            continue
+        for file in files:
+            try:
+                lines = Path(site, file).read_text(errors="replace").splitlines()
+            except OSError:
+                continue
+            yield from (
+                os.path.realpath(os.path.join(site, line.strip()))  # noqa: PTH118 - as text
+                for line in lines
+                if line.strip() and not line.startswith(("#", "import ", "import\t"))
+            )

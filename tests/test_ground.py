@@ -1,0 +1,371 @@
+"""What the gate executes or believes cannot be written by any tool: real environments, real files, real programs.
+
+Each test starts a Python of its own, whose virtual environment lies in the workspace or outside of it, and has an agent try
+to change everything on which the next call, or the next start, depends.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PURELIB = Path(sysconfig.get_path("purelib"))
+
+DRIVER = """
+    import json, os, sys
+    from toolcharter import build_tools
+    given = json.load(sys.stdin)
+    with build_tools(given["profile"], workspace=given["workspace"], events=given["events"] or [lambda event: None]) as toolbox:
+        for tool, args in given["calls"]:
+            result = toolbox.call(tool, args)
+            print(json.dumps([result.outcome, result.reason, str(result)]))
+"""
+PROFILES = {
+    "profiles/deploy.yaml": "profile: deploy\nextends: [../ops/base.yaml]\n",
+    "ops/base.yaml": "profile: base\ntools: {list_files: {}}\n",
+    "profiles/linked.yaml": "../ops/linked.yaml",
+    "ops/linked.yaml": "profile: linked\ntools: {list_files: {}}\n",
+    "packages/app/profiles/own.yaml": "profile: own\ntools: {list_files: {}}\n",
+}
+POLICIES = {
+    ".toolcharter/policy.yaml": "../ops/policy.yaml",
+    "ops/policy.yaml": "deny: ['bash:rm *']\n",
+    "ops/admin.yaml": "deny: ['bash:dd *']\n",
+}
+FREE = """
+profile: free
+runner: RUNNER
+mode: dangerous
+tools:
+  list_files: {}
+  read_file: {}
+  grep: {}
+  write_file: {protected: []}
+  edit_file: {protected: []}
+  move_file: {protected: []}
+  delete_file: {protected: []}
+  make_dir: {protected: []}
+  execute_code: {}
+  git: {allowed_actions: [create_branch, checkout, add, commit], managed_branch_prefix: agent/}
+"""
+
+
+class Project:
+    """A workspace with profiles, policies and an environment, and an agent's tools in a process of its own."""
+
+    def __init__(self, folder: Path, *, inside: bool) -> None:
+        self.top = folder / "ws"
+        self.environment = (self.top if inside else folder) / ".venv"
+        venv.create(self.environment, symlinks=True)
+        self.python = self.environment / "bin/python"
+        self.site = self.environment / "lib" / PYTHON / "site-packages"
+        self._install()
+        for name, text in {**PROFILES, **POLICIES}.items():
+            file = self.top / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if text.startswith("../"):
+                file.symlink_to(text)
+            else:
+                file.write_text(text)
+        (self.top / "src").mkdir()
+        (self.top / "src/main.py").write_text("print(1)\n")
+        (folder / "free.yaml").write_text(FREE.replace("RUNNER", "bwrap"))
+        self.variables = {"TOOLCHARTER_ADMIN_POLICY": str(self.top / "ops/admin.yaml"), "HOME": str(folder)}
+
+    def _install(self) -> None:
+        """The core and all plugins as wheels bring them; what they depend on is seen where it is installed already."""
+        shutil.copytree(
+            ROOT / "core/toolcharter", self.site / "toolcharter", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        shutil.copytree(ROOT / "profiles", self.site / "toolcharter/profiles", dirs_exist_ok=True)
+        for package in ROOT.glob("plugins/*/toolcharter_*"):
+            shutil.copytree(package, self.site / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+        for metadata in PURELIB.glob("toolcharter*.dist-info"):
+            shutil.copytree(metadata, self.site / metadata.name, ignore=shutil.ignore_patterns("direct_url.json"))
+        for needed in PURELIB.iterdir():
+            if not needed.name.startswith(("toolcharter", "_editable", "__pycache__")) and needed.suffix != ".pth":
+                (self.site / needed.name).symlink_to(needed)
+        for metadata in PURELIB.glob("ripgrep-*.dist-info"):
+            (self.site / metadata.name).unlink()
+            shutil.copytree(metadata, self.site / metadata.name)
+        shutil.copy(Path(sysconfig.get_path("scripts"), "rg"), self.environment / "bin/rg")
+
+    def calls(
+        self, profile: str, *calls: tuple[str, Mapping[str, Any]], start: str = ".", events: tuple[str, ...] = ()
+    ) -> list[tuple[str, str | None, str]]:
+        """Outcome, reason and text of each call, started in a folder of the workspace."""
+        given = {"profile": profile, "workspace": str(self.top), "events": list(events), "calls": calls}
+        ended = self.run("-c", dedent(DRIVER), start=start, stdin=json.dumps(given))
+        assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
+        return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
+
+    def run(self, *args: str, start: str = ".", stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        """Run the environment's Python."""
+        return subprocess.run(
+            [self.python, *args],
+            cwd=self.top / start,
+            env={"PATH": "/usr/bin:/bin", **self.variables},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def files(self) -> dict[str, object]:
+        """All that lies in the workspace: what links say, what files hold."""
+        found: dict[str, object] = {}
+        for path in sorted(self.top.rglob("*")):
+            name = str(path.relative_to(self.top))
+            if "__pycache__" in name or name.startswith(".git/"):
+                continue
+            if path.is_symlink():
+                found[name] = path.readlink()
+            else:
+                found[name] = path.read_bytes() if path.is_file() else None
+        return found
+
+    def believed(self) -> list[str]:
+        """A path of each kind that the gate executes or believes, those that lie in the workspace."""
+        environment = ["bin/python", "bin/rg", "bin/activate", "pyvenv.cfg", "lib/" + PYTHON + "/site-packages/new.pth"]
+        inside = [f".venv/{name}" for name in environment] if self.environment.parent == self.top else []
+        return [*inside, *PROFILES, *POLICIES, "profiles/coder.yaml", "profiles/new.yml", "profiles"]
+
+
+@pytest.fixture(params=["inside", "outside"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    return Project(tmp_path, inside=request.param == "inside")
+
+
+def attacks_on(path: str) -> list[tuple[str, dict[str, Any]]]:
+    """Each way in which a file tool may change what lies at *path*, or have it lie elsewhere."""
+    return [
+        ("write_file", {"path": path, "content": "x"}),
+        ("edit_file", {"path": path, "old": "e", "new": "x"}),
+        ("delete_file", {"path": path}),
+        ("move_file", {"path": path, "target": "src/taken"}),
+        ("move_file", {"path": "src/main.py", "target": path}),
+    ]
+
+
+@pytest.mark.parametrize("profile", ["coder", "free"])
+def test_no_file_tool_changes_what_the_gate_executes_or_believes(
+    project: Project, tmp_path: Path, profile: str
+) -> None:
+    """Writing, editing, deleting, moving away and moving there are denied for each kind of file, and nothing changes."""
+    name = profile if profile == "coder" else str(tmp_path / "free.yaml")
+    paths = project.believed()
+    calls = [call for path in paths for call in attacks_on(path)]
+    calls += [("move_file", {"path": path, "target": "src/taken"}) for path in ("ops", "packages")]
+    before = project.files()
+
+    answers = project.calls(name, *calls, start="packages/app")
+
+    assert project.files() == before
+    assert [(call, *answer) for call, answer in zip(calls, answers, strict=True) if answer[0] == "ok"] == []
+    # `.venv/bin/python` is a link, and what is written through it lies elsewhere; `coder` has files read before they are written.
+    seen = {(call[0], answer[1]) for call, answer in zip(calls, answers, strict=True)}
+    other = {"path_outside_workspace", "precondition_failed", "path_exists", "is_directory", "not_empty"}
+    assert {reason for _, reason in seen} <= {"protected_path", *other}
+    assert {tool for tool, reason in seen if reason == "protected_path"} >= {"write_file", "delete_file", "move_file"}
+
+
+SANDBOXED = """
+import os
+for path in %r:
+    for act in (
+        lambda: open(path, "a").write("x"),
+        lambda: os.remove(path),
+        lambda: os.rename(path, "src/taken"),
+        lambda: os.symlink("src/main.py", path),
+        lambda: os.rename("src/main.py", path),
+        lambda: os.mkdir(path),
+    ):
+        try:
+            act()
+            print("done", path)
+        except OSError:
+            pass
+for folder in ("profiles", "packages", "packages/app", ".venv", ".venv/bin", ".toolcharter"):
+    try:
+        os.rename(folder, "taken")
+        print("moved", folder)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.needs_program("bwrap", package="bubblewrap")
+def test_no_program_in_a_sandbox_changes_what_the_gate_executes_or_believes(project: Project, tmp_path: Path) -> None:
+    """Programs may write the rest of the workspace; those paths they can neither write, replace, move nor create."""
+    before = project.files()
+    attack = {"language": "python", "code": SANDBOXED % project.believed()}
+    work = {"language": "python", "code": "open('src/new.py', 'w').write('1')"}
+
+    answers = project.calls(
+        str(tmp_path / "free.yaml"), ("execute_code", attack), ("execute_code", work), start="packages/app"
+    )
+
+    assert [answer[:2] for answer in answers] == [("ok", None)] * 2, answers
+    assert "done" not in answers[0][2]
+    assert "moved" not in answers[0][2]
+    assert project.files() == {**before, "src/new.py": b"1"}
+
+
+def git(folder: Path, *args: str) -> None:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.needs_program("git")
+@pytest.mark.parametrize(
+    "change", ["profiles/deploy.yaml", "profiles/new.yaml", "packages/app/profiles/own.yaml", "ops/policy.yaml"]
+)
+def test_git_exchanges_nothing_that_the_gate_believes(project: Project, tmp_path: Path, change: str) -> None:
+    """A branch that holds another profile or policy is not switched to, however the agent came to it."""
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    (project.top / ".gitignore").write_text(".venv\n")
+    git(project.top, "init")
+    git(project.top, "add", ".")
+    git(project.top, "commit", "-m", "Begin")
+    git(project.top, "checkout", "-b", "agent/loose")
+    (project.top / change).write_text("profile: loose\n")
+    git(project.top, "add", ".")
+    git(project.top, "commit", "-m", "Loosen")
+    git(project.top, "checkout", "main")
+    before = project.files()
+
+    answers = project.calls(
+        str(tmp_path / "free.yaml"),
+        ("git", {"action": "checkout", "branch": "loose"}),
+        ("git", {"action": "create_branch", "branch": "mine", "ref": "agent/loose"}),
+        ("git", {"action": "create_branch", "branch": "mine"}),
+        start="packages/app",
+    )
+
+    assert [answer[:2] for answer in answers] == [("denied", "protected_path")] * 2 + [("ok", None)], answers
+    assert project.files() == before
+
+
+WRITTEN = (
+    "selectors",
+    "subprocess",
+    "orjson",
+    "inspect",
+    "fcntl",
+    "h2",
+    "brotli",
+    "socksio",
+    "toolcharter_process",
+    "pty",
+)
+
+
+def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(project: Project, tmp_path: Path) -> None:
+    """A script that lies in the workspace has it on `sys.path`; its own imports go on coming from there."""
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    mark = tmp_path / "imported"
+    code = f"open({str(mark)!r}, 'a').write(__name__ + ' ')\nraise SystemExit\n"
+    (project.top / "helpers.py").write_text("WHO = 'the user'\n")
+    (project.top / "agent.py").write_text(
+        dedent(f"""
+        from toolcharter import build_tools
+        with build_tools({str(tmp_path / "free.yaml")!r}, workspace=".", events=[lambda event: None]) as toolbox:
+            for name in {WRITTEN!r}:
+                assert toolbox.call("write_file", {{"path": name + ".py", "content": {code!r}}}).outcome == "ok", name
+                assert toolbox.call("write_file", {{"path": name + "_x/__init__.py", "content": {code!r}}}).outcome == "ok"
+            print(toolbox.call("grep", {{"pattern": "print", "path": "src"}}))
+            print(toolbox.call("git", {{"action": "checkout", "branch": "x"}}).reason)
+            import helpers
+            print(helpers.WHO)
+        """)
+    )
+
+    ended = project.run("agent.py")
+
+    assert ended.stderr == ""
+    assert ended.stdout == "src/main.py:1:print(1)\nbranch_resolution_failed\nthe user\n"
+    assert not mark.exists()
+
+
+def test_the_gate_asks_nobody_in_the_workspace_for_what_is_not_installed(project: Project, tmp_path: Path) -> None:
+    """A name that only the workspace has is refused to the gate and its libraries, and not to the user's own code."""
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    (project.top / "agent.py").write_text(
+        dedent(f"""
+        from toolcharter import build_tools
+        import toolcharter.gate.build as gate
+        toolbox = build_tools({str(tmp_path / "free.yaml")!r}, workspace=".", events=[lambda event: None])
+        toolbox.call("write_file", {{"path": "nowhere_else.py", "content": "x = 1"}})
+        for code in ("import nowhere_else", "__import__('importlib').import_module('nowhere_else')"):
+            try:
+                exec(compile(code, gate.__file__, "exec"), dict(vars(gate)))
+            except ModuleNotFoundError as error:
+                print(error)
+        import nowhere_else
+        print(nowhere_else.x)
+        """)
+    )
+
+    ended = project.run("agent.py")
+
+    message = "toolcharter imports nothing that a tool could have written, and 'nowhere_else' is found nowhere else; "
+    assert ended.stderr == ""
+    assert ended.stdout == f"{message}install it, or take the workspace off sys.path\n" * 2 + "1\n"
+
+
+def test_the_file_tools_the_runner_and_the_commands_hold_one_list(project: Project, tmp_path: Path) -> None:
+    """Not three lists that may differ: the same object, whoever asks."""
+    program = f"""
+        from toolcharter import build_tools
+        with build_tools({str(tmp_path / "free.yaml")!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
+            shared = toolbox._shared
+            places = shared.inventory.places
+            print(shared.paths._scope.inventory is shared.inventory)
+            print(shared.lookout._paths._scope.inventory is shared.inventory)
+            print(shared.runners._scope.protected is places)
+            print(shared.runners.runner_for(bounded=False).programs.protected is places)
+    """
+
+    ended = project.run("-c", dedent(program))
+
+    assert (ended.stdout, ended.stderr) == ("True\n" * 4, "")
+
+
+@pytest.mark.parametrize(
+    "file", ["profiles/deploy.yaml", "ops/policy.yaml", "ops/admin.yaml", "packages/app/profiles/x.jsonl"]
+)
+def test_events_are_not_written_over_what_the_gate_believes(project: Project, file: str) -> None:
+    """The start is refused, with what to do; the file is as it was."""
+    before = project.files()
+    url = f"file:{project.top}/{file}"
+
+    ended = project.run(
+        "-m", "toolcharter.cli", "call", "list_files", "--profile", "coder", "--workspace", str(project.top), "--events", url,
+        start="packages/app",
+    )  # fmt: skip
+
+    assert ended.returncode == 2
+    assert f"{url!r} would write to" in ended.stderr
+    assert "Name another file." in ended.stderr
+    assert project.files() == before
+
+
+def test_an_event_file_is_protected(project: Project, tmp_path: Path) -> None:
+    """What tells what was done cannot be written by who did it."""
+    (project.top / "run").mkdir()
+    events = f"file:{project.top}/run/events.jsonl"
+
+    answers = project.calls(str(tmp_path / "free.yaml"), *attacks_on("run/events.jsonl"), events=(events,))
+
+    assert {answer[1] for answer in answers} == {"protected_path"}
+    assert len((project.top / "run/events.jsonl").read_text().splitlines()) >= 10
