@@ -31,6 +31,9 @@ SUPERSEDED = {
     "003-git-policy-176": ("denied", "remote_not_allowed", "design, section 3: defaults let the least through."),
 }
 
+# The row's call is answered as the row says; its policy names an action that there is not, and that stops the start.
+CLOSED = "003-git-policy-022"
+
 # The source's positional arguments, by our names.
 ARGUMENTS = {
     "log": ("ref", "max_count"),
@@ -110,7 +113,7 @@ def use(row: dict[str, Any], folder: Path, build: Callable[[dict[str, Any]], Too
     return build({"git": row["input"]["policy"]}).call("git", {"action": action, **named})
 
 
-@pytest.mark.parametrize("row", params(lambda row: is_call(row) and row["id"] not in SUPERSEDED))
+@pytest.mark.parametrize("row", params(lambda row: is_call(row) and row["id"] not in {*SUPERSEDED, CLOSED}))
 def test_a_call_comes_out_as_the_source_or_the_unified_design_says(row: dict[str, Any], tmp_path: Path, build) -> None:
     """Outcome, reason, text and what git is asked for."""
     result = use(row, tmp_path / "ws", build)
@@ -140,6 +143,23 @@ def test_a_row_that_the_design_supersedes(row: dict[str, Any], tmp_path: Path, b
     result = use(row, tmp_path / "ws", build)
 
     assert (result.outcome, result.reason) == (outcome, reason)
+
+
+@pytest.mark.parametrize("row", params(lambda row: row["id"] == CLOSED))
+def test_an_action_that_there_is_not_stops_the_start_and_fails_a_call(
+    row: dict[str, Any], tmp_path: Path, build
+) -> None:
+    """A typing error in a policy is a fault of the profile; one in a call is the row's error, whatever is allowed."""
+    with pytest.raises(ConfigurationError, match=r"tools\.git\.allowed_actions\.0: expected one of 'status'"):
+        build({"git": row["input"]["policy"]})
+
+    result = use({**row, "input": {**row["input"], "policy": {}}}, tmp_path / "ws", build)
+
+    assert (result.outcome, result.reason, result.text) == (
+        row["expect"]["outcome"],
+        row["expect"]["reason"],
+        row["expect"]["message"],
+    )
 
 
 @pytest.mark.parametrize("row", params(lambda row: "message_contains" in row["expect"]))

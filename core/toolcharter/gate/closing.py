@@ -120,9 +120,10 @@ class Closer:
         if user_text is not None:
             user_text, found = _scrubbed(user_text)
             redactions += found
-        truncated = False
+        truncated = ctx.truncated
         if self.limit.max_chars is not None:
-            text, truncated = self._cut(text, ctx)
+            text, is_cut = self._cut(text, ctx)
+            truncated = truncated or is_cut
             message = message and self._cut(message, ctx)[0]
             user_text = user_text and self._cut(user_text, ctx)[0]
         return ToolResult(

@@ -62,6 +62,8 @@ class CallContext:
     """How many calls stand above this one in its process."""
     parent: "CallContext | None" = None
     """The call that opened this child by `rt.start`."""
+    truncated = False
+    """The text lacks a part already, before the gate cuts it."""
     audit_lost = False
     """A required sink has lost events of this call or of its children."""
     children: "list[CallContext] | None" = None
@@ -95,11 +97,13 @@ class CallContext:
         data: Any = None,
         user_text: str | None = None,
         exit_code: int | None = None,
+        truncated: bool = False,
         **fields: Any,
     ) -> str:
         """Record success and return *text*."""
         if self._decide("ok", fields):
             self.text, self.data, self.user_text, self.exit_code = text, data, user_text, exit_code
+            self.truncated = truncated
             self._settle()
         return text
 
@@ -113,18 +117,20 @@ class CallContext:
         retryable: bool = False,
         data: Any = None,
         exit_code: int | None = None,
+        truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record a failure and return *message*."""
+        """Record a failure and return the text for the model: *message* behind `ERROR: `, unless it begins like that."""
+        text = message if message.startswith("ERROR:") else f"ERROR: {message}"
         if self._decide("error", fields):
-            self.text = self.message = message
+            self.text, self.message = text, message
             self.reason, self.hint, self.retryable = str(reason), hint, retryable
-            self.data, self.exit_code = data, exit_code
+            self.data, self.exit_code, self.truncated = data, exit_code, truncated
             self.stage = "tool"
             self._settle()
-        return message
+        return text
 
-    def deny(self, reason: str, message: str | None = None, /, *, hint: str | None = None, **fields: Any) -> str:
+    def deny(self, reason: str, /, message: str | None = None, *, hint: str | None = None, **fields: Any) -> str:
         """Record that policy forbids the call and return the text for the model."""
         text = denial_text(reason, message)
         if self._decide("denied", fields):
@@ -161,7 +167,7 @@ class CallContext:
         if result.outcome != "ok":
             self.reason, self.message = result.reason, result.message
         self.hint = result.hint
-        self.retryable, self.exit_code = result.retryable, result.exit_code
+        self.retryable, self.exit_code, self.truncated = result.retryable, result.exit_code, result.truncated
         self.stage = None if result.outcome == "ok" else "tool"
 
     def stand_in(self) -> "CallContext":
@@ -191,6 +197,7 @@ class CallContext:
     def drop_result(self) -> None:
         """Forget what the body recorded: its result came too late or must not be shown."""
         self.data = self.user_text = self.exit_code = None
+        self.truncated = False
         self.outcome = None
 
     def fault(self, word: str) -> None:

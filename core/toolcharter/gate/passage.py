@@ -309,8 +309,7 @@ class Passage:
         elif isinstance(error, Denied):
             ctx.deny(error.reason, error.message, hint=error.hint)
         elif isinstance(error, ToolError):
-            ctx.error(f"ERROR: {error.message}", reason=error.reason, hint=error.hint, retryable=error.retryable)
-            ctx.message = error.message
+            ctx.error(error.message, reason=error.reason, hint=error.hint, retryable=error.retryable)
         else:
             what = told(error)
             ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {what}", reason=Reason.UNEXPECTED_FAILURE)

@@ -23,7 +23,7 @@ def record_program(ctx: CallContext, program: Completed) -> None:
         ctx.message = f"The program ended with status {program.exit_code}."
     else:
         ctx.ok(text, data=data)
-    ctx.exit_code = program.exit_code
+    ctx.exit_code, ctx.truncated = program.exit_code, program.truncated
 
 
 def as_text(value: Any) -> tuple[str, Any]:

@@ -43,9 +43,10 @@ class ToolContext(Protocol):
         data: Any = None,
         user_text: str | None = None,
         exit_code: int | None = None,
+        truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record success and return *text*; *data* is JSON types only, other *fields* go to the event."""
+        """Record success and return *text*, which lacks a part if *truncated*; *data* is JSON, *fields* go to the event."""
         ...
 
     def error(
@@ -58,12 +59,13 @@ class ToolContext(Protocol):
         retryable: bool = False,
         data: Any = None,
         exit_code: int | None = None,
+        truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record a failure and return *message*, which the model reads."""
+        """Record a failure and return the text for the model: `ERROR: ` and *message*, which may begin so itself."""
         ...
 
-    def deny(self, reason: str, message: str | None = None, /, *, hint: str | None = None, **fields: Any) -> str:
+    def deny(self, reason: str, /, message: str | None = None, *, hint: str | None = None, **fields: Any) -> str:
         """Record that policy forbids the call and return the text for the model."""
         ...
 

@@ -214,9 +214,12 @@ def _answer(done: Completed, timeout_s: float) -> ToolResult:
     if stderr:
         with suppress(ValueError):
             data = json.loads(stdout)  # of a text without standard error, the gate makes the data
-    return ToolResult("ok", text or f"Command completed with exit code {done.exit_code}", data=data, exit_code=0)
+    text = text or f"Command completed with exit code {done.exit_code}"
+    return ToolResult("ok", text, data=data, exit_code=0, truncated=done.truncated)
 
 
 def _failed(done: Completed, reason: Reason, message: str, text: str) -> ToolResult:
     said = f"ERROR: {reason}\n{text or message}"
-    return ToolResult("error", said, reason=str(reason), message=message, exit_code=done.exit_code)
+    return ToolResult(
+        "error", said, reason=str(reason), message=message, exit_code=done.exit_code, truncated=done.truncated
+    )

@@ -60,7 +60,7 @@ def build(
         lines = [one_line(item) for item in items] or ["No file matches."]
         if truncated:
             lines.append(f"[truncated: the first {len(items)} paths; narrow the globs]")
-        return ctx.ok("\n".join(lines), data={"items": items, "truncated": truncated})
+        return ctx.ok("\n".join(lines), data={"items": items, "truncated": truncated}, truncated=truncated)
 
     return glob
 

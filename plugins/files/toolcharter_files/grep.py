@@ -129,7 +129,7 @@ def build(
         lines = list(islice(_read(paths, hits, policy, min(context, policy.max_context)), limit + 1))
         truncated = cut or len(lines) > limit
         shown = lines[:limit]
-        return ctx.ok(_text(shown, truncated=truncated), data=_data(shown, truncated=truncated))
+        return ctx.ok(_text(shown, truncated=truncated), data=_data(shown, truncated=truncated), truncated=truncated)
 
     return grep
 

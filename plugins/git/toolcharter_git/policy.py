@@ -1,16 +1,17 @@
 """How far one profile lets `git` go."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Literal, Self, get_args
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from toolcharter import ToolPolicy
 from toolcharter_git.names import DEFAULT_REF_PATTERN, is_branch_name, matches
 
-READ_ACTIONS = ("status", "log", "show", "rev_parse", "diff", "diff_since")
-WRITE_ACTIONS = ("create_branch", "checkout", "add", "commit", "tag")
-ACTIONS = (*READ_ACTIONS, *WRITE_ACTIONS, "push")
+ReadAction = Literal["status", "log", "show", "rev_parse", "diff", "diff_since"]
+Action = Literal[ReadAction, "create_branch", "checkout", "add", "commit", "tag", "push"]
+READ_ACTIONS: tuple[ReadAction, ...] = get_args(ReadAction)
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 MAX_CONTEXT_LINES = 20
 
@@ -18,7 +19,7 @@ MAX_CONTEXT_LINES = 20
 class GitPolicy(ToolPolicy):
     """How far one profile lets `git` go; by default it only reads."""
 
-    allowed_actions: tuple[str, ...] = READ_ACTIONS
+    allowed_actions: tuple[Action, ...] = READ_ACTIONS
     """The actions that may be used."""
     managed_branch_prefix: str = ""
     """Put before every branch name that a call gives, unless it is there; `agent` means `agent/`."""
@@ -48,6 +49,8 @@ class GitPolicy(ToolPolicy):
     """Characters of text that are returned."""
     max_files: int = Field(default=200, ge=0)
     """Files that one diff or `add` may touch, and entries that `status` lists."""
+    max_commits: int = Field(default=500, ge=1)
+    """Commits that `log` lists, however many a call asks for."""
     max_since_chars: int = Field(default=64, ge=1)
     """Length of `since`, in characters."""
     context_lines: int = 3

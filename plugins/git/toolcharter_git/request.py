@@ -33,12 +33,11 @@ class Answer:
 
 
 def check_action(policy: GitPolicy, action: str) -> None:
-    """Refuse an action that the policy does not list, and push without its own switch."""
-    allowed = {each.strip().lower() for each in policy.allowed_actions}
-    if action not in allowed:
-        raise Denied(GitReason.ACTION_NOT_ALLOWED, hint=f"Allowed: {', '.join(sorted(allowed & set(ACTIONS)))}.")
+    """Refuse an action that there is not or that the policy does not list, and push without its own switch."""
     if action not in ACTIONS:
         raise failed(GitReason.UNSUPPORTED_ACTION, f"unsupported action {action!r}.")
+    if action not in policy.allowed_actions:
+        raise Denied(GitReason.ACTION_NOT_ALLOWED, hint=f"Allowed: {', '.join(sorted(policy.allowed_actions))}.")
     if action == "push" and not policy.allow_push:
         raise Denied(GitReason.PUSH_NOT_ALLOWED)
 
@@ -80,7 +79,7 @@ def checked_since(policy: GitPolicy, since: str) -> str:
 
 def checked_branch(policy: GitPolicy, branch: str) -> str:
     """The full name of *branch*: with the managed prefix, whether the call wrote it or not."""
-    if not branch:
+    if not branch.strip():
         raise failed(GitReason.EMPTY_BRANCH, "branch is empty.")
     prefix = policy.managed_branch_prefix
     full = branch if branch.startswith(prefix) else prefix + branch
@@ -91,7 +90,7 @@ def checked_branch(policy: GitPolicy, branch: str) -> str:
 
 def checked_tag(policy: GitPolicy, tag: str) -> str:
     """*tag*, which the policy's pattern must cover."""
-    if not tag:
+    if not tag.strip():
         raise failed(GitReason.EMPTY_TAG, "tag is empty.")
     if not names.is_branch_name(tag):
         raise failed(GitReason.INVALID_TAG, "tag contains unsupported characters.")

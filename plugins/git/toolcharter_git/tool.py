@@ -58,14 +58,14 @@ def build(workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> Callable[..., 
         work = TABLE[request.action](opener, request)
         ctx.policy_passed()  # above this line git only looks
         answer = work()
-        return ctx.ok(answer.text, data=answer.data)
+        return ctx.ok(answer.text, data=answer.data, truncated=answer.data.get("truncated") is True)
 
     return git
 
 
 def advertise(policy: GitPolicy, schema: dict[str, Any]) -> dict[str, Any]:
     """Show the model only the actions that its profile allows."""
-    allowed = {action.strip().lower() for action in policy.allowed_actions}
+    allowed = policy.allowed_actions
     usable = [action for action in ACTIONS if action in allowed and (action != "push" or policy.allow_push)]
     properties = schema.get("properties", {})
     narrowed = {**properties, "action": {**properties.get("action", {}), "enum": usable}}

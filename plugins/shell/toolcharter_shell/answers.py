@@ -37,12 +37,21 @@ def answer(done: Completed, limit: int, timeout_s: float) -> ToolResult:
     if done.exit_code:
         ended = f"by {data['signal']}" if data["signal"] else f"with status {done.exit_code}"
         return _failed(Reason.NONZERO_EXIT, f"The program ended {ended}.", text, data)
-    return ToolResult("ok", text or "The program ended with status 0 and printed nothing.", data=data, exit_code=0)
+    text = text or "The program ended with status 0 and printed nothing."
+    return ToolResult("ok", text, data=data, exit_code=0, truncated=done.truncated)
 
 
 def _failed(reason: Reason, message: str, text: str, data: ProgramData) -> ToolResult:
     said = f"ERROR: {reason}\n{message}" + (f"\n{text}" if text else "")
-    return ToolResult("error", said, data=data, reason=str(reason), message=message, exit_code=data["exit_code"])
+    return ToolResult(
+        "error",
+        said,
+        data=data,
+        reason=str(reason),
+        message=message,
+        exit_code=data["exit_code"],
+        truncated=data["truncated"],
+    )
 
 
 def _data(done: Completed, limit: int) -> ProgramData:

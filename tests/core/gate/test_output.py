@@ -365,3 +365,57 @@ def test_the_output_of_a_declared_program_is_parsed(make_toolbox) -> None:
     result = make_toolbox(spec_of(script, kind="cli"), allow=["script"]).call("script", {})
 
     assert (result.text, result.data) == ('working\n{"n": 1}\n', {"n": 1})
+
+
+@pytest.mark.parametrize("message", ["not yours", None])
+def test_a_denial_s_message_may_be_given_by_its_name(message: str | None, make_toolbox, events) -> None:
+    """It reaches the model, the result and the event, and is no field of the tool's own."""
+
+    def plain(rt: Any) -> Any:
+        return lambda: rt.start("plain").deny("not_mine", message=message)
+
+    result = make_toolbox(spec_with_runtime(plain)).call("plain", {})
+
+    text = "ERROR: denied_by_policy reason=not_mine" + ("\nnot yours" if message else "")
+    assert (result.text, result.message, events[-1]["message"], events[-1]["fields"]) == (text, message, message, {})
+
+
+@pytest.mark.parametrize(("said", "text"), [("it broke", "ERROR: it broke"), ("ERROR: it broke", "ERROR: it broke")])
+def test_the_text_of_an_error_begins_with_the_word(said: str, text: str, make_toolbox) -> None:
+    """Once, for the model and for the body that hands it on; the message is as the tool gave it."""
+    returned: list[str] = []
+
+    def plain(rt: Any) -> Any:
+        def plain() -> str:
+            returned.append(rt.start("plain").error(said, reason="broken"))
+            return returned[0]
+
+        return plain
+
+    result = make_toolbox(spec_with_runtime(plain)).call("plain", {})
+
+    assert (result.outcome, result.reason, result.text, result.message, returned) == (
+        "error",
+        "broken",
+        text,
+        said,
+        [text],
+    )
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+def test_output_of_a_program_that_was_cut_is_told(exit_code: int, make_toolbox, events) -> None:
+    """By the result and by the event, for a body that returns what `rt.run` gave and for one that says so itself."""
+    cut = Completed(("x",), exit_code, b"beginning", b"", truncated=True, timed_out=False, elapsed_s=0.1)
+
+    def program() -> Completed:
+        return cut
+
+    def own(rt: Any) -> Any:
+        return lambda: rt.start("own").ok("beginning", truncated=True)
+
+    toolbox = make_toolbox(spec_of(program), spec_with_runtime(own))
+
+    assert [(toolbox.call(name, {}).truncated, events[-1]["truncated"]) for name in ("program", "own")] == [
+        (True, True)
+    ] * 2

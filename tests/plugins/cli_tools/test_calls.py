@@ -127,7 +127,9 @@ def test_output_limit(place: Any) -> None:
     """Output that is cut says so."""
     place.tool("t", "#!/bin/sh\nprintf 1234567890\n")
 
-    assert place.open(max_output_bytes=4).call("t", {}).text == "1234\n[output truncated]"
+    result = place.open(max_output_bytes=4).call("t", {})
+
+    assert (result.text, result.truncated) == ("1234\n[output truncated]", True)
 
 
 @pytest.mark.parametrize(

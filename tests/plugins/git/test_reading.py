@@ -118,8 +118,22 @@ def test_log_lists_the_latest_commits(repo, call) -> None:
                 "date": "2024-05-01T12:00:00+00:00",
                 "subject": "Second",
             }
-        ]
+        ],
+        "truncated": False,
     }
+
+
+@pytest.mark.parametrize(("asked", "is_cut"), [(10, True), (999_999_999, True), (2, False)])
+def test_log_lists_no_more_than_the_policy_permits_and_says_so(repo, call, asked: int, is_cut: bool) -> None:  # noqa: FBT001 - a row
+    """However many a call asks for; a call that asks for no more is not told of a cut."""
+    repo.commit("b.txt", message="Second")
+    repo.commit("c.txt", message="Third")
+
+    result = call("log", policy={"max_commits": 2}, max_count=asked)
+
+    notice = "[truncated: the latest 2 commits; the profile lists no more at once]"
+    assert [item["subject"] for item in result.data["items"]] == ["Third", "Second"]
+    assert (result.text.endswith(notice), result.data["truncated"], result.truncated) == (is_cut,) * 3
 
 
 @pytest.mark.parametrize(

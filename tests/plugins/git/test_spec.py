@@ -90,7 +90,7 @@ def test_a_bad_policy_names_its_field(field: str, value: object) -> None:
 def test_the_model_is_shown_what_it_may_use() -> None:
     """The list of actions shrinks to the profile's; push is shown only with its switch."""
     schema: dict[str, Any] = {"type": "object", "properties": {"action": {"type": "string"}, "ref": {"type": "string"}}}
-    policy = GitPolicy(allowed_actions=("push", " LOG", "frobnicate"))
+    policy = GitPolicy(allowed_actions=("push", "log"))
 
     shown = [advertise(each, schema) for each in (policy, policy.model_copy(update={"allow_push": True}))]
 

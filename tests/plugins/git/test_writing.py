@@ -136,6 +136,7 @@ def test_the_first_branch_of_an_empty_repository(repo, build_git) -> None:
     ("branch", "expected"),
     [
         pytest.param("", ("error", "empty_branch"), id="empty"),
+        pytest.param(" \t", ("error", "empty_branch"), id="blank"),
         pytest.param("a.txt", ("error", "git_checkout_failed"), id="a file"),
         pytest.param(".", ("error", "invalid_branch"), id="the folder"),
         pytest.param("--", ("error", "invalid_branch"), id="end of options"),
@@ -412,11 +413,21 @@ def test_a_remote_has_one_url(repo, call, urls, count) -> None:
 
 @pytest.mark.parametrize(
     ("remote", "expected"),
-    [("", ("error", "empty_remote")), ("upstream", ("denied", "remote_not_allowed"))],
+    [
+        ("", ("error", "empty_remote")),
+        (" \n", ("error", "empty_remote")),
+        ("upstream", ("denied", "remote_not_allowed")),
+    ],
 )
 def test_only_listed_remotes_are_pushed_to(call, remote, expected) -> None:
     """A remote is named, and the policy lists it."""
     assert verdict(call("push", policy=FREE, remote=remote)) == expected
+
+
+@pytest.mark.parametrize(("argument", "reason"), [("branch", "empty_branch"), ("tag", "empty_tag")])
+def test_a_blank_name_is_not_one_that_was_left_out(call, argument, reason) -> None:
+    """The current branch is pushed where none is named, not where a blank one is."""
+    assert verdict(call("push", policy=FREE, remote="origin", **{argument: "  "})) == ("error", reason)
 
 
 @pytest.mark.parametrize("action", ["create_branch", "checkout", "add", "commit", "tag", "push"])

@@ -150,6 +150,7 @@ def test_output_past_the_limit_is_cut_at_a_line(build_tool: Build) -> None:
 
     assert result.data == data(stdout="one\ntwo\n", stderr="no line br", truncated=True)
     assert result.text.endswith("\n\n[output truncated: the first 10 bytes of each stream]")
+    assert result.truncated
 
 
 def test_input_is_refused_unless_the_policy_lets_calls_give_it(build_tool: Build) -> None:

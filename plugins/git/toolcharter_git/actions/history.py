@@ -42,9 +42,14 @@ def log(git: Git, request: Request) -> Callable[[], Answer]:
     repository.require_visible(paths)
 
     def work() -> Answer:
-        commits = _commits(repository, [f"--max-count={count}", _range(repository, ref, reason), "--", *paths], reason)
+        most = git.policy.max_commits
+        wanted = f"--max-count={min(count, most + 1)}"
+        commits = _commits(repository, [wanted, _range(repository, ref, reason), "--", *paths], reason)
+        has_more = len(commits) > most
+        del commits[most:]
         lines = [f"{each['commit'][:12]} {each['date'][:10]} {each['author']}: {each['subject']}" for each in commits]
-        return Answer("\n".join(lines) or "No commits.", {"items": commits})
+        lines += [f"[truncated: the latest {most} commits; the profile lists no more at once]"] if has_more else []
+        return Answer("\n".join(lines) or "No commits.", {"items": commits, "truncated": has_more})
 
     return work
 

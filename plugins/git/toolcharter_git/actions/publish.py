@@ -44,7 +44,7 @@ def push(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def _check_remote_name(remote: str) -> None:
-    if not remote:
+    if not remote.strip():
         raise failed(GitReason.EMPTY_REMOTE, "remote is empty.")
     if not names.is_remote_name(remote):
         raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
