@@ -6,6 +6,7 @@
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md
 # make mutants mutation testing of policy; writes tests/mutants.md
+# make scan-installed  what the scrubber masks in the installed packages; at most a hundred maskings
 # make docs    the tables in the pages that are made from code
 # make format / coverage / lock / clean    what they say
 # PYTHON=/path/to/python3.12 chooses the Python that `.venv` is made from.
@@ -27,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: run test environment lint bench soak fuzz-shell mutants docs format coverage lock clean python
+.PHONY: run test environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -62,6 +63,10 @@ fuzz-shell: python
 mutants: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/mutants.py $(ARGS)
+
+scan-installed: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/scan_installed.py $(ARGS)
 
 docs: python
 	@$(PYTHON) scripts/environment.py dev

@@ -1,6 +1,7 @@
 """Samples of secrets and of what only looks like one, and the samples of source 004, through the filter and the gate."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ OURS = {
 
 SEEDS = sample_rows("seeds/004-scrubber")
 SECRETS = sample_rows("security/secrets")
+NEW = sample_rows("security_more/secrets_new")
 POSITIVE = [row for row in SECRETS if row["label"] == "positive"]
 NEGATIVE = [row for row in SECRETS if row["label"] == "negative"]
 
@@ -94,6 +96,36 @@ def survivors(row: dict[str, Any], masked: str) -> list[str]:
 
 @pytest.mark.parametrize("row", row_params(NEGATIVE))
 def test_what_is_no_secret_stays(row: Any, toolbox: Toolbox) -> None:
+    """A clean text comes back as it is."""
+    assert scrub_text(row["text"]) == (row["text"], 0)
+    assert toolbox.call("echo", {"text": row["text"]}).text == row["text"]
+
+
+@pytest.mark.parametrize("row", row_params([row for row in NEW if row["label"] == "positive"]))
+def test_secret_of_a_kind_that_came_later_is_gone(row: Any, toolbox: Toolbox) -> None:
+    """Nothing else is changed but for a prefix that the secret begins with, and JSON stays JSON."""
+    masked, _ = by_the_filter({"id": row["id"], "text": row["text"]})
+
+    assert re.fullmatch(around_secrets(row), masked, re.DOTALL)
+    assert toolbox.call("echo", {"text": row["text"]}).text == masked
+    if row.get("format") == "json":
+        json.loads(masked)
+
+
+def around_secrets(row: dict[str, Any]) -> str:
+    """What is to be left of a row, as a pattern: `sdk-` in front of a secret may go with it."""
+    parts, position = [], 0
+    for span in row["secrets"]:
+        before = row["text"][position : span["start"]]
+        prefix = re.search(r"[\w.-]{0,8}\Z", before)
+        head = before[: prefix.start()] if prefix else before
+        parts.append(f"{re.escape(head)}(?:{re.escape(before[len(head) :])})?{re.escape(MASK)}")
+        position = span["end"]
+    return "".join((*parts, re.escape(row["text"][position:])))
+
+
+@pytest.mark.parametrize("row", row_params([row for row in NEW if row["label"] == "negative"]))
+def test_what_is_no_secret_of_a_kind_that_came_later_stays(row: Any, toolbox: Toolbox) -> None:
     """A clean text comes back as it is."""
     assert scrub_text(row["text"]) == (row["text"], 0)
     assert toolbox.call("echo", {"text": row["text"]}).text == row["text"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.guards.test_secrets_known import VALUE, forgetful
 
-from toolcharter.guards.secrets import MASK, remember, scrub_text
+from toolcharter.guards.secrets import MASK, lines, remember, scrub_text
 from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"lines").hexdigest()
@@ -342,3 +342,26 @@ def test_wrapped_noise_stays(data: bytes, width: int) -> None:
     text = "\n".join(lines_of(base64.b64encode(b"\x00" + data).decode(), width))
 
     assert scrub_text(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "secret: |\n",
+        "token = <<EOF\n",
+        'password = """\n',
+        "user,password\n",
+        "password:\n",
+        "api_key = \n",
+        "tokens: >-\n",
+    ],
+)
+def test_nothing_but_lines_of_keys_is_looked_at_once(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands below a key that opens a value is read only if it can be one."""
+    looked = list[str]()
+    for name in ("_words", "_table"):
+        judge = getattr(lines, name)
+        monkeypatch.setattr(lines, name, lambda *given, judge=judge, name=name: (looked.append(name), judge(*given))[1])
+
+    assert scrub_text(line * 5000) == (line * 5000, 0)
+    assert len(looked) <= 1

@@ -76,6 +76,23 @@ PIECES = st.sampled_from(
         'variable "password" {\n',
         "type = string\n",
         'default = "',
+        '{"kty": "EC",\n',
+        f'"d": "{BODY[:43]}"',
+        '"key_ops": [\n',
+        '"sign"\n',
+        "}\n",
+        '"bearer": {\n',
+        f'"host": "{BODY[:30]}"',
+        f'"{TOKEN[:12]}" +',
+        f'"{TOKEN[12:]}"\n',
+        "password: |\n  hunter" + "22\n",
+        "-----BEGIN OpenVPN Static key " + "V1-----\n",
+        "Authorization: Custom ",
+        "docker login -u ann -p ",
+        "password=tiger_moth" + "_lamp",
+        '"nextPageToken": ',
+        '"password": 12345' + "67",
+        "arn:aws:secretsmanager:eu-west-1:1:secret:",
     ]
 )
 TEXTS = st.lists(PIECES, max_size=14).map("".join).map(str.encode)

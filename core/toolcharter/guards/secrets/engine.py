@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from toolcharter.guards.secrets import known, patterns, tables
+from toolcharter.guards.secrets import known, patterns, places, tables
 from toolcharter.guards.secrets.patterns import Family
 
 Span = tuple[int, int]
@@ -63,13 +63,14 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
         return _compiled(patterns.token_pattern(kind for kind in tables.tokens() if bool(kind.hint) == floating))
     return _compiled(
         {
-            Family.PLACED: patterns.PLACED,
+            Family.PLACED: places.PLACED,
             Family.LISTED: patterns.LISTED,
             Family.URL: patterns.URL,
             Family.COOKIE: patterns.COOKIE,
             Family.BLOCK: patterns.BLOCK,
             Family.OPENED: patterns.OPENED,
             Family.TABLE: patterns.TABLE,
+            Family.WEB_KEY: patterns.KEY_OBJECT,
         }[family]
     )
 
@@ -77,6 +78,12 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
 @lru_cache(maxsize=2)
 def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
     return _compiled("|".join(map(patterns.literal, forms)))
+
+
+@cache
+def opened() -> Callable[..., Iterator[Span]]:
+    """What finds the keys whose value stands in the lines that follow, with its first line."""
+    return _compiled(patterns.OPENED_VALUE)
 
 
 def tester(pattern: str) -> Callable[[bytes], bool]:
@@ -117,7 +124,7 @@ def _options() -> Any:
 @cache
 def placed() -> "re.Pattern[bytes]":
     """Reads what `PLACED` found."""
-    return re.compile(patterns.PLACED.encode())
+    return re.compile(places.PLACED.encode())
 
 
 @cache

@@ -1,13 +1,15 @@
 """What of a match is the secret, if anything: the key, the quotes and the words around it stay."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from re import Match
+from typing import NamedTuple
 
 from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span, expression
-from toolcharter.guards.secrets.patterns import BLOCK_GAP, LEFT_BYTES, LINE_PREFIX, Family, Place
-from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
+from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
+from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_named, is_place, is_secret, is_strong
 from toolcharter.guards.secrets.veils import bare_of
 
 _SENTENCE_END = b".:"
@@ -21,19 +23,30 @@ _SPACE = expression(rb"\s")
 _TOKENS = expression(rb"(?i)token|auth|bearer|session")
 _ITEM = expression(rb"\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)'|([^\s\"',]+)")
 _BARE_ITEM = 3
+_PAGED = expression(b"-*" + PAGE_TOKEN.encode())
+_OF_A_TEST = expression(rb"(?i)_?(?:test|fake|dummy|mock|example|sample|wrong|invalid)_\w+[ \t]*=[ \t]*[\"']")
+_SCHEMES = expression(rb"(?i)(?:bearer|basic|token|apikey|ssws|negotiate)[ \t]+\Z")
+_PARAMETER = expression(rb"[A-Za-z_-]{2,30}=")
+_VALUE_END = b"\"'`\r\n\\"
+_SHORTEST_PROOF = 8
+_IN_NAMES = expression(rb"(?i)pass|secret|token|(?:value|name|field|input|var|arg|param|default|env|here|user)(?:\Z|_)")
+_MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
 """What a mask looks like behind the bracket of a colour."""
+_OPENING = expression(rb"[\[{\n]")
+_OBJECT_ITEM = expression(rb":\s*\\{0,4}\"((?:[^\"\\\r\n])+)\\{0,4}\"")
+_PRIVATE_MEMBER = expression(rb"\b(?:d|p|q|dp|dq|qi|k)\\{0,4}[\"']?\s*[:=]\s*\\{0,4}[\"']?([A-Za-z0-9_+/-]{16,}={0,2})")
 _DASHED = expression(rb"[:=>][ \t]*\r?(?=\n[ \t]*-[ \t])")
 _DASHED_ITEM = expression(
     rb"\n[ \t]*-[ \t]+(?:\"((?:[^\"\\\r\n]|\\.)+)\"|'((?:[^'\\\r\n]|\\.)+)'|([^\s\"',]+))[ \t]*\r?(?=\n|\Z)"
 )
-_HEADER = expression(rb"-----BEGIN[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----|Private-Lines:[ ]?[0-9]+")
+_HEADER = expression(rb"-{4,5}[ ]?BEGIN%s[ ]?-{4,5}|Private-Lines:[ ]?[0-9]+" % BLOCK_NAME.encode())
 _BODY = expression(
     rb"(?:(?:Proc-Type|DEK-Info|Comment|Version|Private-Lines|Private-MAC):[^\r\n\\]{0,200}|[A-Za-z0-9+/=]+|%s)+"
     % BLOCK_GAP.replace(LINE_PREFIX, LINE_PREFIX + "(?=[A-Za-z0-9+/=])").removesuffix("*").encode()
 )
-_CLOSING = expression(b"(?:%s)?" % LINE_PREFIX.encode() + rb"-----END[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----")
-_MENTION = expression(rb"PRIVATE[ ]KEY|Private-Lines:")
+_CLOSING = expression(rb"(?:%s)?-{4,5}[ ]?END%s[ ]?-{4,5}" % (LINE_PREFIX.encode(), BLOCK_NAME.encode()))
+_MENTION = expression(BLOCK_MENTION.encode())
 _LONGEST_HEADER = 100
 _SHORTEST_URL_PASSWORD = 4
 _SHORTEST_CUT_OFF = 16
@@ -56,12 +69,25 @@ def token(text: bytes) -> Sequence[Span]:
 
 def placed(text: bytes) -> Sequence[Span]:
     """The value beside a key; if it is none, those of the keys in it. *text* has the byte behind the match too."""
+    if _PAGED.match(text) or text.startswith(b"arn:"):
+        return ()
     span = _value(text)
-    if span or len(text) > _NESTED:
+    if span or len(text) > _NESTED or _OF_A_TEST.match(text):
         return (span,) if span else ()
     # Once only: more would cost quadratic time.
     inside = ((begin, _value(text[begin:])) for begin, _ in engine.finder(Family.PLACED)(text, 1))
     return [(begin + span[0], begin + span[1]) for begin, span in inside if span]
+
+
+class _Candidate(NamedTuple):
+    """What stands in a place that tells."""
+
+    value: bytes
+    before: bytes
+    """What the match holds before it: key, separator, quote, scheme."""
+    after: bytes
+    """The byte behind it."""
+    quoted: bool
 
 
 def _value(text: bytes) -> Span | None:
@@ -69,20 +95,55 @@ def _value(text: bytes) -> Span | None:
     group = match.lastindex if match else None
     if match is None or group is None or _is_far(match, group):
         return None
+    quoted = group in Place.QUOTED
     begin, end = match.span(group)
-    value, quoted = text[begin:end], group in Place.QUOTED
-    stop = end if quoted else begin + len(value.rstrip(_SENTENCE_END))
-    if text[end : end + 1] == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
+    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # What it escapes stands behind the value.
+    end = begin + len(value)
+    after = text[end : end + 1]
+    if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
         return None
-    if group in Place.STRONG:
-        return (begin, stop) if is_strong(text[begin:stop]) else None
-    if group in Place.TOLD or group == Place.BRACES:
-        told = not (is_fill_in(value) or is_place(value)) and (group in Place.TOLD or not _FIELD.fullmatch(value))
-        return (begin, end) if told else None
-    if group == Place.PGPASS:
-        return (begin, end) if is_secret(value, b"password=", b"", quoted=False) else None
-    is_one = is_secret(value, text[:begin], text[end : end + 1], quoted=quoted)
-    return (begin, stop) if is_one else None
+    is_secret_here = _JUDGES.get(group, _is_beside_key)
+    if not quoted and group not in Place.WHOLE:
+        end = begin + len(value.rstrip(_SENTENCE_END))
+    return (begin, end) if is_secret_here(_Candidate(value, text[:begin], after, quoted)) else None
+
+
+def _is_beside_key(found: _Candidate) -> bool:
+    if found.quoted and _OF_A_TEST.match(found.before) and not is_strong(found.value):
+        return False
+    return is_secret(found.value, found.before, found.after, quoted=found.quoted)
+
+
+def _is_told(found: _Candidate) -> bool:
+    """Whether what stands where nothing but a password does is none of those that stand for one."""
+    return not (is_fill_in(found.value) or is_place(found.value))
+
+
+def _is_assigned(found: _Candidate) -> bool:
+    return len(found.value) >= _SHORTEST_PROOF and not (_IN_NAMES.search(found.value) or is_fill_in(found.value))
+
+
+def _is_proof(found: _Candidate) -> bool:
+    """Whether what stands behind the name of a scheme is what a client proves itself with, and no word of a sentence."""
+    value, before, after, _ = found
+    if is_fill_in(value) or is_place(value) or _PARAMETER.match(value):
+        return False
+    at_end = not after or after in _VALUE_END
+    if _SCHEMES.search(before):
+        return (at_end and len(value) >= _SHORTEST_PROOF) or is_secret(value, before, after, quoted=False)
+    return len(value) >= _SHORTEST_PROOF and (is_strong(value) or (at_end and not is_named(value)))
+
+
+_JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
+    Place.AUTHORIZATION: _is_proof,
+    Place.ASSIGNED: _is_assigned,
+    Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
+    Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
+    Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
+    **dict.fromkeys(Place.STRONG, lambda found: is_strong(found.value.rstrip(_SENTENCE_END))),
+    **dict.fromkeys(Place.TOLD, _is_told),
+}
+"""By the group of the match, where it is not `_is_beside_key` that decides."""
 
 
 def _is_far(match: "Match[bytes]", group: int) -> bool:
@@ -93,6 +154,10 @@ def _is_far(match: "Match[bytes]", group: int) -> bool:
 
 def listed(text: bytes) -> Sequence[Span]:
     """The values in a list beside a key: lists of tokens are often of another kind, and count if they are random."""
+    opening = _OPENING.search(text)
+    if opening and opening[0] == b"{":
+        spans = (item.span(1) for item in _OBJECT_ITEM.finditer(text, opening.end(), opening.end() + FAR))
+        return [span for span in spans if is_strong(text[slice(*span)])]
     bracket = text.find(b"[")
     dashed = _DASHED.search(text, 0, bracket if bracket >= 0 else len(text))
     start = dashed.end() if dashed else bracket
@@ -111,6 +176,11 @@ def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool
     if is_token or (group == _BARE_ITEM and b"(" in value):
         return is_token and is_strong(value)
     return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)
+
+
+def web_key(text: bytes) -> Sequence[Span]:
+    """The private members of a JSON Web Key; a public one has none of them (RFC 7518, section 6)."""
+    return [member.span(1) for member in _PRIVATE_MEMBER.finditer(text, 0, FAR)]
 
 
 def url(text: bytes) -> Sequence[Span]:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from toolcharter.guards.secrets.patterns import KEY_NAME
+from toolcharter.guards.secrets.places import PAGE_TOKEN
 
 _SHORTEST = 8
 """In bytes: a shorter value stands in too many harmless words."""
@@ -66,12 +67,17 @@ def _of_environment() -> Iterator[str]:
 
 def is_telling(name: str) -> bool:
     """Yes if the name of a variable or of a JSON member says that its value is a secret."""
-    return _telling().search(name) is not None
+    return _telling().search(name) is not None and _page_token().search(name) is None
 
 
 @cache
 def _telling() -> "re.Pattern[str]":
     return re.compile(KEY_NAME)
+
+
+@cache
+def _page_token() -> "re.Pattern[str]":
+    return re.compile(PAGE_TOKEN)
 
 
 @cache

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolcharter.guards.secrets import engine, wrapped
@@ -17,9 +18,11 @@ _WORD_LINE = re.compile(rb"([ \t]*)([A-Za-z0-9+/_.~!@#$%^&*-]+={0,2})\\?([\"']{0
 _OPEN_QUOTE = re.compile(rb"[\"']([A-Za-z0-9+/_.~-]+)\\?\r?\n\Z")
 _INDENTED = re.compile(rb"[|>][+-]?[0-9]?[ \t]*\r?\n\Z")
 _DOCUMENT = re.compile(rb"<<[-~]?[\"']?([A-Za-z_]+)[\"']?\\?[ \t]*\r?\n\Z")
+_KEY_OF_HEAD = re.compile(rb"[^\s:=\"'\\]+")
 _QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
 _LONGEST_HEAD = 4096
 """In bytes: a longer line tells of nothing below it."""
+_MOST_REMEMBERED = 4096
 _NO_HEAD = -1
 _MOST_MISSED = 20
 """Lines without a separator: a cell may hold some. More of them end a table."""
@@ -30,45 +33,86 @@ _TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
 def opened(data: bytes) -> Iterator[Span]:
     """The values whose lines follow a key; each word for itself if they are not one value."""
-    for start, end in _heads(data, Family.OPENED):
-        words = _words(data, start, end)
-        if _is_one([data[slice(*span)] for span in words]):
+    single = dict[tuple[bytes, bytes], bool]()
+    for start, stop in engine.opened()(data):
+        if stop - start > _LONGEST_HEAD:
+            continue
+        end = data.index(b"\n", start) + 1
+        head = data[start:end]
+        opening = _opening_of(head)
+        words = _words(data, start, end, opening)
+        values = [data[slice(*span)] for span in words]
+        if opening.is_block and len(words) == 1:
+            known = single.get((head, values[0]))
+            if known is None:
+                known = _is_single(values[0], head)
+                if len(single) < _MOST_REMEMBERED:
+                    single[head, values[0]] = known
+            yield from words if known else ()
+        elif _is_one(values):
             yield words[0][0], words[-1][1]
         else:
-            yield from (span for span in words if is_strong(data[slice(*span)]))
+            yield from (span for span, value in zip(words, values, strict=True) if is_strong(value))
 
 
 def _is_one(words: Sequence[bytes]) -> bool:
     return is_strong(b"".join(words)) and not any(map(is_named, words[:-1]))
 
 
+def _is_single(value: bytes, head: bytes) -> bool:
+    """Whether the only line below a key is a secret: it is judged as if it stood in quotes beside the key."""
+    key = _KEY_OF_HEAD.match(head)
+    return (key is not None and is_secret(value, key[0] + b': "', b"", quoted=True)) or is_strong(value)
+
+
 def _heads(data: bytes, family: int) -> Iterator[Span]:
     return ((start, end) for start, end in engine.finder(family)(data) if end - start <= _LONGEST_HEAD)
 
 
-def _words(data: bytes, start: int, end: int) -> list[Span]:
+class _Opening(NamedTuple):
+    """What a line that ends in a key and its separator opens."""
+
+    quoted: Span | None
+    """The first word of the value, if it stands behind a quote; from the beginning of the line."""
+    is_indented: bool
+    end: bytes | None
+    """The word that ends a document of a shell."""
+    is_block: bool
+
+
+@lru_cache(maxsize=64)
+def _opening_of(head: bytes) -> _Opening:
+    quoted = _OPEN_QUOTE.search(head)
+    document = _DOCUMENT.search(head)
+    indented = _INDENTED.search(head) is not None
+    return _Opening(
+        quoted.span(1) if quoted else None,
+        indented,
+        document[1] if document else None,
+        indented or document is not None,
+    )
+
+
+def _words(data: bytes, start: int, end: int, opening: _Opening) -> list[Span]:
     """The words below the line that ends at *end*, one a line, within reach; with the first one behind a quote."""
-    quoted = _OPEN_QUOTE.search(data, start, end)
-    words = [quoted.span(1)] if quoted else []
-    for line in _lines(data, start, end):
+    words = [(start + opening.quoted[0], start + opening.quoted[1])] if opening.quoted else []
+    for line in _lines(data, opening, end):
         words.append(line.span(2))
         if line[3]:
             return words
     # A quote that nothing closes is no value.
-    return [] if quoted else words
+    return [] if opening.quoted else words
 
 
-def _lines(data: bytes, start: int, position: int) -> Iterator["re.Match[bytes]"]:
-    """The lines of one word below the one from *start* to *position*, up to the end of what it opens."""
+def _lines(data: bytes, opening: _Opening, position: int) -> Iterator["re.Match[bytes]"]:
+    """The lines of one word from *position* on, up to the end of what *opening* opens."""
     limit = position + FAR
     indentation = b""
-    indented = _INDENTED.search(data, start, position)
-    document = _DOCUMENT.search(data, start, position)
     while (line := _WORD_LINE.match(data, position)) and line.end() <= limit:
         indentation = indentation or line[1]
-        if indented and not (line[1] and line[1].startswith(indentation)):
+        if opening.is_indented and not (line[1] and line[1].startswith(indentation)):
             return
-        if document and line[2] == document[1]:
+        if opening.end is not None and line[2] == opening.end:
             return
         yield line
         position = line.end()
@@ -108,7 +152,7 @@ def open_table(data: bytes) -> bytes:
 def _tables(data: bytes) -> Iterator[_Table]:
     done = 0
     for head in _heads(data, Family.TABLE):
-        if head[0] >= done:  # Else it is a row of the table above.
+        if head[0] >= done and not data.startswith(data[slice(*head)], head[1]):  # Else it is a row of the table above.
             table = _table(data, head)
             done = table.stop
             yield table
@@ -118,6 +162,7 @@ def _table(data: bytes, head: Span) -> _Table:
     """The first line below the head has to have as many cells; after it some may be broken, or without any."""
     separator = data[_separator(data, *head)]
     names = [data[slice(*cell)] for cell in _cells(data, *head, separator)]
+    has_number = any(name.isdigit() for name in names)
     rows: list[list[Span]] = []
     stop = position = head[1]
     missed = 0
@@ -128,7 +173,7 @@ def _table(data: bytes, head: Span) -> _Table:
             missed += 1
             continue
         values = [data[slice(*cell)] for cell in row]
-        if not (rows or len(row) == len(names)) or not _is_head(names, values):
+        if not (rows or len(row) == len(names)) or has_number or _share(names, values):
             return _Table(head, names, rows, stop, is_open=False)
         rows.append(row)
         stop, missed = position, 0
@@ -139,9 +184,9 @@ def _separator(data: bytes, start: int, end: int) -> int:
     return min(place for sign in b",;\t" if (place := data.find(sign, start, end)) >= 0)
 
 
-def _is_head(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
-    """Yes if *names* stand above a table, and are not a row of one themselves."""
-    return not any(name.isdigit() for name in names) and not any(value in names for value in values if value)
+def _share(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
+    """Yes if a value is the name of a column: the line of *names* is a row of another table then."""
+    return any(value in names for value in values if value)
 
 
 def _is_secret(value: bytes, name: bytes) -> bool:

@@ -1,7 +1,7 @@
 r"""What the scrubber looks for, as google-re2 patterns over bytes in Latin-1.
 
-Six families, each with a pattern that finds and a wider and cheaper one that tells whether it is worth looking
-(`hints`): tokens by their own shape (`tables`), values beside a key that tells, lists beside one, credentials in URLs, cookies, and
+Families, each with a pattern that finds and a wider and cheaper one that tells whether it is worth looking
+(`hints`): tokens by their own shape (`tables`), values beside a key that tells (`places`), lists beside one, credentials in URLs, cookies, and
 blocks of private keys. None of them has a group that counts for google-re2, so that its automaton alone does the
 work; what a value beside a key is made of, `re` reads from the few places that were found.
 
@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from string import ascii_letters, digits
 
+from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT, SCHEME
 from toolcharter.guards.secrets.tables import Token
 
 # What may stand before a token that would be part of a word otherwise (`task-...`): nothing of a word, an
@@ -29,118 +30,18 @@ _ENOUGH = 20
 """So many characters of a token's body tell it: the automaton stays small, and a longer one is no other token."""
 _ENOUGH_TO_LOOK = 4
 
-_KEY_KINDS = (
-    "api access secret private auth account encryption encrypt decryption signing sign signature master storage shared"
-    " app application service client license licence session admin root deploy webhook hook integration ingest insert"
-    " query write read project org user server hmac aes jwt rsa ssh crypto cipher cookie ca origin maps anon role"
-    " publishable functions host consumer subscription primary secondary connection site team bot device pre_?shared"
-    " sas rapidapi stripe openai anthropic fernet vault flask django"
-)
-_KEY = (
-    r"(?i:passw(?:or)?ds?|passphrase|passcode|(?:\b|_)p(?:ass|sk)|pwd|pswd|secrets?|token|bearer|authorization|credentials?"
-    r"|(?:" + "|".join(sorted(_KEY_KINDS.split())) + r")[_. -]?key|apikey|[_:]auth|\bauth|authtoken"
-    r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
-)
-_KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
-_COLOUR = r"(?:\x1b\[[0-9;]{0,12}m)?"
-# The key's closing quote, also escaped; `]` for `environ["TOKEN"] = ...`.
-_CLOSE = r"(?:\\{0,4}[\"'`])?\]?" + _COLOUR
-_BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
-# Beside `=` and `:`, the ways of XML, of an attribute beside its name, and of lists of names and values.
-_EQUALS = (
-    r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
-    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*" + _BREAK + r"|>|[ \t]+value[ \t]*=[ \t]*"
-    r"|(?:,[ \t]*(?:\r?\n[ \t]*)?\"[A-Za-z]+\"[ \t]*:[ \t]*(?:true|false|null|\"[^\"\r\n]*\"))?"
-    r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
-)
-_SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
-# A digit or a sign that no name has: what a secret has that a word has not.
-_TELLS = r"0-9!@#$%^*?+~"
-_BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
-_UNQUOTED = (
-    r"(?:[^" + _BARE + "$" + _TELLS + r"][^" + _BARE + _TELLS + r"]*)?[" + _TELLS + r"][^" + _BARE + r"]*|[A-Za-z]{8,}"
-    r"|[A-Za-z+/]{6,}={1,2}|[A-Za-z]+(?:_[A-Za-z]+)+"
-)
-_END = r"(?:[\s\"'`,;&<>)}\]|\\\x1b]|$)"
-
-
-def _quoted(quote: str) -> str:
-    plain = rf"[^{quote}\\\r\n{_TELLS}]|\\."
-    return rf"(?:\(\s*)?{quote}{_SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}|[A-Za-z+/]{{6,}}={{1,2}}){quote}"
-
-
-def _escaped(quote: str) -> str:
-    return rf"\\{{1,4}}{quote}{_SCHEME}([^\"'\\\r\n]{{4,}})\\{{1,4}}{quote}"
-
-
-_STRONG = r"([A-Za-z0-9+/_.~!@#$%^-][A-Za-z0-9+/=_.~:!@#$%^&*?-]{11,})"
-# Weaker ways of saying what belongs to a key: they count for values alone that cannot be anything but random.
-_SOFT = (
-    r"(?:[ \t]+(?:to|is|was|=)[ \t]+|[ \t]*<|[ \t]*->[ \t]*|[ \t]*,[ \t]*|[ \t]*\|[ \t]*|\\{0,4}\([ \t]*|[ \t]+)\\{0,4}[\"'`]?"
-    + _COLOUR
-)
-_VALUE = "|".join(
-    (_escaped('"'), _escaped("'"), _quoted('"'), _quoted("'"), _quoted("`"), _SCHEME + rf"({_UNQUOTED}){_END}")
-)
-_FLAG = r"--[A-Za-z0-9-]*" + _KEY + r"[ \t]+[\"']?([^\s\"'`$<>(){}\[\]|\\;-][^\s\"']{5,})"
-_BEARER = r"(?i:\b(?:bearer|ssws))[ \t]+([A-Za-z0-9._~+/-]{16,}=*)"
-_NETRC = r"\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]+[\"']?([^\s\"'<>{}]{4,})"
-_CURL_USER = r"\b(?:curl|wget|http|https)[ \t](?:[^\r\n]*?[ \t])?(?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
-_COMMAND = (
-    r"\b(?:sshpass[ \t]+-p[ \t]*|(?:requirepass|masterauth)[ \t]+"
-    r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])?-p|redis-cli[ \t](?:[^\r\n]*?[ \t])?-a[ \t]+)"
-    r"[\"']?([^\s\"'$<>{}-][^\s\"']{3,})"
-)
-# What a database is told, what its connections, clients and files of passwords are.
-_SQL = (
-    r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
-    r"(?:password[ \t]+)?)|(?i:\b(?:with|encrypted|login)[ \t]+password[ \t]+))['\"]([^'\"\r\n]{4,})['\"]"
-    r"|(?i:\buser[ \t]+\S+[ \t]+identified[ \t]+by[ \t]+)([^\s'\"<>{}$;&:]{4,})"
-)
-_BRACES = r"(?i:\bpwd|\bpassword)=\{([^{}\r\n]{4,})\}"
-_ORACLE = (
-    r"(?:\b(?:sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t]+(?:-\w+[ \t]+)*[\"']?[A-Za-z]\w*"
-    r"|\bjdbc:oracle:(?:thin|oci8?):[^\s/@:]+)/[\"']?([^\s@/\"'$<>{}]{4,})[\"']?@"
-)
-_PGPASS = r"(?m:^)[A-Za-z0-9*][\w.*-]*:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:(),]+:[^\s:/(),]+:([^\s:]{4,})"
-_SIGNED = r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\"?([0-9a-f]{32,64})\b"
-
-PLACED = "|".join(
-    (
-        _KEY + _KEY_END + _CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
-        _FLAG,
-        _BEARER,
-        _NETRC,
-        _CURL_USER,
-        _COMMAND,
-        _SQL,
-        _BRACES,
-        _ORACLE,
-        _PGPASS,
-        _SIGNED,
-    )
-)
-"""Values in a place that tells. `re` gives the value in the group that matched last: see `Place`."""
-
-
-class Place:
-    """The groups of `PLACED`."""
-
-    ESCAPED = frozenset({1, 2})
-    QUOTED = frozenset({1, 2, 3, 4, 5})
-    STRONG = frozenset({7, 9, 18, 19})
-    TOLD = frozenset({13, 14, 16})
-    """Where nothing but a password stands, whatever it is made of."""
-    FLAG, BRACES, PGPASS = 8, 15, 17
-
-
-_LISTS = _KEY + _KEY_END + "s?" + _CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*"
+_LISTS = KEY + KEY_END + "s?" + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*"
 _QUOTED_ITEM = r"(?:\"[^\"\r\n]*\"|'[^'\r\n]*')"
+_MEMBER = r"\s*\\{0,4}\"[^\"\r\n]*\"\s*:\s*\\{0,4}\"[^\"\r\n]*\"\s*"
 LISTED = (
     _LISTS + r"(?:\[(?:[ \t]*\r?\n[ \t]*" + _QUOTED_ITEM + r"(?:[ \t]*,[ \t]*(?:\r?\n[ \t]*)?" + _QUOTED_ITEM + r")*"
-    r"|[^\[\]{}\r\n]+)|\r?\n[ \t]*-[ \t][^\r\n]*(?:\r?\n[ \t]*-[ \t][^\r\n]*)*)"
+    r"|[^\[\]{}\r\n]+)|\{"
+    + _MEMBER
+    + r"(?:,"
+    + _MEMBER
+    + r")*|\r?\n[ \t]*-[ \t][^\r\n]*(?:\r?\n[ \t]*-[ \t][^\r\n]*)*)"
 )
-"""A list beside a key, in brackets or each value behind a dash; it may be cut off. `re` reads the values from it."""
+"""A list beside a key, in brackets or each value behind a dash, or an object of texts; it may be cut off. `re` reads the values from it."""
 URL = r"://[^\s/:\"'<>`\\?#]*:[^\s/\"'<>`\\]+@|://[A-Za-z0-9_-]{20,}@"
 COOKIE = (
     r"(?i:cookie)[\"']?:[ \t]*[\"']?[^\r\n\"']+"
@@ -151,30 +52,19 @@ LINE_PREFIX = r"(?:[->|#*+]|[0-9]+[ \t:]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])[ \t]{0,
 """What stands before each line in a diff, a quotation, a comment, and in what grep finds."""
 BLOCK_GAP = r"(?:\r?\n[ \t]*" + LINE_PREFIX + r"|\s|\\{1,4}[nr]|" + _JOINT + r")*"
 """What goes between the lines of a block: in text, in JSON within JSON, in a string of source code over many lines."""
+BLOCK_NAME = r"(?:[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?|[ ]OpenVPN[A-Za-z0-9 -]{1,40}[Kk]ey(?:[ ]V1)?)"
+BLOCK_MENTION = r"PRIVATE[ ]KEY|Private-Lines:|[ ]OpenVPN[ ]"
 BLOCK = (
-    r"-----BEGIN[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:[ \t]*[A-Za-z0-9+/]{16}"
+    r"-{4,5}[ ]?BEGIN" + BLOCK_NAME + r"[ ]?-{4,5}(?:[ \t]*[A-Za-z0-9+/]{16}"
     r"|[ \t]*(?:\r?\n[ \t]*(?:" + LINE_PREFIX + r")?|\\{1,4}[nr]|" + _JOINT + ")" + BLOCK_GAP + r"[A-Za-z0-9+/]{2})"
     r"|\bPrivate-Lines:[ ]?[0-9]+\r?\n[A-Za-z0-9+/]{2}"
 )
 
-_SPACE = r"(?:[ \t]|\\t)"
-_PLACE_HINT = (
-    _KEY + _KEY_END + r"(?:\\{0,9}[\"'`])?\]?(?:(?:\x1b|\\u001b)\[[0-9;]{0,12}m)?"
-    r"(?:"
-    + _SPACE
-    + r"*(?:[:=?>|<,({]|->)|"
-    + _SPACE
-    + r"+(?:to|is|was|value)\b|(?:\r?\n|\\r|\\n)?"
-    + _SPACE
-    + r"*[vV]alue"
-    r"|" + _SPACE + r"+[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12})"
-    r"|(?i:\b(?:bearer|ssws))" + _SPACE + r"+[A-Za-z0-9._~+/-]{16}"
-    r"|--[A-Za-z0-9-]*" + _KEY + _SPACE + r"+\S"
-    r"|\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]|[ \t](?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:"
-    r"|\b(?:sshpass|requirepass|masterauth|mysql|mysqldump|mysqladmin|mariadb|redis-cli|sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t]"
-    r"|(?i:identified|user|with|encrypted|login)[ \t]+(?i:by|as|password)[ \t]+['\"]|(?i:identified[ \t]+(?:by|with))"
-    r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
-)
+_KEY_TYPE = r"\bkty\\{0,4}[\"']?[ \t]*:"
+_KEY_MEMBER = r"\s*\\{0,4}[\"']?[\w#]+\\{0,4}[\"']?\s*:\s*(?:\[[^\[\]{}]*\]|\\{0,4}\"[^\"\\\r\n]*\\{0,4}\"|\\{0,4}'[^'\\\r\n]*\\{0,4}'|[\w.-]+)\s*"
+KEY_OBJECT = rf"\{{(?:{_KEY_MEMBER},)*\s*\\{{0,4}}[\"']?{_KEY_TYPE}[^,{{}}]*(?:,{_KEY_MEMBER})*"
+"""A JSON Web Key, up to its end or where the text is cut off."""
+
 VEILED = (
     r"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xc2\xad|\xcd\x8f"
     r"|(?:\x1b|\\u001[Bb]|\\x1[Bb])\[[0-9;:?]{0,16}[A-Za-z]"
@@ -185,13 +75,23 @@ VEILED = (
 """Characters that are not seen, colours of a terminal, and what is escaped: a secret may go on behind them, or in them."""
 
 _SIGN = r"[\w+/=.-]"
-_CONTINUED = r"[\"'][ \t]*[+.]?[ \t]*\\?\r?\n[ \t]*(?:[+.][ \t]*)?[\"']"
+PLUS = r"(?:\+|\.\.?|&|~|\|\||<>|<<|\.concat\()?"
+"""What puts two strings together in some language; nothing does, too."""
+# Two strings that are put together, in one line or in two; source code may lie within JSON.
+_CONTINUED = (
+    r"(?:\\{0,2}[\"'][ \t]*"
+    + PLUS
+    + r"[ \t]*(?:(?:\\?\r?\n|\\{1,2}n)[ \t]*"
+    + PLUS
+    + r"[ \t]*)?[A-Za-z]{0,2}\\{0,2}[\"']"
+    r"|`[ \t]*\+\s*`)"
+)
 JOINTS = (
-    rf"(?<={_SIGN}){_CONTINUED}(?={_SIGN})"
+    rf"(?<={_SIGN}{{2}}){_CONTINUED}(?={_SIGN}{{2}})"
     rf"|(?<={_SIGN})\\\r?\n(?:[ \t]+(?={_SIGN}{{1,200}}\"))?(?={_SIGN})"
 )
 """Where a word goes on in the next line: in the next string of source code, or behind a backslash. For `re`."""
-_JOINT_HINT = rf"{_SIGN}{_CONTINUED}{_SIGN}|{_SIGN}\\\r?\n[ \t]*{_SIGN}"
+_JOINT_HINT = rf"{_SIGN}{{2}}{_CONTINUED}{_SIGN}{{2}}|{_SIGN}\\\r?\n[ \t]*{_SIGN}"
 
 ALPHABET = (ascii_letters + digits + "+/-_").encode()
 """Of base64, both kinds."""
@@ -200,19 +100,20 @@ WRAP_LENGTH = 20
 # Without the letters of the kind for URLs: names of functions end lines, too.
 _WRAPPED = rf"[A-Za-z0-9+/]{{{WRAP_LENGTH}}}(?:[\"'][ +,.]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
 _OPENER = r"(?:!!?[a-z]+[ \t]+)?(?:[|>][+-]?[0-9]?|<<[-~]?[\"']?[A-Za-z_]+[\"']?|\"\"\"|''')\\?[ \t]*"
-OPENED = (
-    _KEY + _KEY_END + "s?" + _CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
-)
+OPENED = KEY + KEY_END + "s?" + CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
 """A key whose value stands in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
 # Without counts, which would multiply the states of the automaton.
 _CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]*\"?"
-_KEY_CELL = r"\"?[A-Za-z0-9_. -]*" + _KEY + _KEY_END + r"\"?"
+_KEY_CELL = r"\"?[A-Za-z0-9_. -]*" + KEY + KEY_END + r"\"?"
 TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(?:[,;\t]{_CELL})+)[ \t]*\r?\n"
 """The first line of a table in which the name of a column tells."""
-_TABLE_HINT = _KEY + _KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
+_TABLE_HINT = KEY + KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
-KEY_BEFORE = _KEY + _KEY_END + _CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + _SCHEME + r"\Z"
-KEY_NAME = _KEY + _KEY_END + r"$"
+OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \t]*(?:\r?\n|$)"
+"""Such a key with the first line of a word below it."""
+
+KEY_BEFORE = KEY + KEY_END + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + SCHEME + r"\Z"
+KEY_NAME = KEY + KEY_END + r"$"
 """Where the name of a JSON member ends like this, its text is a secret: `dbPassword`, `X-API-Key`."""
 
 
@@ -311,16 +212,17 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
     return (
         token_hint(bound),
         token_hint([kind for kind in kinds if kind.hint]),
-        _PLACE_HINT,
-        _LISTS + r"(?:\[|\r?\n[ \t]*-[ \t])",
+        PLACE_HINT,
+        _LISTS + r"(?:\[|\{\s*\\{0,4}\"|\r?\n[ \t]*-[ \t])",
         URL,
         COOKIE,
-        r"PRIVATE[ ]KEY|Private-Lines:",
+        BLOCK_MENTION,
         f"{VEILED}|{_JOINT_HINT}",
         encoded_hint((*_lengthened(literal_heads(kinds)), *TELLING_WORDS)),
         _WRAPPED,
         OPENED,
         _TABLE_HINT,
+        _KEY_TYPE,
         "|".join(literal(value) for value in known),  # The last, since it may be empty.
     )
 
@@ -333,4 +235,6 @@ def literal(value: bytes) -> str:
 class Family:
     """The places of the families in `hints`."""
 
-    TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, WRAPPED, OPENED, TABLE, KNOWN = range(13)
+    TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, WRAPPED, OPENED, TABLE, WEB_KEY, KNOWN = (
+        range(14)
+    )

@@ -18,12 +18,14 @@ NOT_SECRETS = frozenset(
     b"default xxx your-token your_token yourtoken your-password your_password yourpassword your-api-key your_api_key "
     b"yourapikey your-secret your_secret mypassword my-password my_password mysecret my-secret my_secret mytoken "
     b"my-token my_token test testing dummy fake sample username user secretref valuefrom "
+    b"option options flag argument parameter required specified authentication "
     b"foobar insert-token-here replace-me replace_me replaceme n/a".split()
 )
 """Values that name a type, a state or a place to fill in, in lower case."""
 
 _FILL_IN = re.compile(
     rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
+    rb"|@@[A-Za-z_][\w.-]*@@|__[A-Z][A-Z0-9_]*__|%%[A-Za-z_]\w*%%|#\{[^{}]*\}|<%.*%>"  # @@TOKEN@@, __TOKEN__, #{token}
     rb"|\$[({].*|&lt;.*&gt;\W*|<[^<>]*>|(?:\{[^{}]*\}[:@/._-]?)+|\$?\{\{[^{}]*\}\}|\[[^\[\]]*\]+"  # <your token>, {token}, {{ token }}
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
@@ -38,6 +40,12 @@ _FILL_IN = re.compile(
     rb"|\w+:[x*!]:\d+:\d+:.*"  # A line of /etc/passwd
     rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
     rb"|(?:env|secret|vault|ref|file|aws|ssm|op|arn|sops|gcp|azure)s?[:.(].*"  # env:TOKEN, vault:kv/token
+)
+_RELEASE = re.compile(
+    rb"(?:%(version)s(?:[ ]?(?:-|\|\||,)?[ ]?%(version)s)*"  # A version, or a range of them: ^1.0.4
+    rb"|(?:\^|~|[<>]=?)[ ]?\d{1,9}|(?:npm|workspace|file|link|github|git|patch|catalog|portal):.*"  # Where a package is from
+    rb"|(?:sha(?:1|224|256|384|512)|md5|h1|blake2b)[-:](?:[A-Za-z0-9+/]{22,}={0,2}|[0-9a-f]{32,}))"
+    % {b"version": rb"(?:\^|~>?|[<>]=?|=+|v)?[ ]?\d{1,9}(?:\.(?:\d{1,9}|[xX*])){1,3}(?:[-+][A-Za-z0-9.+-]{1,40})?"}
 )
 _TAIL = 8
 _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
@@ -97,6 +105,11 @@ def is_place(value: bytes) -> bool:
     return _ADDRESS.fullmatch(head) is not None or _PATH.fullmatch(head) is not None
 
 
+def is_release(value: bytes) -> bool:
+    """Yes if *value* is a version of a package, a range of versions, or the hash of a file, as lists of packages have them."""
+    return _RELEASE.fullmatch(value[:_LOOKED_AT].strip()) is not None
+
+
 def is_unusual(value: bytes) -> bool:
     """Yes if *value* can be masked wherever it stands without taking a common word away."""
     long_enough = len(value) >= (_WORD_LENGTH if _DIGIT.search(value) else _STRONG_LENGTH)
@@ -118,7 +131,7 @@ def is_strong(value: bytes) -> bool:
         return False
     if len(head) < _STRONG_LENGTH and not (len(head) >= _MIXED_LENGTH and _UPPER.search(head) and _LOWER.search(head)):
         return False
-    return not (is_named(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head))
+    return not (is_named(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head) or is_release(head))
 
 
 def is_named(value: bytes) -> bool:
@@ -143,7 +156,12 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         quoted: The value stands in quotes.
     """
     head = value[:_LOOKED_AT]
-    if is_fill_in(head) or _ADDRESS.fullmatch(head) or (_is_code(head) if quoted else after in _OPENING):
+    if (
+        is_fill_in(head)
+        or is_release(head)
+        or _ADDRESS.fullmatch(head)
+        or (_is_code(head) if quoted else after in _OPENING)
+    ):
         return False
     if _RESULT.fullmatch(before) and (after in _MORE or _IN_TEST_NAME.search(head)):
         return False

@@ -152,4 +152,5 @@ _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.WRAPPED: _wrapped,
     Family.OPENED: lines.opened,
     Family.TABLE: lines.tabled,
+    Family.WEB_KEY: _matched(Family.WEB_KEY, judged.web_key),
 }

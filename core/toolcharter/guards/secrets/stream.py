@@ -25,7 +25,7 @@ _LAST_OF_LINE = 400
 _WAITS = (
     r"(?:[:=|>{,\[(][\"'`]?[+-]?|^[ \t]*-[ \t][^\r\n]*|" + KEY_NAME.removesuffix("$") + r"[^A-Za-z0-9\n-]{0,12}"
     r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
-    r"|\blogin[ \t]+\S+|,[ \t]*)[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
+    r"|\blogin[ \t]+\S+|,[ \t]*|^[ \t]*\"[^\"\r\n]*\")[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
 )
 _WORD_END = re.compile(rb"\s")
 _BLOCK_END = re.compile(rb"-----END[ A-Z0-9_]{0,60}-----\n?")
@@ -92,11 +92,14 @@ class Stream:
     def _scrubbed(self, done: bytes) -> bytes:
         """*done* as it is behind what has been let go of: the rows of a table are told by its head."""
         text = self._table + done
-        before = scrub_bytes(self._table)[0] if self._table else b""
+        families = engine.hinted(text)
+        if not families:
+            return done
+        before = scrub_bytes(self._table)[0]
         masked = scrub_bytes(text)[0]
         if not masked.startswith(before):
             masked, before = scrub_bytes(done)[0], b""
-        self._table = _table_of(text) if Family.TABLE in engine.hinted(text) else b""
+        self._table = _table_of(text) if Family.TABLE in families else b""
         return masked[len(before) :]
 
     def _closed(self) -> int:

@@ -1,5 +1,6 @@
 """Scrub bytes and text: a boolean search first, spans only on a hit."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -12,6 +13,12 @@ MASK = "[REDACTED]"
 """Always the same: a mask as long as the secret would still tell its length."""
 
 _MASK_BYTES = MASK.encode()
+_BACKSLASH = 0x5C
+_LONGEST_MEMBER = 400
+"""In bytes: so far in front of a number a JSON key is looked for."""
+_LOOKED_AT = 16
+_JSON_NAME_END = re.compile(rb"(\\{0,4}\")\s*:\Z")
+_JSON_END = re.compile(rb"\s*(?:[,}\]\r\n]|\Z)")
 _IN_WORDS = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _hints = engine.hints
 
@@ -35,7 +42,9 @@ def scrub_text(text: str) -> tuple[str, int]:
     # A lone surrogate may stand in a text that was decoded from a file name.
     data = text.encode("utf-8", "surrogatepass")
     masked, count = scrub_bytes(data)
-    return (masked.decode("utf-8", "surrogatepass"), count) if count else (text, 0)
+    if not count:
+        return text, 0
+    return _documents().kept_valid(text, masked.decode("utf-8", "surrogatepass")), count
 
 
 def scrub_bytes(data: bytes) -> tuple[bytes, int]:
@@ -54,6 +63,12 @@ def scrub_bytes(data: bytes) -> tuple[bytes, int]:
 
 
 @cache
+def _documents() -> Any:
+    """What looks at documents as a whole, imported on the first hit."""
+    return import_module("toolcharter.guards.secrets.documents")
+
+
+@cache
 def _spans() -> Any:
     """What judges, imported on the first hit: its expressions cost milliseconds."""
     return import_module("toolcharter.guards.secrets.spans")
@@ -64,11 +79,26 @@ def _touches(data: bytes, start: int, end: int) -> bool:
     return (start > 0 and data[start - 1] in _IN_WORDS) or (end < len(data) and data[end] in _IN_WORDS)
 
 
+def _mask_for(data: bytes, start: int, end: int) -> bytes:
+    """The mask; with the quotes of its key if the value is a number of JSON."""
+    if not data[start:end].isdigit() or not _JSON_END.match(data, end):
+        return _MASK_BYTES
+    before = data[max(0, start - _LONGEST_MEMBER) : start].rstrip()
+    if before.endswith((b"[", b",")):
+        before = before[: before.rfind(b"[")].rstrip()
+    quote = _JSON_NAME_END.search(before[-_LOOKED_AT:]) if before.endswith(b":") else None
+    return quote[1] + _MASK_BYTES + quote[1] if quote else _MASK_BYTES
+
+
 def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
     parts: list[bytes] = []
     position = 0
-    for start, end in spans:
-        parts += (data[position:start], _MASK_BYTES)
+    for start, stop in spans:
+        end = stop
+        if data[stop - 1] == _BACKSLASH and stop < len(data):
+            # One that stands alone would escape what is behind the mask.
+            end -= (stop - start - len(data[start:stop].rstrip(b"\\"))) % 2
+        parts += (data[position:start], _mask_for(data, start, end))
         position = end
     parts.append(data[position:])
     return b"".join(parts)

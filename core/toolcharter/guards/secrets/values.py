@@ -1,11 +1,14 @@
 """Scrub structured values and JSON documents: their shape stays, the text beside a telling key goes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import orjson
 
+from toolcharter.guards.secrets.engine import hinted
 from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.text import MASK, find, scrub_bytes, scrub_text
 
@@ -13,6 +16,14 @@ _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
 _NAMES = frozenset({"name", "key", "variable", "parameterkey", "outputkey", "optionname"})
 _VALUES = frozenset({"value", "parametervalue", "outputvalue", "securevalue"})
 """As clouds and clusters write lists of settings."""
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
+"""The members of a JSON Web Key that only its owner has (RFC 7518, section 6)."""
+_PASSWORD = re.compile(r"(?i)pass|pwd|pswd|secret")
+_SALT = re.compile(r"(?i)salt$")
+_SMALLEST = 100_000
+"""A shorter number beside `password` is a setting."""
+_MOST_WORDS = 200
+"""A longer list is no command line."""
 _MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
 
 
@@ -35,51 +46,107 @@ def scrub_json(raw: bytes) -> tuple[bytes, int]:
 def scrub_value(value: Any) -> tuple[Any, int]:
     """Mask the secrets in a value of JSON types.
 
-    Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, lists of
-    texts too; other texts are scrubbed by their content. Numbers, booleans and null stay.
+    Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, lists of texts too; so is
+    a number of six digits or more below a key such as `password`. Other texts are scrubbed by their content, and a list
+    of texts also as the command line, or the name and value, that it may be. Booleans and null stay.
 
     Returns:
         The value, the same object if it is clean, and how many texts or spans were masked. A container more
         than 200 levels deep is masked as a whole.
     """
-    return _scrub(value, secret=False, depth=0)
+    return _scrub(value, "", depth=0)
 
 
-def _scrub(value: Any, *, secret: bool, depth: int) -> tuple[Any, int]:
-    if isinstance(value, str):
-        return _mask(value) if secret else scrub_text(value)
+def _scrub(value: Any, key: str, depth: int) -> tuple[Any, int]:
+    """*key* is the name that makes *value* a secret; empty if none does."""
     if not isinstance(value, (Mapping, list, tuple)):
-        return value, 0
+        return _scrub_leaf(value, key)
     if depth == _MAX_DEPTH:
         return MASK, 1
     if isinstance(value, Mapping):
-        return _scrub_mapping(value, depth)
-    items = [_scrub(item, secret=secret, depth=depth + 1) for item in value]
+        return _scrub_mapping(value, key, depth)
+    items = [_scrub(item, key, depth + 1) for item in value]
     count = sum(found for _, found in items)
+    if not count and not key:
+        return _scrub_words(value)
     return ([item for item, _ in items], count) if count else (value, 0)
 
 
-def _scrub_mapping(value: Mapping[str, Any], depth: int) -> tuple[Any, int]:
+def _scrub_leaf(value: Any, key: str) -> tuple[Any, int]:
+    if isinstance(value, str):
+        return _mask(value, key) if key else scrub_text(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return (MASK, 1) if is_number and abs(value) >= _SMALLEST and _PASSWORD.search(key) else (value, 0)
+
+
+def _scrub_mapping(value: Mapping[str, Any], above: str, depth: int) -> tuple[Any, int]:
     masked: dict[str, Any] = {}
     total = 0
     named = any(_is_telling(item) for key, item in value.items() if key.lower() in _NAMES)
+    is_key = "kty" in value
     for key, item in value.items():
         name, in_key = scrub_text(key)
-        secret = _is_telling(key) or (named and key.lower() in _VALUES)
-        masked[name], in_item = _scrub(item, secret=secret, depth=depth + 1)
+        secret = key if _is_telling(key) or (is_key and key in _PRIVATE) else ""
+        if not secret and key.lower() in _VALUES and (named or above):
+            secret = "value" if named else above
+        if above and not secret and isinstance(item, str) and _shapes().is_strong(_bytes(item)):
+            secret = above
+        masked[name], in_item = _scrub(item, secret, depth + 1)
         total += in_key + in_item
     return (masked, total) if total else (value, 0)
+
+
+def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
+    """Mask in a list of texts what is a secret beside the text in front of it: `["--password", "..."]`, `["Cookie", "..."]`."""
+    if not 1 < len(items) <= _MOST_WORDS or not all(isinstance(item, str) for item in items):
+        return items, 0
+    pair = len(items) == 2 and not items[0].startswith("-")  # noqa: PLR2004 - a name and its value
+    separator = b": " if pair else b" "
+    words = [_bytes(item) for item in items]
+    line = separator.join(words)
+    if not find(line):
+        return items, 0
+    spans: list[tuple[int, int]] = _spans().find_spans(line, hinted(line))
+    masked: list[str] = []
+    count = begin = 0
+    for item, word in zip(items, words, strict=True):
+        end = begin + len(word)
+        parts = [
+            (max(start, begin) - begin, min(stop, end) - begin) for start, stop in spans if start < end and stop > begin
+        ]
+        for start, stop in reversed(parts):
+            word = word[:start] + MASK.encode() + word[stop:]  # noqa: PLW2901 - from right to left
+        masked.append(word.decode("utf-8", "surrogatepass") if parts else item)
+        count += len(parts)
+        begin = end + len(separator)
+    return (masked, count) if count else (items, 0)
 
 
 def _is_telling(name: object) -> bool:
     return isinstance(name, str) and is_telling(name)
 
 
-def _mask(text: str) -> tuple[str, int]:
+def _mask(text: str, key: str) -> tuple[str, int]:
     scheme = _SCHEME.match(text)
     begin = scheme.end() if scheme else 0
-    from toolcharter.guards.secrets.shapes import is_fill_in  # noqa: PLC0415 - on the first hit: it costs milliseconds
-
-    if is_fill_in(text[begin:].encode("utf-8", "surrogatepass")):
+    value = _bytes(text[begin:])
+    shapes = _shapes()
+    if shapes.is_fill_in(value) or shapes.is_release(value):
+        return text, 0
+    if _SALT.search(key) and not shapes.is_secret(value, b'salt": "', b"", quoted=True):
         return text, 0
     return text[:begin] + MASK, 1
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+@cache
+def _shapes() -> Any:
+    return import_module("toolcharter.guards.secrets.shapes")  # On the first hit: it costs milliseconds.
+
+
+@cache
+def _spans() -> Any:
+    return import_module("toolcharter.guards.secrets.spans")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from toolcharter.guards.secrets.patterns import ALPHABET, WRAP_LENGTH
+from toolcharter.guards.secrets.patterns import ALPHABET, PLUS, WRAP_LENGTH
 
 Span = tuple[int, int]
 
@@ -27,7 +27,7 @@ _NEXT = re.compile(_PREFIX + rb"[ \t]*[\"']?(" + _RUN + rb"*+)" + _CLOSED)
 _CLOSING = b"\"'+,.\\ \t\r\n"
 _BEFORE = b" \t\"'>|#*+-:/0123456789"
 _WORD = re.compile(rb"[A-Z]?[a-z_-]{2,}")
-_JOINED = re.compile(rb"[\w+/=.-](?:\\|[\"'][ \t]*[+.]?[ \t]*\\?)\r?\n\Z")
+_JOINED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n\Z" % PLUS.encode())
 _LONGEST = 4096
 """In bytes: of lines that go on in one another no more are read as one."""
 _LOOKED_AT = 300

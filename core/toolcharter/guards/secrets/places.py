@@ -1,0 +1,185 @@
+r"""Places that tell of a secret: names of keys, what stands between a key and its value, command lines, connections.
+
+Patterns for google-re2 over bytes in Latin-1, as in `patterns`; `re` reads the value from a match.
+"""
+
+_KEY_KINDS = (
+    "api access secret private auth account encryption encrypt decryption signing sign signature master storage shared"
+    " app application service client license licence session admin root deploy webhook hook integration ingest insert"
+    " query write read project org user server hmac aes jwt rsa ssh crypto cipher cookie ca origin maps anon role"
+    " publishable functions host consumer subscription primary secondary connection site team bot device pre[_-]?shared"
+    " sas rapidapi stripe openai anthropic fernet vault flask django"
+)
+KEY = (
+    r"(?i:passw(?:or)?ds?|passphrase|passcode|(?:\b|_|db|user|root|admin|ftp|smtp|mail|proxy|store)p(?:ass|sk)|pwd|pswd|secrets?|token"
+    r"|bearer|authorization|credentials?|client-key-data|(?:\b|_)salt|(?-i:[a-z]Salt)"
+    r"|(?:" + "|".join(sorted(_KEY_KINDS.split())) + r")[_. -]?key|apikey|[_:]auth|\bauth|authtoken"
+    r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
+)
+_PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|scroll)[_.-]?)"
+"""What stands before `token` in the name of a place in a long answer: `nextPageToken`."""
+PAGE_TOKEN = _PAGE + r"{1,3}(?i:tokens?)(?:[^A-Za-z0-9]|$)"
+"""It opens nothing, whatever it is made of."""
+_TEST = r"(?:(?:\b|_)(?i:test|fake|dummy|mock|example|sample|wrong|invalid)_)"
+"""What stands before the name of a password that is none."""
+KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
+_COLOUR = r"(?:\x1b\[[0-9;]{0,12}m)?"
+# The key's closing quote, also escaped; `]` for `environ["TOKEN"] = ...`.
+CLOSE = r"(?:\\{0,4}[\"'`])?\]?" + _COLOUR
+_BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
+# Beside `=` and `:`, the ways of XML, of an attribute beside its name, and of lists of names and values.
+_EQUALS = (
+    r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
+    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*" + _BREAK + r"|>|[ \t]+value[ \t]*=[ \t]*"
+    r"|(?:,[ \t]*(?:\r?\n[ \t]*)?\"[A-Za-z]+\"[ \t]*:[ \t]*(?:true|false|null|\"[^\"\r\n]*\"))?"
+    r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
+)
+SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
+# A digit or a sign that no name has: what a secret has that a word has not.
+_TELLS = r"0-9!@#$%^*?+~"
+_BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
+_UNQUOTED = (
+    r"(?:[^" + _BARE + "$" + _TELLS + r"][^" + _BARE + _TELLS + r"]*)?[" + _TELLS + r"][^" + _BARE + r"]*|[A-Za-z]{8,}"
+    r"|[A-Za-z+/]{6,}={1,2}|[A-Za-z]+(?:_[A-Za-z]+)+"
+)
+_END = r"(?:[\s\"'`,;&<>)}\]|\\\x1b]|$)"
+
+
+def _quoted(quote: str) -> str:
+    plain = rf"[^{quote}\\\r\n{_TELLS}]|\\."
+    return rf"(?:\(\s*)?{quote}{SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}|[A-Za-z+/]{{6,}}={{1,2}}){quote}"
+
+
+def _escaped(quote: str) -> str:
+    return rf"\\{{1,4}}{quote}{SCHEME}([^\"'\\\r\n]{{4,}})\\{{1,4}}{quote}"
+
+
+_STRONG = r"([A-Za-z0-9+/_.~!@#$%^-][A-Za-z0-9+/=_.~:!@#$%^&*?-]{11,})"
+# Weaker ways of saying what belongs to a key: they count for values alone that cannot be anything but random.
+_SOFT = (
+    r"(?:[ \t]+(?:to|is|was|=)[ \t]+|[ \t]*<|[ \t]*->[ \t]*|[ \t]*,[ \t]*|[ \t]*\|[ \t]*|\\{0,4}\([ \t]*|[ \t]+)\\{0,4}[\"'`]?"
+    + _COLOUR
+)
+_VALUE = "|".join(
+    (_escaped('"'), _escaped("'"), _quoted('"'), _quoted("'"), _quoted("`"), SCHEME + rf"({_UNQUOTED}){_END}")
+)
+_FLAG = r"--[A-Za-z0-9-]*" + KEY + r"[ \t]+[\"']?([^\s\"'`$<>(){}\[\]|\\;-][^\s\"']{5,})"
+_BEARER = r"(?i:\b(?:bearer|ssws))[ \t]+([A-Za-z0-9._~+/-]{16,}=*)"
+_NETRC = r"\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]+[\"']?([^\s\"'<>{}]{4,})"
+_CURL_USER = r"\b(?:curl|wget|http|https)[ \t](?:[^\r\n]*?[ \t])?(?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
+_COMMAND = (
+    r"\b(?:sshpass[ \t]+-p[ \t]*|(?:requirepass|masterauth)[ \t]+"
+    r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])?-p|redis-cli[ \t](?:[^\r\n]*?[ \t])?-a[ \t]+)"
+    r"[\"']?([^\s\"'$<>{}-][^\s\"']{3,})"
+)
+# Programs that take a password behind a letter: those that log in to a registry or a cloud, directories, archives, shares.
+_LOGIN = (
+    r"\b(?:(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*?[ \t])?login[ \t]"
+    r"(?:[^\r\n]*?[ \t])?-p[ \t=]*"
+    r"|ldap(?:search|add|modify|modrdn|delete|passwd|whoami|compare|exop)[ \t](?:[^\r\n]*?[ \t])?-[wy][ \t]*"
+    r"|(?:mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|psexec)[ \t](?:[^\r\n]*?[ \t])?-p[ \t]+"
+    r"|(?:sqlcmd|bcp|tsql|unzip|zip|ipmitool|mosquitto_pub|mosquitto_sub)[ \t](?:[^\r\n]*?[ \t])?-P[ \t]*"
+    r"|(?:7z|7za|7zr|rar|unrar)[ \t](?:[^\r\n]*?[ \t])?-p"
+    r"|(?:smbclient|rpcclient|smbget|smbmap|net|winexe)[ \t](?:[^\r\n]*?[ \t])?(?:-U|--user)[ \t=]*[\"']?[\w.\\/-]+%"
+    r"|lftp[ \t](?:[^\r\n]*?[ \t])?-u[ \t]*[\"']?[\w.@-]+,"
+    r"|(?:keytool|jarsigner)[ \t](?:[^\r\n]*?[ \t])?-(?:store|key|deststore|srcstore)pass[ \t]+"
+    r"|openssl[ \t](?:[^\r\n]*?[ \t])?-pass(?:in|out)?[ \t]+[\"']?pass:"
+    r"|(?:xfreerdp|rdesktop)[ \t](?:[^\r\n]*?[ \t])?(?:/p:|-p[ \t]+)"
+    r"|htpasswd[ \t]+-[A-Za-z]*b[A-Za-z]*[ \t]+(?:\S+[ \t]+){1,2}"
+    r"|rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+\S+[ \t]+"
+    r"|(?:vault|cargo|doppler)[ \t]+login[ \t]+)"
+    r"[\"']?([^\s\"'$<>{}-][^\s\"'<>]{3,})"
+)
+_CONNECTION = r";[ ]?(?i:pwd|password)=([^\s;\"'<>{}()$,&|][^\s;\"'<>{}(),&|]{2,})(?:[;\s\"'<\\]|$)"
+"""What a connection through ODBC or ADO is told, whatever it is made of."""
+# A scheme of any name: a word, and then what it proves itself with.
+_AUTHORIZATION = (
+    r"(?i:authorization)\\{0,4}[\"'`]?\]?[ \t]*(?:=>|:=|:|=|,)[ \t]*\\{0,4}[\"'`]?[A-Za-z][A-Za-z0-9_-]{1,30}[ \t]+"
+    r"([^\s\"'`,;&<>(){}\[\]|\\$][^\s\"'`,;<>|\\]{5,})"
+)
+# Words with underscores are a name in code, and a password where a file, an address or an option assigns them.
+_ASSIGNED = (
+    r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&;,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
+    r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
+)
+_JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
+"""Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
+_ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
+"""Without a group: `secret:` within the name of a resource tells nothing."""
+# What a database is told, what its connections, clients and files of passwords are.
+_SQL = (
+    r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
+    r"(?:password[ \t]+)?)|(?i:\b(?:with|encrypted|login)[ \t]+password[ \t]+))['\"]([^'\"\r\n]{4,})['\"]"
+    r"|(?i:\buser[ \t]+\S+[ \t]+identified[ \t]+by[ \t]+)([^\s'\"<>{}$;&:]{4,})"
+)
+_BRACES = r"(?i:\bpwd|\bpassword)=\{([^{}\r\n]{4,})\}"
+_ORACLE = (
+    r"(?:\b(?:sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t]+(?:-\w+[ \t]+)*[\"']?[A-Za-z]\w*"
+    r"|\bjdbc:oracle:(?:thin|oci8?):[^\s/@:]+)/[\"']?([^\s@/\"'$<>{}]{4,})[\"']?@"
+)
+_PGPASS = r"(?m:^)[A-Za-z0-9*][\w.*-]*:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:(),]+:[^\s:/(),]+:([^\s:]{4,})"
+_SIGNED = r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\"?([0-9a-f]{32,64})\b"
+
+PLACED = "|".join(
+    (
+        _AUTHORIZATION,
+        _ASSIGNED,
+        rf"(?:{_PAGE}{{1,3}}|{_TEST})?" + KEY + KEY_END + CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
+        _FLAG,
+        _BEARER,
+        _NETRC,
+        _CURL_USER,
+        _COMMAND,
+        _SQL,
+        _BRACES,
+        _ORACLE,
+        _PGPASS,
+        _SIGNED,
+        _LOGIN,
+        _CONNECTION,
+        _JWK,
+        _ARN,
+    )
+)
+"""Values in a place that tells. `re` gives the value in the group that matched last: see `Place`."""
+
+
+class Place:
+    """The groups of `PLACED`."""
+
+    AUTHORIZATION, ASSIGNED, FLAG, BRACES, PGPASS, JWK = 1, 2, 10, 17, 19, 24
+    ESCAPED = frozenset({3, 4})
+    QUOTED = frozenset({3, 4, 5, 6, 7})
+    STRONG = frozenset({9, 11, 20, 21})
+    TOLD = frozenset({15, 16, 18, 22, 23})
+    """Where nothing but a password stands, whatever it is made of."""
+    WHOLE = frozenset({*TOLD, ASSIGNED, BRACES, PGPASS, JWK})
+    """A sign at the end is part of the value, not of the sentence around it."""
+
+
+_SPACE = r"(?:[ \t]|\\t)"
+PLACE_HINT = (
+    KEY + KEY_END + r"(?:\\{0,9}[\"'`])?\]?(?:(?:\x1b|\\u001b)\[[0-9;]{0,12}m)?"
+    r"(?:"
+    + _SPACE
+    + r"*(?:[:=?>|<,({]|->)|"
+    + _SPACE
+    + r"+(?:to|is|was|value)\b|(?:\r?\n|\\r|\\n)?"
+    + _SPACE
+    + r"*[vV]alue"
+    r"|" + _SPACE + r"+[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12})"
+    r"|(?i:\b(?:bearer|ssws))" + _SPACE + r"+[A-Za-z0-9._~+/-]{16}"
+    r"|--[A-Za-z0-9-]*" + KEY + _SPACE + r"+\S"
+    r"|\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]|[ \t](?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:"
+    r"|\b(?:sshpass|requirepass|masterauth|mysql|mysqldump|mysqladmin|mariadb|redis-cli|sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t\"]"
+    r"|\"-[A-Za-z]\"[ ]?,"
+    r"|(?i:identified|user|with|encrypted|login)[ \t]+(?i:by|as|password)[ \t]+['\"]|(?i:identified[ \t]+(?:by|with))"
+    r"|(?i:authorization)\\{0,4}[\"'`]?\]?[ \t]*(?:=>|[:=,])"
+    r"|\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*[ \t])?login[ \t]"
+    r"|\bldap[a-z]{3,7}[ \t]|\b(?:mongo[a-z]{0,7}|psexec|sqlcmd|bcp|tsql|zip|unzip|ipmitool|mosquitto_[ps]ub|7z[ar]?|rar|unrar|smb[a-z]{3,6}"
+    r"|rpcclient|net|winexe|lftp|xfreerdp|rdesktop)[ \t](?:[^\r\n]*[ \t])?[-/](?:[pPuUwy]|-user)"
+    r"|\b(?:keytool|jarsigner|htpasswd|rabbitmqctl)[ \t]|\bopenssl[ \t][^\r\n]*-pass|\b(?:vault|cargo|doppler)[ \t]+login[ \t]"
+    r"|\b(?:d|dp|dq|qi)\\{0,9}[\"']?[ \t]*:[ \t]*\\{0,9}[\"']?[A-Za-z0-9_-]{16}"
+    r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
+)
+"""Finds something wherever `PLACED` does."""
