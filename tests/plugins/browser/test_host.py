@@ -51,8 +51,9 @@ async def served(port: int, *questions: dict[str, Any]) -> tuple[list[dict[str, 
 @pytest.mark.needs_program("chromium", package="chromium")
 async def test_questions_are_answered_one_by_one(site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in its turn, failures too; after the last the browser is closed, which is no crash."""
-    monkeypatch.setattr(page, "ELEMENT_S", 3.0)
-    monkeypatch.setattr(page, "SETTLE_S", 0.1)
+    # Long enough for a machine that does other things: one question here waits for an element that never comes.
+    monkeypatch.setattr(page, "ELEMENT_S", 10.0)
+    monkeypatch.setattr(page, "SETTLE_S", 0.5)
     monkeypatch.setattr(page, "MAX_POPUPS", 1)
     windows = "<button onclick=\"window.open('/next');window.open('/next')\">window</button>"
     windows += "<a href=/file>file</a><a href=http://127.0.0.2/>away</a>"
@@ -65,9 +66,9 @@ async def test_questions_are_answered_one_by_one(site: Site, proxy: Proxy, monke
     answers, gone = await served(
         proxy.port,
         {"do": "open", "url": f"{url}/all"},
-        *[{"do": "click", "label": "window", "delay_ms": 400}] * 2,
-        {"do": "click", "label": "file", "delay_ms": 200},
-        {"do": "click", "label": "away", "delay_ms": 200},
+        *[{"do": "click", "label": "window", "delay_ms": 2000}] * 2,
+        {"do": "click", "label": "file", "delay_ms": 2000},
+        {"do": "click", "label": "away", "delay_ms": 2000},
         {"do": "open", "url": f"{url}/file"},
         {"do": "open", "url": "http://127.0.0.2/"},
         {"do": "open", "url": f"{url}/"},
