@@ -57,9 +57,11 @@ if TYPE_CHECKING:
     from toolcharter.spec.network import HttpAnswer as HttpAnswer
     from toolcharter.spec.network import HttpLimits as HttpLimits
     from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
+    from toolcharter.spec.numbers import require_finite as require_finite
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
     from toolcharter.spec.reasons import GuardReason as GuardReason
     from toolcharter.spec.reasons import Reason as Reason
+    from toolcharter.spec.regular_files import read_regular as read_regular
     from toolcharter.spec.reload import Reload as Reload
     from toolcharter.spec.runner import Detached as Detached
     from toolcharter.spec.runner import Ended as Ended
@@ -106,6 +108,8 @@ _HOMES = {
     "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.spec.policy": "ToolPolicy",
     "toolcharter.spec.reasons": "GuardReason Reason",
+    "toolcharter.spec.numbers": "require_finite",
+    "toolcharter.spec.regular_files": "read_regular",
     "toolcharter.spec.reload": "Reload",
     "toolcharter.spec.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths ToolContext ToolRuntime",

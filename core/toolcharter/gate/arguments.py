@@ -17,6 +17,7 @@ from pydantic_core import CoreConfig, SchemaValidator, to_jsonable_python
 
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.function import ToolFunction
+from toolcharter.spec.numbers import require_finite
 from toolcharter.spec.tool import ToolSpec
 
 _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=False)
@@ -88,9 +89,12 @@ class ArgumentReader:
         if action is not None:
             action = args["action"] = action.strip().lower() if isinstance(action, str) else action
         try:
-            return action if isinstance(action, str) else None, orjson.dumps(args)
-        except (TypeError, RecursionError) as error:
+            raw = orjson.dumps(args)
+            if b"null" in raw:  # What orjson makes of numbers that are not finite.
+                require_finite(args)
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArguments(f"arguments are no JSON: {error}") from error
+        return action if isinstance(action, str) else None, raw
 
     def _without_aliases(self, args: dict[str, Any]) -> dict[str, Any]:
         moved = {name: value for name, value in args.items() if name not in self._aliases}

@@ -56,6 +56,8 @@ class CallContext:
     """The body has called `rt.start` for itself."""
     passed = False
     """The body has called `policy_passed`."""
+    changed = False
+    """The body has changed a file of the workspace."""
     dry = False
     closed = False
     nesting = 0

@@ -22,6 +22,7 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability
+from toolcharter.profile.globs import fold
 from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.reasons import Reason
@@ -70,8 +71,8 @@ class LiveToolbox:
         self._plan = plan
         self._ground = ground
         self._caller = caller
-        self._first = plan.discovered.fingerprints
-        """The code of each tool as the session first had it."""
+        self._first = _folded(plan.discovered.fingerprints)
+        """The code of each tool as the session first had it, by its name without case, as rules name it."""
         self._lock = threading.RLock()
         self._subscribers: dict[object, Subscriber] = {}
         self._retired: list[Toolbox] = []
@@ -148,7 +149,7 @@ class LiveToolbox:
         return self.reload()
 
     def _changed(self, present: Mapping[str, str]) -> frozenset[str]:
-        return frozenset(name for name, code in present.items() if self._first.get(name, code) != code)
+        return frozenset(name for name, code in present.items() if self._first.get(fold(name), code) != code)
 
     def _replace(self, plan: Plan) -> None:
         ground, old = self._ground, self._current
@@ -169,7 +170,7 @@ class LiveToolbox:
         # For what the tools of plugins do beside calls.
         ground.digest, ground.lines = lent.digest, lent.lines
         self._plan = plan
-        self._first = {**plan.discovered.fingerprints, **self._first}
+        self._first = {**_folded(plan.discovered.fingerprints), **self._first}
         self._retire(old)
 
     def _retire(self, old: Toolbox) -> None:
@@ -218,6 +219,10 @@ class LiveToolbox:
 
 
 _OURS = "toolcharter"
+
+
+def _folded(fingerprints: Mapping[str, str]) -> Mapping[str, str]:
+    return {fold(name): code for name, code in fingerprints.items()}
 
 
 def _told(subscriber: Subscriber, toolbox: Toolbox) -> str | None:

@@ -28,6 +28,7 @@ from toolcharter.gate.shared import MAX_NESTING, Shared
 from toolcharter.gate.shown import SHOWN, shown_action
 from toolcharter.policy.facts import Refusal, Subject, ToolFacts
 from toolcharter.policy.matching import argument
+from toolcharter.policy.paths import with_plain_paths
 from toolcharter.spec.call import Call, Caller, Decision, Invocation, ToolResult
 from toolcharter.spec.reasons import HINTS, Reason
 from toolcharter.spec.runtime import Completed
@@ -73,6 +74,7 @@ class Passage:
         self._name = spec.name
         self._lines = shared.lines.for_tool(spec.name, tool.plugin, caller)
         self._reader = tool.reader
+        self._workspace = str(shared.workspace)
         self._shown = SHOWN[shared.args_detail]
         self.policy = shared.policy.for_tool(tool.facts, shared.availability.of(caller).get(spec.name))
         """What policy says of the tool for this caller."""
@@ -196,15 +198,18 @@ class Passage:
         """The call as rules see it, and what is understood of its commands; defaults are filled in by now."""
         invocation = self.tool.spec.invocation
         try:
-            args = self._seen_by_rules(as_json(ctx.values))
+            given = as_json(ctx.values)
+            plain = with_plain_paths(given, self.tool.spec.path_arguments, self._workspace)
+            args = self._seen_by_rules(plain)
+            written = None if plain is given else self._seen_by_rules(given)
             if invocation is None:
-                return Subject(_action(ctx), args, (), self._untold), NOTHING
+                return Subject(_action(ctx), args, (), self._untold, written=written), NOTHING
             action, commands = _told_apart(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
             message = f"What the call would do cannot be told: {type(error).__name__}."
             return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
-        found = understood(commands, str(self.shared.workspace), self.shared.tables)
-        return Subject(action, args, found.commands, found.refusal, found.needs, found.strange), found
+        found = understood(commands, self._workspace, self.shared.tables)
+        return Subject(action, args, found.commands, found.refusal, found.needs, found.strange, written), found
 
     def sources(self, ctx: CallContext) -> tuple[object, ...]:
         """The commands of a call that was understood, as its tool gives them."""
@@ -290,7 +295,7 @@ class Passage:
             CURRENT.reset(token)
 
     def returned(self, ctx: CallContext, value: Any) -> None:
-        """Record a body's end: a plain return is ok; past the deadline nothing is."""
+        """Record a body's end: a plain return is ok; past the deadline only what has changed a file is."""
         if ctx.outcome is None:
             if isinstance(value, ToolResult):
                 ctx.adopt(value)
@@ -299,7 +304,7 @@ class Passage:
             else:
                 ctx.text, ctx.data = as_text(value)
                 ctx.outcome = "ok"
-        if monotonic() > ctx.deadline and ctx.outcome != "denied":
+        if monotonic() > ctx.deadline and ctx.outcome != "denied" and not _stays_ok(ctx):
             self.time_out(ctx)
 
     def failed(self, ctx: CallContext, error: BaseException) -> None:
@@ -330,6 +335,11 @@ class Passage:
             ctx.drop_result()
             ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.")
             self.closer.close(ctx)
+
+
+def _stays_ok(ctx: CallContext) -> bool:
+    """Whether a late call has done its work: who is told that it failed would do it again."""
+    return ctx.outcome == "ok" and ctx.changed
 
 
 def _action(ctx: CallContext) -> str | None:

@@ -48,7 +48,7 @@ class Runtime:
     ) -> None:
         self._shared = shared
         self.leases = WorkspaceLeases(shared.workspace, lambda: self.caller, self._deadline)
-        self._paths: Paths = paths.acting(self._require_mark, self.leases)
+        self._paths: Paths = paths.acting(self._require_mark, self.leases, _note_change)
         self._view = view
         self._staged = staged
         self._bounded = bounded
@@ -227,6 +227,11 @@ def current_call() -> CallContext:
     if ctx.closed:
         raise NotGated(f"the call {ctx.call_id!r} has ended; its body may not go on")
     return ctx
+
+
+def _note_change() -> None:
+    """Note that the present call has changed a file: from then on its outcome is what its body says."""
+    current_call().changed = True
 
 
 def _present_call_goes_on() -> Callable[[], bool]:

@@ -92,6 +92,13 @@ class Subject(NamedTuple):
     """One for each of *commands*; empty if none of them asks for more than a rule that matches."""
     strange: str | None = None
     """What in the commands no rule can cover, for people."""
+    written: Mapping[str, Any] | None = None
+    """The arguments as they were given, where *args* has a path in another form: `deny` rules look at both."""
+
+    @property
+    def forms(self) -> tuple[Mapping[str, Any], ...]:
+        """The arguments in each form that `deny` rules look at."""
+        return (self.args,) if self.written is None else (self.args, self.written)
 
     @property
     def paired(self) -> tuple[tuple[str, Needs], ...]:

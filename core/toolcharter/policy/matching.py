@@ -30,7 +30,7 @@ class Matcher:
 
     def denies(self, facts: ToolFacts, subject: Subject) -> bool:
         """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""
-        return self.condition_holds(subject.args) and (
+        return any(map(self.condition_holds, subject.forms)) and (
             self.names(facts, subject.action) or any(map(self.matches_command, subject.deniable))
         )
 

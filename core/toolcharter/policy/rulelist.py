@@ -179,7 +179,8 @@ class Denials(_ToolRules):
         best, conditional = self.named(subject.action)
         found = [] if best is None else [best]
         if conditional:
-            found.extend(_next(conditional.holding(subject.args)))
+            for args in subject.forms:
+                found.extend(_next(conditional.holding(args)))
         if self.look_at_commands:
             found.extend(self._by_command(subject))
         return self._rules.matchers[min(found)].rule if found else None
@@ -219,7 +220,7 @@ class Denials(_ToolRules):
                 if found is not None:
                     yield found
         if self._on_commands:
-            holding = self._on_commands.holding(subject.args)
+            holding = (one for args in subject.forms for one in self._on_commands.holding(args))
             yield from _next(one for one in holding if any(map(rules.matchers[one].matches_command, commands)))
 
 

@@ -7,6 +7,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, to_jsonable_python
 
+from toolcharter.spec.numbers import require_finite
+
 
 class ToolPolicy(BaseModel):
     """Base of every tool's policy: frozen, unknown keys refused, read as strict JSON.
@@ -25,7 +27,9 @@ class ToolPolicy(BaseModel):
 
         Raises:
             pydantic.ValidationError: One entry per fault, with its location.
+            ValueError: A number is not finite.
         """
+        require_finite(values)
         return cls.model_validate_json(orjson.dumps(values), strict=True)
 
     def canonical(self) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class ToolSpec(Generic[P]):
     """Other names the tool answers to."""
     argument_aliases: Mapping[str, str]
     """Other names of arguments: `{alias: argument}`."""
+    path_arguments: frozenset[str]
+    """Arguments that are paths, or lists of paths: rules see them without `..`, relative to the workspace."""
     parameters: Mapping[str, Any] | None
     """A JSON Schema that replaces the one of the function's signature."""
     output: Mapping[str, Any] | type | None
@@ -87,6 +89,7 @@ class ToolSpec(Generic[P]):
         group: str | None = None,
         aliases: Collection[str] = (),
         argument_aliases: Mapping[str, str] = MappingProxyType({}),
+        path_arguments: Collection[str] = ("path", "paths"),
         parameters: Mapping[str, Any] | None = None,
         output: Mapping[str, Any] | type | None = None,
         description: str | None = None,
@@ -99,6 +102,8 @@ class ToolSpec(Generic[P]):
             values["aliases"] = tuple(aliases)
         if isinstance(argument_aliases, Mapping):
             values["argument_aliases"] = MappingProxyType(dict(argument_aliases))
+        if isinstance(path_arguments, Collection) and not isinstance(path_arguments, str):
+            values["path_arguments"] = frozenset(path_arguments)
         for key, value in values.items():
             object.__setattr__(self, key, value)
         faults = list(_faults(self))
@@ -130,6 +135,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "isolate": (bool, "True or False"),
     "aliases": (tuple, "a collection of names"),
     "argument_aliases": (Mapping, "a mapping from aliases to arguments"),
+    "path_arguments": (frozenset, "a collection of names"),
     "parameters": ((Mapping, NoneType), "a mapping"),
     "output": ((Mapping, type, NoneType), "a JSON Schema, a TypedDict or a model"),
     "description": ((str, NoneType), "text"),

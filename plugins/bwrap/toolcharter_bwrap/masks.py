@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from toolcharter import Denied, HiddenPath, Reason
+from toolcharter import Denied, HiddenPath, Reason, read_regular
 from toolcharter_bwrap.links import places_behind_links
 from toolcharter_bwrap.placeholders import Keeper, is_placeholder, placeholder
 
@@ -126,7 +126,6 @@ def _git_folders(workspace: Path, pointer: Path) -> Iterator[str]:
 
 def _start_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return os.fsdecode(file.read(_MOST_POINTER_BYTES))
+        return os.fsdecode(read_regular(path, _MOST_POINTER_BYTES, follow=True))
     except OSError:
         return ""

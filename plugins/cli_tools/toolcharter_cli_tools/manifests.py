@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from yaml import AliasEvent, YAMLError
 from yaml import SafeLoader as YamlLoader
 
+from toolcharter import require_finite
 from toolcharter_cli_tools.bundles import Bundle, Unusable
 from toolcharter_cli_tools.definitions import Definition
 from toolcharter_cli_tools.policy import CliToolsPolicy, Parameter
@@ -68,9 +69,11 @@ def _manifest(bundle: Bundle) -> tuple[Mapping[str, Any], str]:
 def _loaded(source: str) -> Any:
     loader = _Loader(source)
     try:
-        return loader.get_single_data()
+        found = loader.get_single_data()
+        require_finite(found)
     finally:
         loader.dispose()
+    return found
 
 
 def _front_matter(source: str) -> tuple[str, str]:

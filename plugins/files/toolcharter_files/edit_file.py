@@ -10,12 +10,14 @@ from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
 from toolcharter_files.common import PATH_ALIASES, Count, one_line
 from toolcharter_files.decoding import Decoded, decode
-from toolcharter_files.edits import edit_changes, line_numbers, places, unified
+from toolcharter_files.diffs import diff_of, diff_of_edit
+from toolcharter_files.edits import line_numbers, places
 from toolcharter_files.text import Encoding, NotText
-from toolcharter_files.write_file import cut_diff
 
 MAX_PLACES = 20
 """How many places of an ambiguous text are told."""
+MAX_LINES = 1000
+"""How many of the lines that were changed `data` holds."""
 
 
 class EditFilePolicy(ChangingPolicy):
@@ -72,21 +74,20 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             access.require_scope(place.path)
             decoded = _text(place, path, policy.max_file_bytes, encoding)
             text = decoded.text
-            found = places(text, old_string)
-            lines = line_numbers(text, found)
-            _require(path, decoded.text, old_string, lines, replace_all=replace_all)
+            count = text.count(old_string)
+            lines = line_numbers(text, places(text, old_string, MAX_LINES))
+            _require(path, text, old_string, lines, count, replace_all=replace_all)
             # Before it is made: a long text in many places would take all memory. A character has a byte or more.
-            _require_size(path, len(text) + len(found) * (len(new_string) - len(old_string)), policy.max_file_bytes)
+            _require_size(path, len(text) + count * (len(new_string) - len(old_string)), policy.max_file_bytes)
             raw = decoded.encoded(text.replace(old_string, new_string))
             _require_size(path, len(raw), policy.max_file_bytes)
             ctx.policy_passed()
             if old_string != new_string:
                 place.write(raw)
-            changes = edit_changes(text, old_string, new_string, found)
-            diff = unified(place.path, text, decoded.text.replace(old_string, new_string), changes)
-            data = EditFileData(path=place.path, replacements=len(found), lines=lines[:1000])
-        said = f"{len(found)} replacement{'s' if len(found) > 1 else ''}" if diff else "no change"
-        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data.model_dump(), user_text=cut_diff(diff))
+            diff = diff_of(rt, diff_of_edit, place.path, text, old_string, new_string)
+            data = EditFileData(path=place.path, replacements=count, lines=lines)
+        said = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
+        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data.model_dump(), user_text=diff)
 
     return edit_file
 
@@ -129,17 +130,17 @@ def _require_size(path: str, size: int, max_bytes: int) -> None:
         raise ToolError(message, reason=EditFileReason.FILE_TOO_LARGE)
 
 
-def _require(path: str, text: str, old: str, lines: list[int], *, replace_all: bool) -> None:
+def _require(path: str, text: str, old: str, lines: list[int], count: int, *, replace_all: bool) -> None:
     if not lines:
         hint = "Read the file again; the text must match exactly."
         if "\r\n" in text and old.replace("\n", "\r\n") in text:
             hint = r"The lines of this file end with \r\n; write them so."
         message = f"old_string was not found in file: {path}"
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_FOUND, hint=hint)
-    if len(lines) > 1 and not replace_all:
-        told = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if len(lines) > MAX_PLACES else "")
+    if count > 1 and not replace_all:
+        told = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if count > MAX_PLACES else "")
         message = (
-            f"old_string matched {len(lines)} locations in {path}. "
+            f"old_string matched {count} locations in {path}. "
             f"Provide a more specific old_string or set replace_all=true. It begins in the lines {told}."
         )
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_UNIQUE)

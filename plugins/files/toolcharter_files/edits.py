@@ -19,10 +19,10 @@ class Change(NamedTuple):
     lines: list[str]
 
 
-def places(text: str, old: str) -> list[int]:
-    """Where *old* stands in *text*, from the beginning, without overlaps."""
+def places(text: str, old: str, most: int | None = None) -> list[int]:
+    """Where *old* stands in *text*, from the beginning, without overlaps; the first *most* of them."""
     found, at = list[int](), text.find(old)
-    while at >= 0:
+    while at >= 0 and len(found) != most:
         found.append(at)
         at = text.find(old, at + len(old))
     return found

@@ -60,6 +60,7 @@ SPEC = ToolSpec(
     safety="medium",
     staged=True,
     group="fs",
+    path_arguments=("path", "to"),
     aliases=("rename_file",),
     argument_aliases={
         **PATH_ALIASES,

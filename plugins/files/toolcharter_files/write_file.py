@@ -8,12 +8,11 @@ from pydantic import BaseModel
 
 from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, Count, cut_at_border, one_line
+from toolcharter_files.common import PATH_ALIASES, Count, one_line
 from toolcharter_files.decoding import decode
-from toolcharter_files.edits import unified, whole_change
+from toolcharter_files.diffs import diff_of, diff_of_write
 from toolcharter_files.text import NotText
 
-MAX_DIFF_CHARS = 20_000
 _MAX_OLD_BYTES = 1_000_000
 
 
@@ -65,7 +64,9 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             old = _old_text(place)
             ctx.policy_passed()
             place.write(data, append=append)
-            diff = None if old is None else _diff(place.path, old, old + content if append else content)
+            diff = None
+            if old is not None:
+                diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", bytes_written=len(data))
         return ctx.ok(_said(found, append=append), data=found.model_dump(), user_text=diff)
 
@@ -92,13 +93,6 @@ def _too_large(path: str, size: int, limit: int) -> ToolError:
     return ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
 
 
-def cut_diff(diff: str) -> str | None:
-    """*diff* for the user, cut if it is very long; None if there is nothing to show."""
-    if len(diff) <= MAX_DIFF_CHARS:
-        return diff or None
-    return cut_at_border(diff, MAX_DIFF_CHARS) + "\n[truncated: the rest of the diff]"
-
-
 def _old_text(place: OpenPlace) -> str | None:
     """What the file holds now; None if that is not for a diff."""
     if place.kind == "missing":
@@ -109,10 +103,6 @@ def _old_text(place: OpenPlace) -> str | None:
         return decode(place.read(_MAX_OLD_BYTES), None).text
     except NotText:
         return None
-
-
-def _diff(path: str, old: str, new: str) -> str | None:
-    return cut_diff(unified(path, old, new, whole_change(old, new)))
 
 
 def _said(found: WriteFileData, *, append: bool) -> str:

@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolcharter import Denied
+from toolcharter import Denied, read_regular
 from toolcharter_git.reasons import GitReason
 
 MAX_CONFIG_BYTES = 1_048_576
@@ -84,11 +84,11 @@ def _refuse_links(git_dir: str, folder: str) -> tuple[int, list[str]]:
 
 def _read(path: str) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        content = read_regular(path, MAX_CONFIG_BYTES + 1)
     except FileNotFoundError:
         return b""
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(MAX_CONFIG_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        content = None
     if content is None or len(content) > MAX_CONFIG_BYTES:
         raise _unsafe(f"{os.path.basename(path)!r} is no file of reasonable size")  # noqa: PTH119 - text
     return content

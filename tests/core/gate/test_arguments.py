@@ -127,6 +127,10 @@ def test_arguments_reach_the_body_in_their_canonical_form(given, received, make_
         pytest.param(
             {"path": "\ud800"}, "arguments are no JSON: str is not valid UTF-8: surrogates not allowed", id="surrogate"
         ),
+        pytest.param(
+            {"path": [float("nan")]}, "arguments are no JSON: path.0: nan is no finite number", id="not-a-number"
+        ),
+        pytest.param({"path": float("-inf")}, "arguments are no JSON: path: -inf is no finite number", id="infinite"),
         pytest.param({1: "a"}, "arguments are no JSON: Dict key must be str", id="key-is-no-text"),
         pytest.param(["path"], "arguments are a mapping by name, not list", id="no-mapping"),
         pytest.param(None, "arguments are a mapping by name, not NoneType", id="nothing"),

@@ -247,6 +247,18 @@ def test_changed_tool_asks_at_each_call(world: World) -> None:
     assert (texts, world.asked) == (["2", "1", "2"], ["a", "a", "a"])
 
 
+@pytest.mark.parametrize("name", ["A", "a"])
+def test_changed_tool_asks_under_each_case_of_its_name(world: World, name: str) -> None:
+    """Rules name tools without case, so that other code under another case of the name is changed code."""
+    world.found = (found_tool("a", "1"),)
+    live = world.open()
+    world.found = (found_tool(name, "2"),)
+
+    assert live.reload().changed == (name,)
+    assert live.call(name, {}).text == "2"
+    assert world.asked == [name]
+
+
 def test_tools_reload_only_where_the_profile_extends(world: World) -> None:
     """Without `extend` nothing that is found exists, and no tool can have it looked for."""
 

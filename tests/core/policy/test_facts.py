@@ -78,7 +78,7 @@ def test_an_mcp_tool_is_its_server_and_its_name_there(name, subject) -> None:
 def test_what_is_not_said_of_a_tool_is_the_worst() -> None:
     """Undeclared and of the highest safety level, in no group; a call without arguments has none."""
     assert ToolFacts("git") == ("git", "builtin", (), frozenset(), None, "high")
-    assert Subject() == (None, {}, (), None, (), None)
+    assert Subject() == (None, {}, (), None, (), None, None)
 
 
 def test_commands_that_only_start_others_need_no_rule() -> None:

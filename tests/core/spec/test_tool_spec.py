@@ -49,6 +49,7 @@ def test_three_facts_suffice() -> None:
         "group": None,
         "aliases": (),
         "argument_aliases": {},
+        "path_arguments": frozenset({"path", "paths"}),
         "parameters": None,
         "output": None,
         "description": None,

@@ -45,6 +45,8 @@ class Leave(NamedTuple):
     look: Callable[[Sequence[Touched]], None]
     """Is shown what would be changed, long before; raises to refuse it."""
     writing: Writing
+    done: Callable[[], None] = lambda: None
+    """Called when a change has been made."""
 
 
 def no_leases(touched: Sequence[Touched]) -> None:
@@ -202,6 +204,7 @@ class HeldPlace(Handle):
                 folder = opened[-1] if opened else self.fileno()
                 self._require_no_repository(folder, self._found.name)
                 yield folder
+                self._leave.done()
             except BaseException:
                 for folder, name in reversed(made):
                     with suppress(OSError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from toolcharter.guards.paths.names import fold
+from toolcharter.spec.regular_files import read_regular
 
 SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})
 """The names by which `is_repository` judges."""
@@ -127,7 +128,6 @@ def _folders(workspace: Path) -> Iterator[Path]:
 
 def _start_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return os.fsdecode(file.read(_MOST_BYTES)).replace("\0", "")
+        return os.fsdecode(read_regular(path, _MOST_BYTES, follow=True)).replace("\0", "")
     except OSError:
         return ""

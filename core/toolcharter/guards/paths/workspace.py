@@ -87,14 +87,18 @@ class View:
         )
         return View(self._roots, scope)
 
-    def acting(self, act: Callable[[], None], leases: WorkspaceLeases | None = None) -> "View":
+    def acting(
+        self, act: Callable[[], None], leases: WorkspaceLeases | None = None, done: Callable[[], None] = lambda: None
+    ) -> "View":
         """The same, and it may write.
 
         Args:
             act: Called before each change; raises to refuse it.
             leases: Refuses what others hold, when a place is opened and when it is changed.
+            done: Called after each change.
         """
-        leave = Leave(act, no_leases, unwatched) if leases is None else Leave(act, leases.look, leases.writing)
+        look, writing = (no_leases, unwatched) if leases is None else (leases.look, leases.writing)
+        leave = Leave(act, look, writing, done)
         return View(self._roots, self._scope._replace(leave=leave))
 
     def open_file(self, path: str) -> HeldFile:

@@ -18,6 +18,7 @@ from typing import Final
 from toolcharter.guards.paths.repositories import is_repository
 from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
+from toolcharter.spec.regular_files import read_regular
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_INDEX: Final = 100_000_000
@@ -87,7 +88,7 @@ def tracked_files(workspace: Path) -> tuple[str, ...]:
         OSError: As above.
     """
     try:
-        return tracked(_head(f"{workspace}/.git/index", _MAX_INDEX))
+        return tracked(read_regular(f"{workspace}/.git/index", _MAX_INDEX + 1))
     except FileNotFoundError:
         return ()
 
@@ -175,7 +176,7 @@ def _settings(git: str) -> str | None:
 def _embedded(git: str) -> str | None:
     """What is wrong with a repository in the work tree: `git add --all` starts git in each that the index names."""
     try:
-        links = [path for file in _indices(git) for path in gitlinks(_head(file, _MAX_INDEX))]
+        links = [path for file in _indices(git) for path in gitlinks(read_regular(file, _MAX_INDEX + 1))]
     except UnreadableIndexError as error:
         return f".git/index cannot be read: {error}"
     for path in links:
@@ -199,7 +200,7 @@ def _inner(git: str, inner: str) -> str | None:
         return None
     if S_ISDIR(mode):
         return _config(f"{inner}/config") or _config(f"{inner}/config.worktree")
-    target = _head(inner, _MAX_BYTES).decode("utf-8", "surrogateescape") if S_ISREG(mode) else ""
+    target = read_regular(inner, _MAX_BYTES + 1).decode("utf-8", "surrogateescape") if S_ISREG(mode) else ""
     place = normpath(join(dirname(inner), target.removeprefix("gitdir: ").rstrip("\r\n")))
     return None if place.startswith(f"{git}/modules/") else "leads elsewhere."
 
@@ -224,7 +225,7 @@ def _config(file: str, but: str = "") -> str | None:
         return None
     if not S_ISREG(mode):
         return "is no regular file."
-    data = _head(file, _MAX_BYTES)
+    data = read_regular(file, _MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         return "is too long to be looked at."
     try:
@@ -233,12 +234,6 @@ def _config(file: str, but: str = "") -> str | None:
         return f"cannot be read: {error}"
     refused = next((key for key in keys if key != but and _is_refused(key)), None)
     return None if refused is None else f"sets {refused!r}, which may start a program or lead elsewhere."
-
-
-def _head(file: str, most: int) -> bytes:
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read(most + 1)
 
 
 def _is_refused(key: str) -> bool:
