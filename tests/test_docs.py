@@ -216,6 +216,14 @@ def test_event_fields_are_listed() -> None:
     assert f"cut at {contract.MAX_FIELD_CHARS} characters, with\n`{contract.CUT_NOTICE}`" in page
 
 
+def test_fields_of_toolboxes_are_listed() -> None:
+    """What the two events of a toolbox add, each in its order."""
+    found = rows(doc("events.md"), "field of a toolbox")
+
+    on = {event: tuple(quoted(row[0])[0] for row in found if row[1] == event) for event in ("open", "close")}
+    assert on == {"open": contract.OPEN_FIELDS, "close": contract.CLOSE_FIELDS}
+
+
 def test_fields_of_approvals_are_listed() -> None:
     """What the two events of an approval add, each in its order, with the answers there are."""
     found = rows(doc("events.md"), "field of an approval")

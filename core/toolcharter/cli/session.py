@@ -1,5 +1,6 @@
 """A toolbox for the length of one command, and what is said when it ends."""
 
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -15,12 +16,33 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened_live(
-    profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None
+    profile: str,
+    workspace: str,
+    events: Sequence[str],
+    caller: "Caller | None" = None,
+    *,
+    quiet_for_people: bool = False,
 ) -> "Generator[LiveToolbox]":
-    """The same for a session in which more tools may appear."""
+    """The same for a session in which more tools may appear.
+
+    Args:
+        profile: As for `build_tools`.
+        workspace: As above.
+        events: URLs of sinks; none for standard error.
+        caller: As above.
+        quiet_for_people: Without *events*, write none where standard error is a terminal, if the profile requires none.
+    """
     from toolcharter.gate.live import open_live  # noqa: PLC0415 - `--help` does without the gate
 
-    live = open_live(profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal)
+    quiet = quiet_for_people and not events and sys.stderr is not None and sys.stderr.isatty()
+    live = open_live(
+        profile,
+        workspace=workspace,
+        caller=caller,
+        events=events,
+        last_approver=_ask_at_the_terminal,
+        only_required_events=quiet,
+    )
     with _ending(live.close, lambda: live.current):
         yield live
 

@@ -3,6 +3,8 @@
 `events/lines.py` and `gate/closing.py` write the fields in the same order by hand, because a loop over the names here
 would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
 
+Two events frame those of the calls: `toolbox.open` stands ahead of the first of them, `toolbox.close` behind the last.
+
 A call has two halves. The first (`before`, `policy.before`) is written ahead of the body, so that
 a crash cannot hide a call; the second (`policy.deny`, `after`) when its outcome is known.
 """
@@ -13,7 +15,10 @@ POLICY_DENY = "hook.policy.deny"
 AFTER = "hook.tool.after"
 APPROVAL_REQUEST = "hook.approval.request"
 APPROVAL_DECISION = "hook.approval.decision"
-EVENTS = (BEFORE, POLICY_BEFORE, APPROVAL_REQUEST, APPROVAL_DECISION, POLICY_DENY, AFTER)
+TOOLBOX_OPEN = "toolbox.open"
+TOOLBOX_CLOSE = "toolbox.close"
+FRAMES = (TOOLBOX_OPEN, TOOLBOX_CLOSE)
+EVENTS = (TOOLBOX_OPEN, BEFORE, POLICY_BEFORE, APPROVAL_REQUEST, APPROVAL_DECISION, POLICY_DENY, AFTER, TOOLBOX_CLOSE)
 
 BASE_FIELDS = (
     "event",
@@ -24,14 +29,26 @@ BASE_FIELDS = (
     "parent_id",
     "session",
     "agent",
+    "user",
+    "project",
+    "group",
+    "provider",
+    "depth",
     "profile",
     "profile_digest",
+    "runner",
     "tool",
     "action",
     "plugin",
     "args",
 )
-"""On every event, in this order."""
+"""On every event, in this order; on the two of a toolbox, those of a call are null."""
+
+OPEN_FIELDS = ("files", "workspace", "versions", "host")
+"""Added by `toolbox.open`."""
+
+CLOSE_FIELDS = ("elapsed_ms", "lost")
+"""Added by `toolbox.close`."""
 
 REQUEST_FIELDS = ("reason", "message", "always", "expires")
 """Added by `hook.approval.request`."""

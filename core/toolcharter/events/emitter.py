@@ -15,8 +15,10 @@ class Emitter:
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
+        self._preface = b""
         self._write_to_only = self._sinks[0].write if len(self._sinks) == 1 else None
         self._lock = threading.Lock()
+        self._beginning = threading.Lock()
         self._lost = 0
         self._last_error: Exception | None = None
 
@@ -29,6 +31,33 @@ class Emitter:
     def last_error(self) -> Exception | None:
         """Why the last of them was lost."""
         return self._last_error
+
+    def begin_with(self, preface: bytes) -> None:
+        """Have *preface* written together with the first lines that are taken, and never if there are none."""
+        self._preface = preface
+        # Shadows the method until the preface is written: afterwards no call pays for it.
+        self.__dict__["emit"] = self._emit_first
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a preface has been written."""
+        return self._preface != b"" and "emit" not in self.__dict__
+
+    def _emit_first(self, lines: bytes) -> bool:
+        with self._beginning:
+            if self.has_begun:
+                return self.emit(lines)
+            taken = False
+            try:
+                taken = Emitter.emit(self, self._preface + lines)
+            except BaseException:  # an interrupt, after which some sink may have taken it
+                taken = True
+                raise
+            finally:
+                # Of several sinks, those that took it must not get it again.
+                if taken or self._write_to_only is None:
+                    del self.__dict__["emit"]
+        return taken
 
     def emit(self, lines: bytes) -> bool:
         """Hand *lines* to every sink; false if one of them did not take them."""

@@ -4,7 +4,7 @@ Encoding whole dictionaries would cost four times as much per event (speed.md); 
 for a tool, a caller and a profile is encoded once, what is constant for a call once per call.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from time import gmtime, strftime, time_ns
 from typing import Any
@@ -21,6 +21,9 @@ from toolcharter.events.contract import (
     POLICY_DENY,
 )
 from toolcharter.spec.call import Caller, RuleRef
+
+MAX_CALLERS = 256
+"""How many callers' fields are remembered."""
 
 
 class Clock:
@@ -63,11 +66,24 @@ _PLAIN_OK = (
 )
 
 
-class LineFormat:
-    """The lines of one profile's events; `for_tool` binds a tool and a caller."""
+_NO_CALL = b'"action":null,"plugin":null,"args":null,'
 
-    def __init__(self, profile: str, digest: str) -> None:
-        self._profile = b',"profile":%s,"profile_digest":%s,"tool":' % (_json(profile), _json(digest))
+
+class LineFormat:
+    """The lines of one profile's events; `for_tool` binds a tool and a caller.
+
+    Args:
+        profile: Its name.
+        digest: Of what it permits.
+        runner: Where its programs run; None if it names no runner.
+        scrub: Masks the secrets in what is known of a caller.
+    """
+
+    def __init__(self, profile: str, digest: str, runner: str | None = None, scrub: Callable[[str], str] = str) -> None:
+        values = _json(profile), _json(digest), _json(runner)
+        self._profile = b',"profile":%s,"profile_digest":%s,"runner":%s,"tool":' % values
+        self._scrub = scrub
+        self._callers: dict[Caller, bytes] = {}
         self._seq = count(1)
         self._clock = Clock()
 
@@ -78,10 +94,36 @@ class LineFormat:
             (_head(event, "info"), self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing, b"\n")
         )
 
+    def frame(self, event: str, caller: Caller, fields: Mapping[str, Any]) -> bytes:
+        """`toolbox.open` or `toolbox.close`, with *fields* as the contract names them."""
+        base = b',"call_id":null,"parent_id":null%snull,%s' % (self._who(caller), _NO_CALL)
+        return b"".join(
+            (
+                _head(event, "info"),
+                self._clock.now(),
+                b'","seq":%d' % next(self._seq),
+                base,
+                orjson.dumps(fields)[1:],
+                b"\n",
+            )
+        )
+
     def for_tool(self, tool: str, plugin: str | None, caller: Caller) -> "ToolLines":
         """The format of one tool's events as *caller* leaves them."""
-        who = b',"session":%s,"agent":%s' % (_json(caller.session), _json(caller.agent))
-        return ToolLines(who + self._profile + _json(tool), _json(plugin), self._seq, self._clock)
+        return ToolLines(self._who(caller) + _json(tool), _json(plugin), self._seq, self._clock)
+
+    def _who(self, caller: Caller) -> bytes:
+        """The fields from `session` up to the name of the tool; remembered, for a caller has many tools."""
+        known = self._callers.get(caller)
+        if known is None:
+            names = (caller.session, caller.agent, caller.user, caller.project, caller.group, caller.provider)
+            shown = (_json(None if name is None else self._scrub(name)) for name in names)
+            known = b',"session":%s,"agent":%s,"user":%s,"project":%s,"group":%s,"provider":%s' % tuple(shown)
+            known += b',"depth":%d' % caller.depth + self._profile
+            if len(self._callers) >= MAX_CALLERS:
+                self._callers.clear()
+            self._callers[caller] = known
+        return known
 
 
 class ToolLines:

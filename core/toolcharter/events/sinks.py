@@ -10,6 +10,7 @@ import select
 import stat
 import threading
 from collections.abc import Callable, Mapping
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -22,6 +23,8 @@ from toolcharter.spec.extension import Sink
 
 STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, in seconds."""
+LOOK_S = 0.001
+"""How long a file sink writes on before it looks whether its file has been renamed or removed, in seconds."""
 GROUP_SYNC_S = 0.01
 """With `sync=group`, the longest time between a write and its `fdatasync`, in seconds."""
 
@@ -64,6 +67,8 @@ class DescriptorSink:
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._torn = False
+        self._look_again = inf
+        """From when on, by `time.monotonic`, the next write has to look whether its file has been replaced."""
         try:
             # A reader at the other end may stop reading; a file on a disk cannot.
             self._may_stall = not stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -72,8 +77,9 @@ class DescriptorSink:
 
     def write(self, lines: bytes) -> None:
         """Write *lines*, to a file with one system call; after a torn line, begin on a fresh one."""
-        if self._may_stall or self._torn:
+        if self._may_stall or self._torn or monotonic() >= self._look_again:
             with self._lock:  # more than one system call
+                self._follow()
                 self._write_all(b"\n" + lines if self._torn else lines)
             return
         written = os.write(self._descriptor, lines)
@@ -95,6 +101,9 @@ class DescriptorSink:
             raise
         self._torn = False
 
+    def _follow(self) -> None:
+        """Go on in another file where there is one."""
+
     def _wait_for_reader(self, give_up: float) -> None:
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
@@ -108,22 +117,55 @@ class DescriptorSink:
 class FileSink(DescriptorSink):
     """Lines appended to a file, each half of a call with one `O_APPEND` write.
 
-    A written line survives the death of the process.
+    A written line survives the death of the process. Where the file has been renamed or removed, as log rotation does,
+    the next line goes into a new file of the same name; that is looked at every `LOOK_S` seconds at most.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # O_NONBLOCK: a named pipe without a reader is refused, not waited for.
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-        super().__init__(os.open(path, flags, 0o600))
+        self._place = os.path.abspath(path)  # noqa: PTH100 - text; and the process may change its folder
+        super().__init__(_opened(path))
         if not self._may_stall:
             os.set_blocking(self._descriptor, True)
+            self._look_again = 0.0
+
+    def _follow(self) -> None:
+        if self._may_stall:
+            return
+        try:
+            is_there = os.path.samestat(os.stat(self._place), os.fstat(self._descriptor))  # noqa: PTH116 - the path is text
+        except FileNotFoundError:
+            is_there = False
+        except (
+            PermissionError
+        ):  # The process has given up rights since it opened the file, which it may still write to.
+            is_there = True
+        if is_there:
+            self._look_again = monotonic() + LOOK_S
+            return
+        replacement = _opened(self._place)
+        try:
+            if not stat.S_ISREG(os.fstat(replacement).st_mode):
+                raise OSError(errno.EINVAL, "the file of the event stream was replaced by what is no file", self._place)
+            os.set_blocking(replacement, True)
+            self._leave()
+            # Keeps the number, which other threads may be about to write to.
+            os.dup2(replacement, self._descriptor, inheritable=False)
+        finally:
+            os.close(replacement)
+        self._torn = False
+        self._look_again = monotonic() + LOOK_S
+
+    def _leave(self) -> None:
+        """Finish what concerns the file that was replaced."""
 
     def close(self) -> None:
         """Close the file."""
-        descriptor = self._descriptor
-        self._descriptor = -1  # a late line must not land in whatever file gets the number next
-        os.close(descriptor)
+        with self._lock:
+            self._look_again = inf
+            descriptor = self._descriptor
+            self._descriptor = -1  # a late line must not land in whatever file gets the number next
+            os.close(descriptor)
 
 
 class EachSyncedFileSink(FileSink):
@@ -144,6 +186,9 @@ class GroupSyncedFileSink(FileSink):
         self._closing = False
         self._flusher: threading.Thread | None = None
         self._failed: OSError | None = None
+
+    def _leave(self) -> None:
+        os.fdatasync(self._descriptor)
 
     def write(self, lines: bytes) -> None:
         """Append *lines* and have them flushed soon; raises what the last flush met."""
@@ -222,6 +267,11 @@ class StructlogSink:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _opened(path: str | Path) -> int:
+    # O_NONBLOCK: a named pipe without a reader is refused, not waited for.
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 def _open_file(url: str, rest: str) -> FileSink:

@@ -4,7 +4,8 @@ from time import monotonic
 
 from toolcharter.errors import ToolError
 from toolcharter.gate.context import CURRENT, CallContext
-from toolcharter.gate.shared import host_id, new_call_id
+from toolcharter.gate.shared import new_call_id
+from toolcharter.gate.shown import shown_id
 from toolcharter.spec.call import Caller
 from toolcharter.spec.reasons import Reason
 
@@ -26,7 +27,7 @@ def begin(
         ToolError: A body that is being rehearsed would make a real call.
     """
     started = monotonic()
-    identifier = new_call_id() if call_id is None else host_id(call_id) or new_call_id()
+    identifier = new_call_id() if call_id is None else shown_id(call_id) or new_call_id()
     ctx = CallContext(tool, caller, identifier, started, started + timeout_s)
     parent = CURRENT.get()
     if parent is not None:
@@ -36,7 +37,7 @@ def begin(
         ctx.parent_id = parent.call_id
         ctx.root = parent.root
     if parent_id is not None:
-        ctx.parent_id = host_id(parent_id)
+        ctx.parent_id = shown_id(parent_id)
     if dry:
         ctx.dry = True
     return ctx

@@ -22,6 +22,7 @@ from toolcharter.gate.plan import Plan, plan_profile
 from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS, Runners
 from toolcharter.gate.runtime import Runtime, View, check_deadline
 from toolcharter.gate.shared import Shared
+from toolcharter.gate.shown import shown_id
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
@@ -106,6 +107,7 @@ def build_toolbox(
         approver=approver,
         last_approver=last_approver,
         strict=strict,
+        framed=True,
     )
 
 
@@ -126,14 +128,30 @@ def open_toolbox(
     approver: Approver | None = None,
     last_approver: Approver | None = None,
     strict: bool = False,
+    framed: bool = False,
 ) -> Toolbox:
-    """Build the tools of *plan* and open its sinks."""
+    """Build the tools of *plan* and open its sinks.
+
+    Args:
+        plan: Whose tools.
+        workspace: As for `build_toolbox`, and so are the others that are not named here.
+        caller: As above.
+        sinks: Where events go.
+        approver: As above.
+        last_approver: As above.
+        strict: As above.
+        framed: Write `toolbox.open` and `toolbox.close` around the events of the calls. Tests and trials are about
+            calls alone.
+    """
     plan, shared = open_ground(plan, workspace, sinks, approver, last_approver, strict=strict)
     try:
-        return furnish(shared, plan, caller or Caller())
+        toolbox = furnish(shared, plan, caller or Caller())
+        if framed:
+            shared.emitter.begin_with(shared.announce(caller or Caller(), plan.loaded.distributions))
     except BaseException:
         shared.close()
         raise
+    return toolbox
 
 
 def open_ground(
@@ -162,7 +180,7 @@ def open_ground(
         profile=profile.name,
         digest=plan.digest,
         workspace=root,
-        lines=LineFormat(profile.name, plan.digest),
+        lines=LineFormat(profile.name, plan.digest, profile.runner, shown_id),
         emitter=emitter,
         policy=compile_policy(profile, ceilings, plan.tool_rules),
         availability=compile_availability(profile, plan.universe),

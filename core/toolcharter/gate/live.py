@@ -18,6 +18,7 @@ from toolcharter.gate.build import furnish, open_ground, plan_for
 from toolcharter.gate.discovered import asking_about, with_discovered
 from toolcharter.gate.plan import Plan
 from toolcharter.gate.shared import Shared
+from toolcharter.gate.shown import shown_id
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
 from toolcharter.loader.scan import installed
@@ -40,6 +41,7 @@ def open_live(
     approver: Approver | None = None,
     last_approver: Approver | None = None,
     strict: bool = False,
+    only_required_events: bool = False,
 ) -> "LiveToolbox":
     """Build the tools of *profile* for a session in which more tools may appear.
 
@@ -51,11 +53,14 @@ def open_live(
         approver: As above.
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
+        only_required_events: Write events only if the profile requires them.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
     """
     plan, sinks = plan_for(profile, workspace, events)
+    if only_required_events and not plan.profile.events.required:
+        sinks = []
     plan, ground = open_ground(plan, workspace, sinks, approver, last_approver, strict=strict)
     try:
         return LiveToolbox(plan, ground, caller or Caller())
@@ -79,6 +84,7 @@ class LiveToolbox:
         self._closed = False
         ground.reload = self._reload_for_a_tool
         self._current = furnish(ground.lend(), plan, caller, ground=ground)
+        ground.emitter.begin_with(ground.announce(caller, plan.loaded.distributions))
 
     @property
     def current(self) -> Toolbox:
@@ -157,7 +163,7 @@ class LiveToolbox:
         checks = tuple(check for check in ground.checks if check.plugin != _OURS)
         lent = ground.lend(
             digest=plan.digest,
-            lines=LineFormat(ground.profile, plan.digest),
+            lines=LineFormat(ground.profile, plan.digest, plan.profile.runner, shown_id),
             availability=compile_availability(plan.profile, plan.universe),
             checks=(*checks, asking_about(changed)) if changed else checks,
         )
@@ -169,6 +175,10 @@ class LiveToolbox:
             raise
         # For what the tools of plugins do beside calls.
         ground.digest, ground.lines = lent.digest, lent.lines
+        if ground.emitter.has_begun:
+            ground.emitter.emit(ground.announce(self._caller, plan.loaded.distributions))
+        else:
+            ground.emitter.begin_with(ground.announce(self._caller, plan.loaded.distributions))
         self._plan = plan
         self._first = {**_folded(plan.discovered.fingerprints), **self._first}
         self._retire(old)

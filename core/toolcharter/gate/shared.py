@@ -1,29 +1,33 @@
 """What all calls of one toolbox share: its profile, its sinks, its loop, what is under way."""
 
 import os
+import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from toolcharter.errors import ToolboxClosed, ToolcharterError
+from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.gate.context import CURRENT, CallContext
 from toolcharter.gate.loop import LoopThread
 from toolcharter.gate.running import Runners
-from toolcharter.gate.shown import ArgsDetail
+from toolcharter.gate.shown import ArgsDetail, shown_id
 from toolcharter.guards.inventory import Inventory
 from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import ToolFacts
 from toolcharter.profile.settings import HiddenGlob
+from toolcharter.spec.call import Caller
 from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
@@ -37,13 +41,10 @@ if TYPE_CHECKING:
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
     from toolcharter.guards.shell.tables import Tables
-    from toolcharter.spec.call import Caller
     from toolcharter.spec.reload import Reload
 
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
-MAX_ID = 200
-"""How much of a host's own call identifier is kept, in characters."""
 MAX_NESTING = 16
 """How deep calls may call other tools before the gate takes it for a runaway."""
 
@@ -65,11 +66,6 @@ class CallIds:
 
 
 new_call_id = CallIds()
-
-
-def host_id(given: object) -> str:
-    """An identifier that a host brings: text of bounded length that every event line can carry."""
-    return str(given).encode("utf-8", "backslashreplace").decode()[:MAX_ID]
 
 
 @dataclass(eq=False)
@@ -123,6 +119,9 @@ class Shared:
     live: dict[int, tuple[CallContext, Callable[[CallContext], object]]] = field(default_factory=dict)
     """Calls under way with what interrupts each, by identity. Setting and deleting a key is atomic."""
     closed: bool = False
+    opened_for: "Caller" = field(default_factory=Caller)
+    """Whom the toolbox was built for."""
+    _opened_at: float = field(default_factory=monotonic)
     _callbacks: list[Callable[[], object]] = field(default_factory=list)
     _closing: Any = field(default_factory=threading.Lock)
 
@@ -180,6 +179,30 @@ class Shared:
         """Run *callback* when the toolbox closes, before those registered earlier."""
         self._callbacks.append(callback)
 
+    def announce(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
+        """The event `toolbox.open`, which says what this toolbox is made of."""
+        system = os.uname()
+        opened = {
+            "files": [shown_id(file.absolute()) for file in self.files],
+            "workspace": shown_id(self.workspace),
+            "versions": {"toolcharter": import_module("toolcharter").__version__, **versions},
+            "host": {
+                "name": system.nodename,
+                "python": ".".join(map(str, sys.version_info[:3])),
+                "platform": f"{system.sysname} {system.release} {system.machine}",
+            },
+        }
+        self.opened_for = caller
+        return self.lines.frame(TOOLBOX_OPEN, caller, opened)
+
+    def _close_emitter(self) -> None:
+        """Write the event `toolbox.close` if any other was written, and close the sinks."""
+        if self.emitter.has_begun:
+            elapsed_ms = round((monotonic() - self._opened_at) * 1000, 2)
+            closed = {"elapsed_ms": elapsed_ms, "lost": self.emitter.lost}
+            self.emitter.emit(self.lines.frame(TOOLBOX_CLOSE, self.opened_for, closed))
+        self.emitter.close()
+
     def close(self) -> list[Exception]:
         """Let calls under way end, release everything, and return what went wrong meanwhile.
 
@@ -210,7 +233,7 @@ class Shared:
         finally:
             if not self.is_lent:
                 self.loop.close()
-                self.emitter.close()
+                self._close_emitter()
         return errors
 
 

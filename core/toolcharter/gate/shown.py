@@ -1,6 +1,7 @@
 """Arguments as events show them: scrubbed, then cut, in the detail the profile asks for."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 import orjson
@@ -12,6 +13,10 @@ ArgsDetail = Literal["full", "shape", "none"]
 
 _WORD = 16
 """No secret is shorter than so many characters."""
+MAX_ID = 200
+"""How much of an identifier that a host brings is kept, in characters."""
+_MAX_ID_BYTES = 4096
+"""How much of one is looked at."""
 _MAX_NAME = 64
 """As long as a tool's name may be."""
 _MAX_NAME_BYTES = 400
@@ -57,6 +62,18 @@ def shown_action(action: str | None) -> str | None:
     if action is None or len(action) <= _WORD:
         return action
     return str(cut(scrub_text(action)[0]))
+
+
+def shown_id(given: object) -> str:
+    """An identifier or a name that a host brings: scrubbed text of bounded length that every event line can carry."""
+    text = str(given).encode("utf-8", "backslashreplace")[:_MAX_ID_BYTES].decode(errors="ignore")
+    return text if len(text) <= _WORD else _scrubbed_id(text)[:MAX_ID]
+
+
+@lru_cache(maxsize=1024)
+def _scrubbed_id(text: str) -> str:
+    """Remembered: a parent's identifier and a session's name come again and again."""
+    return scrub_text(text)[0] if find(text.encode()) else text
 
 
 def shown_name(name: object) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from toolcharter.events.contract import FRAMES
 from toolcharter.spec.call import Decision, ToolResult
 
 _MAX_TEXT = 400
@@ -80,14 +81,16 @@ def assert_events(events: Sequence[Mapping[str, Any]], names: Sequence[str], *, 
 
     Args:
         events: As the fixture `toolcharter_events` holds them.
-        names: `hook.tool.before`, `hook.policy.before`, `hook.policy.deny`, `hook.tool.after`.
+        names: `hook.tool.before`, `hook.policy.before`, `hook.policy.deny`, `hook.tool.after`. `toolbox.open` and
+            `toolbox.close`, which belong to no call, are left out unless one of them is among the names.
         tool: Look at the events of this tool alone.
 
     Raises:
         AssertionError: With both lists side by side.
     """
     __tracebackhide__ = True
-    chosen = [event for event in events if tool in {None, event["tool"]}]
+    left_out = () if any(name in FRAMES for name in names) else FRAMES
+    chosen = [event for event in events if tool in {None, event["tool"]} and event["event"] not in left_out]
     got = [event["event"] for event in chosen]
     if got == list(names):
         return

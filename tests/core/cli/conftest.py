@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 import toolcharter
 from toolcharter.cli.group import toolcharter as group
+from toolcharter.events.contract import FRAMES
 
 MODULE = dedent('''
     """Says words."""
@@ -167,8 +168,13 @@ def lines_of(text: str | bytes) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if k not in changing} for line in text.splitlines()]
 
 
+def calls_in(text: str | bytes) -> list[dict[str, Any]]:
+    """The events of calls among event lines, without `toolbox.open` and `toolbox.close`."""
+    return [event for line in text.splitlines() if (event := json.loads(line))["event"] not in FRAMES]
+
+
 def events_in(folder: Path) -> list[str]:
-    return [json.loads(line)["event"] for line in (folder / "events.jsonl").read_text().splitlines()]
+    return [event["event"] for event in calls_in((folder / "events.jsonl").read_text())]
 
 
 def ended(outcome: str, text: str, **fields: Any) -> dict[str, Any]:

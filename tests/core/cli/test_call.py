@@ -6,7 +6,7 @@ import pytest
 
 from toolcharter.profile.schema import PROFILE
 
-from .conftest import MODULE, QUIET, ended, events_in, lines_of
+from .conftest import MODULE, QUIET, calls_in, ended, events_in, lines_of
 
 
 def test_words_are_read_by_the_schema(run, desk) -> None:
@@ -148,7 +148,7 @@ def test_lost_events_are_told_at_the_end(run) -> None:
     """Events that no sink took are counted on standard error, with the cause."""
     result = run("call", "echo", "word=hi", "--profile", "./demo.yaml", "--events", "file:/dev/full")
 
-    told = "toolcharter: 3 event lines were lost: OSError: [Errno 28] No space left on device\n"
+    told = "toolcharter: 5 event lines were lost: OSError: [Errno 28] No space left on device\n"
     assert (result.stdout, result.stderr, result.exit_code) == ('["hi", 1, false, [], null]\n', told, 0)
 
 
@@ -177,5 +177,5 @@ def test_interrupted_call_ends_with_130(run, desk) -> None:
     result = run("call", "echo", "word=interrupt", *QUIET)
 
     assert (result.stdout, result.stderr, result.exit_code) == ("", "", 130)
-    after = json.loads((desk / "events.jsonl").read_text().splitlines()[-1])
+    after = calls_in((desk / "events.jsonl").read_text())[-1]
     assert (after["event"], after["outcome"], after["reason"]) == ("hook.tool.after", "error", "cancelled")

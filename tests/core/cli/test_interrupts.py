@@ -58,7 +58,7 @@ def test_other_threads_take_no_handler() -> None:
 def test_terminated_command_ends_with_143(run, monkeypatch) -> None:
     """As shells count signals."""
 
-    def terminated(*_: object) -> None:
+    def terminated(*_: object, **__: object) -> None:
         raise Terminated
 
     monkeypatch.setattr("toolcharter.cli.commands.call.opened_live", terminated)

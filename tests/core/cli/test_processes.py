@@ -10,7 +10,7 @@ from subprocess import DEVNULL, PIPE
 
 import pytest
 
-from .conftest import QUIET, events_in, lines_of
+from .conftest import QUIET, calls_in, events_in, lines_of
 
 CALL = b'{"tool": "echo", "args": {"word": "%s"}, "id": %d}\n'
 
@@ -35,7 +35,7 @@ def test_events_go_to_standard_error_by_default(shell) -> None:
 
     output, errors = process.communicate()
 
-    names = [event["event"] for event in lines_of(errors)]
+    names = [event["event"] for event in calls_in(errors)]
     assert names == ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
     assert (output, process.returncode) == (b'["hi", 1, false, [], null]\n', 0)
 
@@ -63,13 +63,13 @@ def test_interrupt_ends_the_call_under_way(shell, number, status) -> None:
     process.stdin.flush()
     process.stdout.readline()
     events = shell.desk / "events.jsonl"
-    while events.read_bytes().count(b"\n") < 5:  # The first half of the second call is on disk.
+    while events.read_bytes().count(b"\n") < 6:  # The first half of the second call is on disk.
         assert process.poll() is None
 
     process.send_signal(number)
     output, errors = process.communicate()
 
-    last = json.loads(events.read_bytes().splitlines()[-1])
+    last = calls_in(events.read_bytes())[-1]
     assert (output, errors, process.returncode) == (b"", b"", status)
     assert (last["event"], last["reason"]) == ("hook.tool.after", "cancelled")
 
@@ -145,6 +145,50 @@ def test_full_output_is_told_in_one_line(shell, words) -> None:
     told = b"toolcharter: standard output cannot be written: [Errno 28] No space left on device\n"
     assert (errors, process.returncode) == (told, 1)
     assert "echo" not in words or events_in(shell.desk)[-1] == "hook.tool.after"
+
+
+def on_a_terminal(shell, *words: str) -> tuple[str, str]:
+    """Standard output, and what a terminal shows that has standard error."""
+    master, slave = pty.openpty()
+    process = shell.start(*words, stdin=DEVNULL, stdout=PIPE, stderr=slave)
+    os.close(slave)
+    output, _ = process.communicate()
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:  # Linux: the other end is closed.
+        pass
+    os.close(master)
+    return output.decode(), shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "required", "is_shown"),
+    [
+        pytest.param((), False, False, id="unasked"),
+        pytest.param(("--events", "stderr:"), False, True, id="asked"),
+        pytest.param((), True, True, id="required by the profile"),
+    ],
+)
+def test_a_person_sees_the_result_of_a_call_without_events(shell, words, required, is_shown) -> None:
+    """`call` on a terminal writes events only where they are asked for, or the profile requires them."""
+    profile = shell.desk / "demo.yaml"
+    profile.write_text(profile.read_text() + ("events: {required: true}\n" if required else ""))
+
+    output, shown = on_a_terminal(shell, "call", "echo", "word=hi", "-p", "./demo.yaml", *words)
+
+    assert (output, "hook.tool.after" in shown) == ('["hi", 1, false, [], null]\n', is_shown)
+    assert is_shown or shown == ""
+
+
+def test_a_stream_on_a_terminal_keeps_its_events(shell) -> None:
+    """`run` is for programs: its events go to standard error, whatever that is."""
+    process = shell.start("run", "-p", "./demo.yaml", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+
+    _, errors = process.communicate(b'{"tool": "echo", "args": {"word": "hi"}}\n')
+
+    assert len(errors.splitlines()) == 5
 
 
 def test_terminal_gets_a_table(shell) -> None:

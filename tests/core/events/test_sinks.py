@@ -315,6 +315,104 @@ def test_a_descriptor_that_is_closed_is_a_loss() -> None:
     assert (emitter.lost, type(emitter.last_error)) == (1, OSError)
 
 
+@pytest.mark.parametrize("sync", ["none", "group", "each"])
+@pytest.mark.parametrize("gone", ["renamed", "removed", "replaced"])
+def test_after_a_rotation_the_next_line_goes_into_a_new_file(gone, sync, tmp_path: Path, monkeypatch) -> None:
+    """Log rotation renames or removes the file; nothing tells the process, and nothing is lost."""
+    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    path, old = tmp_path / "events.jsonl", tmp_path / "events.jsonl.1"
+    sink = open_sink(f"file:{path}?sync={sync}", refuse)
+    sink.write(LINE)
+
+    os.link(path, old) if gone == "removed" else path.rename(old)
+    if gone == "removed":
+        path.unlink()
+    if gone == "replaced":
+        path.write_bytes(b"{}\n")
+    sink.write(WARNING)
+    sink.write(LINE)
+    sink.close()
+
+    assert old.read_bytes() == LINE
+    assert path.read_bytes() == (b"{}\n" if gone == "replaced" else b"") + WARNING + LINE
+    assert gone == "replaced" or path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_rotation_is_followed_wherever_the_process_goes(tmp_path: Path, monkeypatch) -> None:
+    """A relative path means the folder in which the sink was opened."""
+    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.chdir(tmp_path)
+    sink = open_sink("file:events.jsonl", refuse)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "events.jsonl").unlink()
+
+    sink.write(LINE)
+
+    assert (tmp_path / "events.jsonl").read_bytes() == LINE
+    assert list(Path().iterdir()) == []
+    sink.close()
+
+
+@pytest.mark.parametrize("obstacle", ["folder", "pipe", "no folder"])
+def test_a_file_that_cannot_be_opened_again_is_a_loss(obstacle, tmp_path: Path, monkeypatch) -> None:
+    """What stands in the file's place after a rotation, and is no file, takes no line; a file does again."""
+    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    path = tmp_path / "logs/events.jsonl"
+    path.parent.mkdir()
+    emitter = Emitter([open_sink(f"file:{path}", refuse)])
+    path.unlink()
+    if obstacle == "no folder":
+        path.parent.rmdir()
+    else:
+        path.mkdir() if obstacle == "folder" else os.mkfifo(path)
+
+    assert not emitter.emit(LINE)
+
+    if obstacle == "no folder":
+        path.parent.mkdir()
+    else:
+        path.rmdir() if obstacle == "folder" else path.unlink()
+    assert emitter.emit(WARNING)
+    emitter.close()
+    assert (path.read_bytes(), emitter.lost) == (WARNING, 1)
+
+
+def test_a_process_that_may_no_longer_look_writes_on(tmp_path: Path, monkeypatch) -> None:
+    """Who opens the file and then gives up rights keeps the file that it has open."""
+    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    sink = FileSink(tmp_path / "events.jsonl")
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", forbidden)
+        sink.write(LINE)
+
+    assert (tmp_path / "events.jsonl").read_bytes() == LINE
+    sink.close()
+
+
+def test_threads_that_write_during_rotations_lose_and_tear_no_line(tmp_path: Path, monkeypatch) -> None:
+    """Every line is whole, in one file or the other."""
+    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    path = tmp_path / "events.jsonl"
+    sink = FileSink(path)
+    threads = [threading.Thread(target=lambda: [sink.write(LINE) for _ in range(200)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    number = 0
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            path.rename(tmp_path / f"old-{number}")
+            number += 1
+    sink.close()
+
+    lines = [line for file in tmp_path.iterdir() for line in file.read_bytes().splitlines(keepends=True)]
+    assert (len(lines), set(lines)) == (800, {LINE})
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_file_synced_in_groups_holds_every_line(count: int, tmp_path: Path) -> None:
     """Closing flushes what is left, and ends the thread that flushes."""

@@ -52,7 +52,7 @@ def test_an_empty_profile_has_no_tools(tmp_path: Path, capfd) -> None:
 
     assert (list(toolbox), toolbox.profile, len(toolbox.digest)) == ([], "p", 64)
     assert (result.outcome, result.reason) == ("denied", "unknown_tool")
-    assert len(capfd.readouterr().err.splitlines()) == 4
+    assert len(capfd.readouterr().err.splitlines()) == 6
 
 
 def test_a_single_sink_needs_no_list(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_single_sink_needs_no_list(tmp_path: Path) -> None:
     with build_tools(path, workspace=tmp_path, events=f"file:{tmp_path}/e.jsonl") as toolbox:
         toolbox.call("anything", {})
 
-    assert len(seen) == len((tmp_path / "e.jsonl").read_text().splitlines()) == 4
+    assert len(seen) == len((tmp_path / "e.jsonl").read_text().splitlines()) == 6
 
 
 def test_a_sink_of_an_unknown_scheme_is_refused(tmp_path: Path) -> None:

@@ -28,8 +28,14 @@ BASE = [
     "parent_id",
     "session",
     "agent",
+    "user",
+    "project",
+    "group",
+    "provider",
+    "depth",
     "profile",
     "profile_digest",
+    "runner",
     "tool",
     "action",
     "plugin",
@@ -70,7 +76,9 @@ async def call(toolbox: Any, way: str, name: str, args: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("way", ["sync", "async"])
 async def test_an_ok_call(way, make_toolbox, events) -> None:
     """Before, policy.before and after, each with its fields in their order."""
-    toolbox = make_toolbox(spec_of(greet), caller=Caller(agent="reviewer-1", session="s-7"))
+    toolbox = make_toolbox(
+        spec_of(greet), caller=Caller("reviewer-1", "aws", "dev", "s-7", "ann", "shop", 1), runner="host"
+    )
 
     result = await call(toolbox, way, "greet", {"name": "Ann", "action": " WAVE "})
 
@@ -87,8 +95,14 @@ async def test_an_ok_call(way, make_toolbox, events) -> None:
         "parent_id": None,
         "session": "s-7",
         "agent": "reviewer-1",
+        "user": "ann",
+        "project": "shop",
+        "group": "dev",
+        "provider": "aws",
+        "depth": 1,
         "profile": "test",
         "profile_digest": toolbox.digest,
+        "runner": "host",
         "tool": "greet",
         "action": "wave",
         "plugin": "toolcharter-test",

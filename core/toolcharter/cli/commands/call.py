@@ -43,7 +43,7 @@ def command(
     stays text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
     given = Given(tool, words, text, profile, workspace)
-    with opened_live(profile, workspace, events, caller) as live:
+    with opened_live(profile, workspace, events, caller, quiet_for_people=True) as live:
         result = live.call(tool, given.args(live.current))
     _show(result, as_json=as_json)
     stop(0 if result.outcome == "ok" else 1)
