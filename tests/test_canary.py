@@ -25,6 +25,7 @@ pytestmark = pytest.mark.needs_program("git")
 PROFILE = """
 profile: canary
 mode: ask
+allow: [write_file, "bash:*"]  # nobody is asked about a secret in what could be code
 runner: host
 tools:
   read_file: {}

@@ -1,5 +1,6 @@
 """Source 004's samples of its approvals for commands: its settings as modes and rules, its answers as an approver's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ import pytest
 from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines, Tree, sample_policy, toolbox_over
 
+from toolcharter import Caller
+
 ROWS = sample_rows("seeds/004-exec-approval")
+AfterAlways = Callable[[str, str | None, str, str | None], str]
 SUPERSEDED = {
     "working folder outside when not restricted": 'issue 4, section 2: "working folder inside the workspace".',
     "later: is the program still on the safe list": (
@@ -72,16 +76,43 @@ def test_program(row: dict[str, Any], decision_on: Lines) -> None:
 
 @needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "allowed_always" in row["input"]]))
-def test_after_always(row: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was allowed for good is that command, not its program."""
+def test_after_always(row: dict[str, Any], after_always: AfterAlways) -> None:
+    """What was allowed for good is that command of that agent, not its program."""
+    given = row["input"]
+    granted, asking = agents_of(given)
+
+    decision = after_always(given["allowed_always"], granted, given.get("then", given["allowed_always"]), asking)
+
+    assert decision == wanted(row)["decision"]
+
+
+def agents_of(given: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The agent that was granted the first command, and the one that asks for the second; the same if one is named."""
+    granted = given.get("agent", given.get("allowed_for"))
+    return granted, given.get("then_agent", given.get("other_agent", given.get("by", granted)))
+
+
+@pytest.fixture
+def after_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AfterAlways:
+    """What a second command meets after a first one was allowed for good, each called by an agent."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tree = Tree(tmp_path)
     tree.workspace.mkdir()
-    with toolbox_over(tree, {"mode": "ask"}, approver=lambda _: "allow_always") as box:
-        assert box.call("bash", {"command": row["input"]["allowed_always"]}).outcome != "denied"
 
-    with toolbox_over(tree, {"mode": "ask"}) as box:
-        assert box.decide("bash", {"command": row["input"]["then"]}).outcome == wanted(row)["decision"]
+    def decide(first: str, granted: str | None, then: str, asking: str | None) -> str:
+        callers = Caller(agent=granted), Caller(agent=asking)
+        with toolbox_over(tree, {"mode": "ask"}, approver=lambda _: "allow_always", caller=callers[0]) as box:
+            assert box.call("bash", {"command": first}).outcome != "denied"
+        with toolbox_over(tree, {"mode": "ask"}, caller=callers[1]) as box:
+            return box.decide("bash", {"command": then}).outcome
+
+    return decide
+
+
+@pytest.mark.parametrize(("asking", "outcome"), [("a", "allow"), ("b", "ask"), (None, "ask")])
+def test_agents_are_told_apart(asking: str | None, outcome: str, after_always: AfterAlways) -> None:
+    """What one agent was granted for good, another was not."""
+    assert after_always("wc --version", "a", "wc --version", asking) == outcome
 
 
 @needs_samples

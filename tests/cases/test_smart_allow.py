@@ -16,9 +16,9 @@ def params(key: str) -> list[Any]:
     return row_params([row for row in ROWS if key in row["expect"]])
 
 
-def offered(bench: Bench, line: str) -> list[tuple[tuple[str, ...], str | None]]:
-    """The commands of *line* that a person is shown, and the rule that they are offered, each time they are asked."""
-    seen: list[tuple[tuple[str, ...], str | None]] = []
+def offered(bench: Bench, line: str) -> list[tuple[tuple[str, ...], bool]]:
+    """The commands of *line* that a person is shown, and whether "always" is offered, each time they are asked."""
+    seen: list[tuple[tuple[str, ...], bool]] = []
     toolbox = bench.open(
         {"mode": "ask"}, bash_tool(), approver=lambda request: seen.append((request.commands, request.always))
     )
@@ -44,17 +44,19 @@ def test_decision(row: dict[str, Any], bench: Bench) -> None:
 @needs_samples
 @pytest.mark.parametrize("row", params("pattern"))
 def test_what_is_kept_for_good(row: dict[str, Any], bench: Bench) -> None:
-    """Where the source keeps all commands that begin alike, ours keeps the one that was shown, or nothing."""
+    """Where the source keeps all commands that begin alike, ours keeps the one call that was shown, or nothing."""
     line = row["input"]["segment"]
 
+    toolbox = bench.open({"mode": "ask"}, bash_tool(), approver=lambda _: "allow_always")
     seen = offered(bench, line)
+    toolbox.call("bash", {"command": line})
 
     assert row["expect"]["pattern"].endswith(" *"), NARROWEST
-    assert not any("*" in (rule or "") for _, rule in seen)
     # In normal form; the samples are single commands.
-    form = shlex.join(shlex.split(line))
-    assert [commands for commands, _ in seen] == [(form,)]
-    assert {rule for _, rule in seen} <= {f"bash:{form}", None}
+    assert [commands for commands, _ in seen] == [(shlex.join(shlex.split(line)),)]
+    kept = "allow" if seen[0][1] else "ask"
+    decisions = [toolbox.decide("bash", {"command": one}).outcome for one in (line, f"{line} more")]
+    assert decisions == [kept, "ask"]
 
 
 @needs_samples
@@ -67,22 +69,22 @@ def test_segments(row: dict[str, Any], bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "rule"),
+    ("line", "is_offered"),
     [
-        ("wc -l notes.txt", "bash:wc -l notes.txt"),
-        ("echo  two   blanks", "bash:echo two blanks"),
-        ("npm test", "bash:npm test"),
-        ("npm exec x", None),
-        ("env wc", None),
-        ("python3.11 x.py", None),
-        ("./run", None),
+        ("wc -l notes.txt", True),
+        ("echo  two   blanks", True),
+        ("npm test", True),
+        ("npm exec x", False),
+        ("env wc", False),
+        ("python3.11 x.py", False),
+        ("./run", False),
     ],
 )
-def test_more_that_is_kept(line: str, rule: str | None, bench: Bench) -> None:
-    """The one command in normal form; nothing for what runs other programs, or a file that tools could change."""
+def test_more_that_is_kept(line: str, is_offered: bool, bench: Bench) -> None:  # noqa: FBT001 - pytest passes by name
+    """A plain command; nothing for what runs other programs, or a file that tools could change."""
     seen = offered(bench, line)
 
-    assert [kept for _, kept in seen] == [rule]
+    assert [always for _, always in seen] == [is_offered]
 
 
 @needs_samples

@@ -61,7 +61,7 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
 
 def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installed: Collection[str]) -> Iterator[Fault]:
     """What can never match, never matters or is risky, and what the ceilings take away."""
-    from toolcharter.gate.approvals.narrowest import is_launcher  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.gate.approvals.launchers import is_launcher  # noqa: PLC0415 - `--help` does without it
     from toolcharter.policy.narrowed import taken_away  # noqa: PLC0415 - as above
     from toolcharter.policy.review import Reviewed, review  # noqa: PLC0415 - as above
     from toolcharter.policy.settings_review import review_settings  # noqa: PLC0415 - as above

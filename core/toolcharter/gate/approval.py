@@ -1,7 +1,7 @@
 """`Desk`: stage 5. A call that policy or a check lets nobody but a person permit waits here for its answer."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from toolcharter.errors import ConfigurationError
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.asking import Asking, Verdict
-from toolcharter.gate.approvals.binding import Ledger, digest_of
+from toolcharter.gate.approvals.binding import Ledger, digest_of, digest_of_arguments
 from toolcharter.gate.approvals.folder import state_folder
-from toolcharter.gate.approvals.kept import Kept, keep, load, written
-from toolcharter.gate.approvals.narrowest import Always, narrowest
+from toolcharter.gate.approvals.keepable import NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.kept import Binding, Kept, keep, load, written
+from toolcharter.gate.approvals.masks import Hidden, ShownCall, shown_call
+from toolcharter.gate.approvals.visible import one_line
 from toolcharter.gate.arguments import as_json
 from toolcharter.gate.closing import shown_reason, shown_text
 from toolcharter.gate.context import CallContext
-from toolcharter.guards.secrets import scrub_text, scrub_value
-from toolcharter.policy.matching import Matcher
-from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalRequest, Approver
 from toolcharter.spec.call import Ask, Decision, RuleRef
@@ -36,10 +35,13 @@ class _Known(NamedTuple):
     """The approvals that were kept, as last read. In one piece: threads that read must not mix two files."""
 
     state: object = None
-    rules: tuple[tuple[Matcher, datetime, str | None], ...] = ()
-    """Each with when it ends, and the fingerprint of the tool that it is for."""
+    approvals: tuple[Kept, ...] = ()
 
 
+_SEND_IT_WITHOUT = (
+    "Send the call without the secret: let the program read it from an environment variable, or from a file that the "
+    "user has made."
+)
 _REHEARSAL_S = 60.0
 """How long after the answer an approval may still be used, at the longest."""
 
@@ -51,18 +53,15 @@ class _Case(NamedTuple):
     token: str
     expires: str
     """When the answer must be there: a UTC date and time."""
-    always: Always
+    shows: str
+    """The call in one line."""
     rehearsed: object
     """What the dry run said."""
     asked_at: float
 
 
 class Desk:
-    """Where the calls of one toolbox wait for people.
-
-    Raises:
-        ConfigurationError: The approvals that were kept cannot be read, or somebody else could have written them.
-    """
+    """Where the calls of one toolbox wait for people."""
 
     def __init__(
         self, shared: "Shared", approver: Approver | None, settings: Approvals, environ: Mapping[str, str]
@@ -77,43 +76,84 @@ class Desk:
         self._telling = threading.RLock()
         """Held while an event is written, so that one that says "cancelled" comes neither too early nor twice."""
         self._kept = _Known()
-        if shared.policy.may_ask:
-            self._refresh()
 
-    def _refresh(self) -> None:
-        """Read the approvals that were kept, if the file is another than when it was last read."""
+    def refresh(self) -> None:
+        """Read the approvals that were kept, if the file is another than when it was last read.
+
+        Raises:
+            ConfigurationError: They cannot be read, or somebody else could have written them.
+        """
         if self._folder is None:
             return
         state = _state_of(self._folder / f"{self._shared.profile}.yaml")
         if state != self._kept.state:
             found = load(self._folder, self._shared.profile, self._shared.workspace, _now())
-            self._kept = _Known(state, tuple((Matcher(rule_of(kept)), kept.until, kept.code) for kept in found))
+            self._kept = _Known(state, found)
 
-    def kept_rule(self, passage: "Passage", ctx: CallContext) -> Rule | None:
-        """The kept approval that covers the call; what was forgotten meanwhile covers nothing."""
+    def _given_before(self, passage: "Passage", ctx: CallContext) -> tuple[Kept, ...]:
+        """The approvals that were kept for this very call, whether they still hold or not."""
         try:
-            self._refresh()
+            self.refresh()
         except ConfigurationError:
             self._kept = _Known()
-        rules = self._kept.rules
-        if not rules:
-            return None
-        now, subject = _now(), passage.subject(ctx)
-        code = passage.tool.spec.fingerprint
-        holding = (matcher for matcher, until, known in rules if now < until and known == code)
-        return next((matcher.rule for matcher in holding if matcher.covers(passage.tool.facts, subject)), None)
+        found = self._kept.approvals
+        if not found:
+            return ()
+        call, now = self._binding(passage, ctx).call, _now()
+        return tuple(kept for kept in found if kept.bound.call == call and now < kept.until)
+
+    def _binding(self, passage: "Passage", ctx: CallContext) -> Binding:
+        shared, tool, caller = self._shared, passage.tool, ctx.caller
+        return Binding(
+            tool.spec.name,
+            digest_of_arguments(as_json(ctx.values), ctx.commands),
+            str(shared.workspace),
+            shared.digest,
+            shared.runners.name_for(bounded=tool.facts.is_bounded),
+            caller.agent,
+            caller.user,
+            tool.spec.fingerprint,
+        )
+
+    def _changes_since(self, kept: Kept, now: Binding) -> Iterator[str]:
+        """Why an approval of the same call does not hold any more, as the ends of a sentence."""
+        then = kept.bound
+        if then.profile_digest != now.profile_digest:
+            yield "the profile has changed"
+        if then.runner != now.runner:
+            yield f"programs run on {now.runner or 'nothing'!r} instead of {then.runner or 'nothing'!r}"
+        if then.code != now.code:
+            yield "the tool's code has changed"
+        if not self._asking.may_answer(kept.by, now.agent):
+            yield f"{kept.by or 'who it was'} may no longer agree"
 
     def settle(self, passage: "Passage", ctx: CallContext) -> bool:
-        """Whether a kept approval answers; one that a check asks for is never kept."""
+        """Whether a kept approval decides: it allows the call, or the world is not what it was given for.
+
+        One that a check asks for is never kept.
+        """
         if ctx.decision.outcome != "ask" or ctx.asked_by_check:
             return False
         held = ctx.values
-        rule = self.kept_rule(passage, ctx) if _own(ctx) else None
-        if rule is None:
-            ctx.values = held  # whoever changes them while somebody is asked makes the approval void
-            return False
-        ctx.decision = Decision("allow", "approval", rule=RuleRef(rule.text, rule.source))
-        return True
+        given = self._given_before(passage, ctx) if _own(ctx) else ()
+        for kept in given:
+            if not any(self._changes_since(kept, self._binding(passage, ctx))):
+                ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
+                passage.look(ctx)
+                return True
+        ctx.values = held  # whoever changes them while somebody is asked makes the approval void
+        return False
+
+    def _why_again(self, passage: "Passage", ctx: CallContext) -> str | None:
+        """Why a person who has agreed for good is asked again."""
+        given = () if ctx.asked_by_check else self._given_before(passage, ctx)
+        if not given:
+            return None
+        last = max(given, key=lambda kept: kept.at)
+        changes = " and ".join(self._changes_since(last, self._binding(passage, ctx)))
+        return (
+            f"Asked again: {changes} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}." if changes else None
+        )
 
     def seek(self, passage: "Passage", ctx: CallContext, ask: Ask) -> None:
         """Ask for *ctx* from synchronous code; it ends, or has its approval."""
@@ -148,15 +188,19 @@ class Desk:
             return None
         timeout_s = self._settings.timeout_s
         try:
-            request, always = self._request(passage, ctx, ask)
+            request, shows = self._request(passage, ctx, ask)
         except (TypeError, ValueError) as error:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
+            return None
+        except Hidden as error:
+            message = f"Nobody can be asked, because they would not see what runs: {error}"
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SEND_IT_WITHOUT)
             return None
         now = monotonic()
         # Time to answer, and for the rehearsal behind it.
         token = self._ledger.open(request.digest, now + timeout_s + min(passage.tool.timeout_s, _REHEARSAL_S))
         expires = written(_now() + timedelta(seconds=timeout_s))
-        case = _Case(request, token, expires, always, _said(rehearsed), now)
+        case = _Case(request, token, expires, shows, _said(rehearsed), now)
         told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
         with self._telling:
             if ctx.closed:
@@ -167,41 +211,52 @@ class Desk:
             del self._cases[ctx.live_key]
             return None
 
-    def _request(self, passage: "Passage", ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, Always]:
+    def _request(self, passage: "Passage", ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, str]:
+        """The question, and the call in one line.
+
+        Raises:
+            Hidden: A mask would hide what could be code.
+        """
         shared, spec = self._shared, passage.tool.spec
-        always = Always(why_not="It is not offered for what a check asks.")
-        strange = passage.subject(ctx).strange if ctx.commands else None
-        if strange is not None:
-            always = Always(why_not=f"No rule can cover the line: {strange}")
-        elif self._folder is not None and not ctx.asked_by_check:
-            always = narrowest(
-                spec.kind,
-                spec.name,
-                ctx.action,
-                as_json(ctx.values),
-                commands=ctx.commands,
-                sources=passage.sources(ctx),
-                arguments=passage.tool.reader.closed_names,
-                workspace=shared.workspace,
-            )
-        args, digest = as_json(ctx.values), self._digest(ctx)
-        until = None if always.text is None else written(_now() + timedelta(days=self._settings.keep_days))
+        shown = shown_call(passage.tool.reader.given(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash")
+        shows = one_line(shown.args)
+        why_not = self._why_not_always(passage, ctx, shown, shows)
+        until = None if why_not else written(_now() + timedelta(days=self._settings.keep_days))
+        messages = (shown_text(ask.message), self._why_again(passage, ctx))
         return ApprovalRequest(
             tool=spec.name,
             action=shown_text(ctx.action),
-            args=scrub_value(dict(args))[0],
-            commands=tuple(scrub_text(command)[0] for command in ctx.commands),
+            args=shown.args,
+            commands=shown.commands,
             workspace=shared.workspace,
             profile=shared.profile,
             caller=ctx.caller,
             call_id=ctx.call_id,
-            digest=digest,
+            digest=self._digest(ctx),
             reason=shown_reason(ask.reason) or "",
-            message=shown_text(ask.message),
-            always=always.text,
+            message=" ".join(filter(None, messages)) or None,
+            always=why_not is None,
+            why_not_always=why_not,
             always_until=until,
             timeout_s=self._settings.timeout_s,
-        ), always
+        ), shows
+
+    def _why_not_always(self, passage: "Passage", ctx: CallContext, shown: ShownCall, shows: str) -> str | None:
+        """Why "allow always" is not offered; None if it is."""
+        if self._folder is None:
+            return "The profile offers it for no call." if not self._settings.always else "The user has no home folder."
+        if ctx.asked_by_check:
+            return "It is not offered for what a check asks."
+        if shown.is_masked:
+            return NEVER_STORED
+        subject, understood = passage.seen_by_policy(ctx) if ctx.commands else (None, None)
+        if subject is not None and subject.strange is not None:
+            return f"No rule can cover the line: {subject.strange}"
+        if understood is not None and understood.world is not None:
+            objection = self._shared.lookout.objection(understood.world)
+            if objection is not None:
+                return f"It would not hold: {objection.message}"
+        return why_not_kept(shows, ctx.commands, self._shared.workspace)
 
     def _digest(self, ctx: CallContext) -> str:
         return digest_of(ctx.tool, as_json(ctx.values), self._shared.workspace, self._shared.digest, ctx.commands)
@@ -260,18 +315,17 @@ class Desk:
             message = "What was approved is not what would run now; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
         elif verdict.answer == "allow_always":
-            self._keep(ctx, case, verdict, passage.tool.spec.fingerprint)
+            self._keep(passage, ctx, case, verdict)
 
-    def _keep(self, ctx: CallContext, case: _Case, verdict: Verdict, code: str | None) -> None:
+    def _keep(self, passage: "Passage", ctx: CallContext, case: _Case, verdict: Verdict) -> None:
         now = _now()
         until = now + timedelta(days=self._settings.keep_days)
-        rule, workspace = case.always.rule, self._shared.workspace
-        if self._folder is None or rule is None:
+        if self._folder is None or not case.request.always:
             return
-        kept = Kept(rule, ctx.tool, str(workspace), self._shared.profile, shown_text(verdict.approver), now, until)
-        kept = kept._replace(code=code)
+        bound, by = self._binding(passage, ctx), shown_text(verdict.approver)
+        kept = Kept(bound, case.shows, self._shared.profile, by, now, until)
         try:
-            keep(self._folder, kept, workspace)
+            keep(self._folder, kept, self._shared.workspace)
         except ConfigurationError:
             ctx.fault("approval_not_kept")
 
@@ -301,13 +355,6 @@ def _state_of(file: Path) -> object:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def rule_of(kept: Kept) -> Rule:
-    """A kept approval as the rule that it is."""
-    if isinstance(kept.rule, str):
-        return parse_rule(kept.rule, kept.place or "approvals")
-    return parse_rule(kept.rule["rule"], kept.place or "approvals", when=kept.rule.get("when"))
 
 
 def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:

@@ -4,6 +4,7 @@ A host is never trusted to have validated anything. What the body gets is what w
 the very bytes that policy and events saw.
 """
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cached_property
@@ -96,6 +97,15 @@ class ArgumentReader:
             raise InvalidArguments(f"arguments are no JSON: {error}") from error
         return action if isinstance(action, str) else None, raw
 
+    def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated arguments as JSON types, without those that have their default."""
+        defaults = self._validator.defaults
+        return {
+            name: value
+            for name, value in as_json(values).items()
+            if name not in defaults or not _is_same(value, defaults[name])
+        }
+
     def _without_aliases(self, args: dict[str, Any]) -> dict[str, Any]:
         moved = {name: value for name, value in args.items() if name not in self._aliases}
         for alias, value in args.items():
@@ -162,6 +172,12 @@ class _SignatureArguments:
                 lines.append(f"{place}: {fault['msg']}")
         return "\n".join(lines)
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Of each argument that may be left out, what stands for it then, as JSON types."""
+        written = {name: item.default for name, item in self._function.parameters.items() if name in self.defaulted}
+        return {name: to_jsonable_python(default, fallback=repr) for name, default in written.items()}
+
     @cached_property
     def schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = self._model.model_json_schema(by_alias=True)
@@ -172,6 +188,11 @@ class _SignatureArguments:
                 field.setdefault("description", described[name])
         schema.pop("title", None)
         return schema
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON, in which `1`, `1.0` and `true` differ."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _fields_only(schema: Any) -> Any:
@@ -199,7 +220,7 @@ class _SchemaArguments:
         self.schema: dict[str, Any] = {**schema}
         properties = schema.get("properties", {})
         self.names = frozenset(properties)
-        self._defaults = {
+        self.defaults = {
             name: item["default"]
             for name, item in properties.items()
             if isinstance(item, Mapping) and "default" in item
@@ -216,7 +237,7 @@ class _SchemaArguments:
     def read(self, raw: bytes) -> dict[str, Any]:
         """Validate JSON text and fill in the top level's defaults."""
         # A body may change the list that it is given; the next call's default must be what policy has seen.
-        values: dict[str, Any] = {**deepcopy(self._defaults), **orjson.loads(raw)}
+        values: dict[str, Any] = {**deepcopy(self.defaults), **orjson.loads(raw)}
         faults = [
             f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
             for error, _ in zip(self._validator.iter_errors(values), range(_MAX_FAULTS), strict=False)

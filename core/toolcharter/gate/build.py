@@ -272,7 +272,7 @@ def furnish(
     """
     ground = ground or shared
     if shared.policy.may_ask:
-        shared.desk  # noqa: B018 - approvals that were kept and cannot be read stop the start
+        shared.desk.refresh()  # approvals that were kept and cannot be read stop the start
     ground.facts |= facts_for(plan.universe, plan.specs)
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}

@@ -177,6 +177,12 @@ class Passage:
         by_letters = decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.policy.permits.name_everything else None
 
+    def look(self, ctx: CallContext) -> None:
+        """Stage 4 for a call that a kept approval allows: refuse it if its commands lead elsewhere than they seem to."""
+        world = self.seen_by_policy(ctx)[1].world if ctx.commands else None
+        if world is not None:
+            self._look(ctx, world)
+
     def _look(self, ctx: CallContext, world: World) -> None:
         """Stage 4 for commands, whenever they come again: the world changes."""
         denied = self.shared.lookout.objection(world)
@@ -210,11 +216,6 @@ class Passage:
             return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
         found = understood(commands, self._workspace, self.shared.tables)
         return Subject(action, args, found.commands, found.refusal, found.needs, found.strange, written), found
-
-    def sources(self, ctx: CallContext) -> tuple[object, ...]:
-        """The commands of a call that was understood, as its tool gives them."""
-        invocation = self.tool.spec.invocation
-        return () if invocation is None else tuple(_told_apart(invocation(MappingProxyType(ctx.values)))[1])
 
     def _seen_by_rules(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """*args* under their other names, too: a rule may have been written with one of them."""

@@ -40,7 +40,7 @@ def attempt(passage: Passage, args: Mapping[str, Any]) -> Trial:
     ctx = passage.enter(args, None, None, dry=True)
     question = None
     if ctx.outcome is None:
-        question = weigh(passage, ctx, object_to(passage, ctx))
+        question = _unsettled(passage, ctx, weigh(passage, ctx, object_to(passage, ctx)))
     if ctx.outcome is None and passage.tool.spec.staged:
         ctx = _run(passage, ctx)
     return Trial(ctx, _decision(passage, ctx, question))
@@ -53,10 +53,15 @@ async def aattempt(passage: Passage, args: Mapping[str, Any]) -> Trial:
     ctx = passage.enter(args, None, None, dry=True)
     question = None
     if ctx.outcome is None:
-        question = weigh(passage, ctx, await aobject_to(passage, ctx))
+        question = _unsettled(passage, ctx, weigh(passage, ctx, await aobject_to(passage, ctx)))
     if ctx.outcome is None and passage.tool.spec.staged:
         ctx = await _arun(passage, ctx)
     return Trial(ctx, _decision(passage, ctx, question))
+
+
+def _unsettled(passage: Passage, ctx: CallContext, question: Ask | None) -> Ask | None:
+    """*question*, unless a kept approval decides it."""
+    return None if question is None or passage.shared.desk.settle(passage, ctx) else question
 
 
 def rehearse(passage: Passage, ctx: CallContext) -> CallContext | None:
@@ -150,9 +155,7 @@ def _decision(passage: Passage, ctx: CallContext, question: Ask | None) -> Decis
             tool_checks,
         )
     decision = ctx.decision
-    if question is not None and passage.shared.desk.settle(passage, ctx):
-        decision = ctx.decision
-    elif question is not None:
+    if question is not None:
         reason, message = shown_reason(question.reason), shown_text(question.message)
         stage: Stage = "check" if ctx.asked_by_check else decision.stage
         rule = None if ctx.asked_by_check else decision.rule

@@ -10,12 +10,12 @@ Answer = Literal["allow_once", "allow_always", "deny"]
 
 
 class ApprovalRequest(NamedTuple):
-    """One call that waits for a person. Everything in it is scrubbed of secrets, and whole."""
+    """One call that waits for a person: the whole of it, but for secrets, for which `[12 characters masked]` stands."""
 
     tool: str
     action: str | None
     args: Mapping[str, Any]
-    """The validated arguments, JSON types only."""
+    """The validated arguments, JSON types only, without those that are left out or have their default."""
     commands: tuple[str, ...]
     """What it would run, each command in normal form; empty for tools that run no programs."""
     workspace: Path
@@ -28,10 +28,12 @@ class ApprovalRequest(NamedTuple):
     reason: str
     """Why somebody is asked."""
     message: str | None
-    always: str | None
-    """The rule that `allow_always` would keep; None if that is not offered."""
+    always: bool
+    """Whether `allow_always` is offered, which answers for this very call from then on."""
+    why_not_always: str | None
+    """A sentence for the person, if it is not offered."""
     always_until: str | None
-    """How long it would be kept: a UTC date and time."""
+    """How long it would hold: a UTC date and time; None if it is not offered."""
     timeout_s: float
     """How long the answer may take, in seconds."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.approvals.kept import Kept, entries, keep
+from toolcharter.gate.approvals.kept import Binding, Kept, entries, keep
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 EVER = datetime(2999, 1, 1, tzinfo=UTC)
@@ -17,10 +17,12 @@ def folder(desk, tmp_path, monkeypatch) -> Path:
     """Three approvals: two of one profile, of which one has expired, and one of another."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "state/toolcharter/approvals"
-    keep(folder, Kept("bash:pytest -q", "bash", "/a", "demo", "ann", START, EVER), desk)
-    keep(folder, Kept("bash:wc x", "bash", "/b", "demo", None, START, START + timedelta(1)), desk)
-    rule = {"rule": "echo", "when": {"word": {"const": "ö"}}}
-    keep(folder, Kept(rule, "echo", "/a", "other", "bob", START, EVER), desk)
+    bound = Binding("bash", "1", "/a", "d", "bwrap", agent="planner")
+    keep(folder, Kept(bound, 'command="pytest -q"', "demo", "ann", START, EVER), desk)
+    elsewhere = bound._replace(workspace="/b", agent=None)
+    keep(folder, Kept(elsewhere, "command=wc", "demo", None, START, START + timedelta(1)), desk)
+    echo = Binding("echo", "2", "/a", "d", "host")
+    keep(folder, Kept(echo, "word=ö", "other", "bob", START, EVER), desk)
     return folder
 
 
@@ -36,12 +38,24 @@ def test_kept_approvals_are_listed(run, folder) -> None:
 
     moments = "2026-01-31T12:00:00Z  "
     table = [
-        "id            profile  rule                                                workspace  by   at                    until",
-        f"{one}  demo     bash:pytest -q                                      /a         ann  {moments}2999-01-01T00:00:00Z",
-        f"{two}  demo     bash:wc x                                           /b              {moments}2026-02-01T12:00:00Z (expired)",
-        f'{three}  other    {{"rule": "echo", "when": {{"word": {{"const": "ö"}}}}}}  /a         bob  {moments}2999-01-01T00:00:00Z',
+        "id            profile  tool  shows                agent    workspace  by   at                    until",
+        f'{one}  demo     bash  command="pytest -q"  planner  /a         ann  {moments}2999-01-01T00:00:00Z',
+        f"{two}  demo     bash  command=wc                    /b              {moments}2026-02-01T12:00:00Z (expired)",
+        f"{three}  other    echo  word=ö                        /a         bob  {moments}2999-01-01T00:00:00Z",
     ]
     assert (result.stdout.splitlines(), result.exit_code) == (table, 0)
+
+
+def test_what_cannot_be_seen_is_written_out(run, desk, folder) -> None:
+    """No name and no folder of an approval passes for another, and none drives the terminal."""
+    unseen = "a\u200b\u2028\u202e\u00ad\x1b[2J\u3164b"
+    bound = Binding(unseen, "1", unseen, "d", "host", agent=unseen)
+    keep(folder, Kept(bound, unseen, "unseen", unseen, START, EVER), desk)
+
+    row = run("approvals", "list", "-p", "unseen").stdout.splitlines()[1]
+
+    shown = r"a\u200b\u2028\u202e\xad\x1b[2J\u3164b"
+    assert (row.count(shown), row.isprintable()) == (5, True)
 
 
 def test_kept_approvals_as_json(run, folder) -> None:
@@ -51,14 +65,19 @@ def test_kept_approvals_as_json(run, folder) -> None:
     assert json.loads(result.stdout) == [
         {
             "id": ids(folder)[2],
-            "rule": {"rule": "echo", "when": {"word": {"const": "ö"}}},
-            "call": "echo",
-            "workspace": "/a",
+            "shows": "word=ö",
             "profile": "other",
             "by": "bob",
             "at": "2026-01-31T12:00:00Z",
             "until": "2999-01-01T00:00:00Z",
             "place": f"{folder}/other.yaml:2:3",
+            "tool": "echo",
+            "args": "2",
+            "workspace": "/a",
+            "profile_digest": "d",
+            "runner": "host",
+            "agent": None,
+            "user": None,
             "code": None,
             "expired": False,
         }

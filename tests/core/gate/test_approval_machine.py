@@ -1,6 +1,7 @@
 """Whatever requests, answers, time, edits and restarts come in whatever order: what ran is what was approved.
 
-Real toolboxes, threads and files; only the clocks are the machine's.
+Real toolboxes, threads and files; only the clocks are the machine's. No thread is raced: the machine goes on when a
+call waits for its answer, and the answer is handed to the thread or loop that waits.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ import queue
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -35,9 +37,10 @@ from toolcharter.spec.call import Call, Caller, ToolResult
 
 from .conftest import spec_of, spec_with_runtime
 
-LIMIT_S = 20.0
-"""Longer than any step takes: a call that hangs fails."""
-TIMEOUT_S = 120.0
+LIMIT_S = 600.0
+"""Longer than any step takes, however busy the machine is: a call that hangs fails."""
+TIMEOUT_S = 7200.0
+"""A call waits in real time, too; no example lasts as long."""
 KEEP_DAYS = 1.0
 
 ANSWERS: dict[str, tuple[Any, str | None]] = {
@@ -74,6 +77,7 @@ class Box:
     """One toolbox with what it has said and done."""
 
     toolbox: Toolbox
+    key: tuple[int, int]
     workspace: Path
     events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -93,10 +97,11 @@ class Pending:
 
 
 @dataclass
-class Rule:
+class Agreed:
     """One approval that was kept, as the machine believes."""
 
-    workspace: Path
+    box: tuple[int, int]
+    """Workspace and profile."""
     tool: str
     words: list[str]
     until: datetime
@@ -117,31 +122,38 @@ class ApprovalMachine(RuleBasedStateMachine):
             workspace.mkdir()
         self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
         self.patch.setattr("toolcharter.gate.shared.CLOSE_WAIT_S", 0.0)
-        for module in ("approval", "approvals.asking", "approvals.question", "approvals.waiting"):
+        for module in ("approval", "approvals.asking"):
             self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
+        for module in ("question", "waiting"):
+            self.patch.setattr(f"toolcharter.gate.approvals.{module}.monotonic", self._about_to_wait)
         self.patch.setattr("toolcharter.gate.approval._now", self.clock.now)
         self.patch.setattr("toolcharter.gate.approval.Ledger", partial(Ledger, clock=self.clock.monotonic))
         self.boxes: dict[tuple[int, int], Box] = {}
         self.all_boxes: list[Box] = []
         self.pending: list[Pending] = []
-        self.kept: dict[str, Rule] = {}
-        self.ever_kept: list[Rule] = []
+        self.kept: dict[str, Agreed] = {}
+        self.ever_kept: list[Agreed] = []
         self.held: dict[str, list[str]] = {}
         """The very list of each call, as a check has seen it."""
         self.ran: list[tuple[str, list[str]]] = []
         self.requests: queue.Queue[ApprovalRequest] = queue.Queue()
-        self.answers: dict[str, queue.Queue[Any]] = {}
+        self.waits: queue.Queue[None] = queue.Queue()
+        """One for each time that a call has looked at the clock and is about to wait."""
+        self.hand_over: dict[str, Callable[[Any], object]] = {}
+        """What gives an answer to the approver that waits for it, by call."""
         self.calls = 0
 
     # What the toolboxes are made of.
 
     def _box(self, place: int, variant: int) -> Box:
         if (place, variant) not in self.boxes:
-            self.boxes[place, variant] = self._open(self.workspaces[place], variant)
+            self.boxes[place, variant] = self._open(place, variant)
             self.all_boxes.append(self.boxes[place, variant])
         return self.boxes[place, variant]
 
-    def _open(self, workspace: Path, variant: int) -> Box:
+    def _open(self, place: int, variant: int) -> Box:
+        workspace = self.workspaces[place]
+
         def plain(words: list[str]) -> str:
             self.ran.append(("plain", list(words)))
             return "ran"
@@ -177,17 +189,29 @@ class ApprovalMachine(RuleBasedStateMachine):
         approver = self._approve if variant == 0 else self._aapprove
         caller = Caller(agent="bot")
         toolbox = open_toolbox(plan, workspace=workspace, caller=caller, sinks=[events.append], approver=approver)
-        return Box(toolbox, workspace, events)
+        return Box(toolbox, (place, variant), workspace, events)
+
+    def _about_to_wait(self) -> float:
+        self.waits.put(None)
+        return self.clock.monotonic()
 
     def _approve(self, request: ApprovalRequest) -> Any:
+        answers: queue.Queue[Any] = queue.Queue()
+        self.hand_over[request.call_id] = answers.put
         self.requests.put(request)
-        return _raised(self.answers[request.call_id].get(timeout=LIMIT_S))
+        return _raised(answers.get())
 
     async def _aapprove(self, request: ApprovalRequest) -> Any:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+
+        def hand_over(given: Any) -> None:
+            with suppress(RuntimeError):  # The loop has gone, and with it whoever waited.
+                loop.call_soon_threadsafe(lambda: None if answer.done() else answer.set_result(given))
+
+        self.hand_over[request.call_id] = hand_over
         self.requests.put(request)
-        while self.answers[request.call_id].empty():  # noqa: ASYNC110 - the answer comes from another thread
-            await asyncio.sleep(0.001)
-        return _raised(self.answers[request.call_id].get())
+        return _raised(await answer)
 
     # What happens.
 
@@ -203,37 +227,40 @@ class ApprovalMachine(RuleBasedStateMachine):
         self._ask(place, variant, tool, words, is_async=is_async)
 
     def _ask(self, place: int, variant: int, tool: str, words: list[str], *, is_async: bool) -> None:
-        """A call that no kept rule covers waits; one that a rule covers has run."""
+        """A call that nobody has agreed to for good waits; another has run."""
         box = self._box(place, variant)
         self.calls += 1
         call_id = f"c{self.calls}"
-        self.answers[call_id] = queue.Queue()
         before = len(self.ran)
         join = _spawn(partial(_call, box.toolbox, tool, {"words": list(words)}, call_id, is_async=is_async))
-        if self._is_covered(box.workspace, tool, words):
+        if self._is_agreed((place, variant), tool, words):
             assert join().outcome == "ok"
             assert self.ran[before:] == [(tool, words)]
             return
         request = self.requests.get(timeout=LIMIT_S)
         assert (request.tool, request.args, request.call_id) == (tool, {"words": words}, call_id)
         assert len(self.ran) == before
+        for _ in range(
+            1 + variant
+        ):  # An asynchronous approver is waited for twice: until it begins, and until it ends.
+            self.waits.get(timeout=LIMIT_S)
         self.pending.append(Pending(box, tool, words, call_id, self.clock.elapsed, request, join))
 
     @precondition(lambda self: self.ever_kept)
-    @rule(data=st.data(), variant=st.integers(0, 1), near=st.sampled_from(["same", "same", "words", "place"]))
-    def ask_again(self, *, data: Any, variant: int, near: str) -> None:
+    @rule(data=st.data(), near=st.sampled_from(["same", "same", "words", "place", "profile"]))
+    def ask_again(self, *, data: Any, near: str) -> None:
         """What was kept once, perhaps forgotten or expired by now, or something near it."""
         kept = data.draw(st.sampled_from(self.ever_kept))
-        place = self.workspaces.index(kept.workspace) ^ (near == "place")
+        place, variant = kept.box
         words = [*kept.words, "a"] if near == "words" else kept.words
-        self._ask(place, variant, kept.tool, words, is_async=False)
+        self._ask(place ^ (near == "place"), variant ^ (near == "profile"), kept.tool, words, is_async=False)
 
     def _is_late(self, asked: Pending) -> bool:
         return self.clock.elapsed - asked.asked_at > TIMEOUT_S
 
-    def _is_covered(self, workspace: Path, tool: str, words: list[str]) -> bool:
+    def _is_agreed(self, box: tuple[int, int], tool: str, words: list[str]) -> bool:
         return any(
-            (kept.workspace, kept.tool, kept.words) == (workspace, tool, words) and self.clock.now() < kept.until
+            (kept.box, kept.tool, kept.words) == (box, tool, words) and self.clock.now() < kept.until
             for kept in self.kept.values()
         )
 
@@ -243,17 +270,15 @@ class ApprovalMachine(RuleBasedStateMachine):
         """Only a yes in time by somebody who may give it, to a call as it was shown, lets that call run, once."""
         asked = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
         given, reason = ANSWERS[answer]
-        if self._is_late(asked):
+        if self._is_late(asked) and answer != "an error":
             reason = "approval_timeout"
         elif asked.edited and reason is None:
             reason = "approval_denied"
         before, known = len(self.ran), set(self.kept)
 
-        self.answers[asked.call_id].put(given)
+        self.hand_over[asked.call_id](given)
         result = asked.join()
 
-        if answer == "an error" and result.reason == "approval_unavailable":
-            reason = result.reason  # late or not
         assert (result.outcome, result.reason) == (("ok", None) if reason is None else ("denied", reason))
         ran = self.ran[before:]
         assert ran == ([(asked.tool, asked.words)] if reason is None else [])
@@ -262,7 +287,7 @@ class ApprovalMachine(RuleBasedStateMachine):
             assert digest == asked.request.digest
         if reason is None and answer == "always":
             until = self.clock.now() + timedelta(days=KEEP_DAYS)
-            self.ever_kept.append(Rule(asked.box.workspace, asked.tool, asked.words, until))
+            self.ever_kept.append(Agreed(asked.box.key, asked.tool, asked.words, until))
             self.kept.update((each.id, self.ever_kept[-1]) for each in entries(self.state) if each.id not in known)
 
     @precondition(lambda self: self.pending)
@@ -276,11 +301,9 @@ class ApprovalMachine(RuleBasedStateMachine):
             held.pop()
         asked.edited = held != asked.words
 
-    # Never just at the end of the time there is, where a thread that is slow to wait may give up and one that is not
-    # may still be answered; and never near it, since the waiting itself takes real seconds.
-    @rule(seconds=st.sampled_from([50.0, TIMEOUT_S + 1, KEEP_DAYS * 86400 - 1, KEEP_DAYS * 86400]))
+    @rule(seconds=st.sampled_from([3000.0, TIMEOUT_S, TIMEOUT_S + 1, KEEP_DAYS * 86400 - 1, KEEP_DAYS * 86400]))
     def wait(self, *, seconds: float) -> None:
-        """Time goes by: answers come too late, kept rules expire."""
+        """Time goes by: answers come too late, kept approvals expire."""
         self.clock.elapsed += seconds
 
     @precondition(lambda self: self.kept)
@@ -301,9 +324,8 @@ class ApprovalMachine(RuleBasedStateMachine):
         box.toolbox.close()
         for asked in [asked for asked in self.pending if asked.box is box]:
             self.pending.remove(asked)
-            self.answers[asked.call_id].put(ApprovalAnswer("allow_always", "ann"))
-            # A thread that was slow to wait may have noticed before that its time was up.
-            assert asked.join().reason in {"cancelled", "approval_timeout" if self._is_late(asked) else "cancelled"}
+            self.hand_over[asked.call_id](ApprovalAnswer("allow_always", "ann"))
+            assert asked.join().reason == "cancelled"
         assert len(self.ran) == before
 
     @invariant()
@@ -316,7 +338,7 @@ class ApprovalMachine(RuleBasedStateMachine):
         try:
             before = len(self.ran)
             for asked in self.pending:
-                self.answers[asked.call_id].put("deny")
+                self.hand_over[asked.call_id]("deny")
                 asked.join()
             for box in self.all_boxes:
                 box.toolbox.close()

@@ -321,28 +321,27 @@ def test_advertise_narrows_what_is_shown_and_not_what_is_valid(make_toolbox) -> 
     assert toolbox.call("act", {"action": "HIDE"}).text == "hide"
 
 
-@pytest.mark.parametrize(
-    ("more", "offered"),
-    [
-        pytest.param({"additionalProperties": False}, True, id="closed"),
-        pytest.param({}, False, id="open by default"),
-        pytest.param({"additionalProperties": {"type": "string"}}, False, id="open"),
-        pytest.param({"additionalProperties": False, "patternProperties": {"^x-": {}}}, False, id="open by patterns"),
-    ],
-)
-def test_allow_always_is_offered_where_a_schema_lists_all_arguments(
-    more, offered, make_toolbox, tmp_path, monkeypatch
-) -> None:
-    """A rule about arguments covers one call only if there can be no others."""
+def test_a_person_is_shown_only_what_is_not_the_default(make_toolbox, tmp_path, monkeypatch) -> None:
+    """Arguments that are left out, or given as their default, tell nothing; `false` is no 0 and null no text."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.parent / "state"))
     seen = []
 
-    def post(**args: Any) -> str:
+    def post(*, to: str, count: int = 0, urgent: bool = False, note: str | None = None, more: Any = 0) -> str:
         return "posted"
 
-    spec = spec_of(post, parameters={"type": "object", "properties": {"to": {"type": "string"}}, **more})
-    toolbox = make_toolbox(spec, mode="ask", approver=lambda request: seen.append(request.always))
+    def send(**args: Any) -> str:
+        return "sent"
 
-    toolbox.call("post", {"to": "ann"})
+    properties = {"to": {"type": "string"}, "count": {"default": 0}, "more": {}}
+    by_schema = spec_of(send, parameters={"type": "object", "properties": properties, "required": ["more"]})
+    toolbox = make_toolbox(spec_of(post), by_schema, mode="ask", approver=lambda request: seen.append(request.args))
 
-    assert seen == ['{"rule": "post", "when": {"to": {"const": "ann"}}}' if offered else None]
+    toolbox.call("post", {"to": "ann", "count": 0, "note": None, "urgent": False, "more": False})
+    toolbox.call("post", {"to": "ann", "count": 1, "urgent": True, "note": ""})
+    toolbox.call("send", {"to": "ann", "count": 0, "more": None})
+
+    assert seen == [
+        {"to": "ann", "more": False},
+        {"to": "ann", "count": 1, "urgent": True, "note": ""},
+        {"to": "ann", "more": None},
+    ]

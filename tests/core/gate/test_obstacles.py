@@ -404,7 +404,7 @@ class TestApprovals:
 
         outcomes = [toolbox.call("echo", {}).outcome for _ in range(2)]
 
-        assert (outcomes, [request.always for request in approver.asked]) == (["ok", "ok"], [None, None])
+        assert (outcomes, [request.always for request in approver.asked]) == (["ok", "ok"], [False, False])
         assert (approver.asked[0].reason, approver.asked[0].message) == ("unsure", "Sure?")
 
     def test_asynchronous_calls_wait_without_holding_the_loop(self, make_toolbox, state) -> None:

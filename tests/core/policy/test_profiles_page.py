@@ -11,7 +11,8 @@ import yaml
 from pages import quoted, rows
 from tables import inner
 from toolcharter.events import notify, webhook
-from toolcharter.gate.approvals.narrowest import is_launcher, narrowest
+from toolcharter.gate.approvals.keepable import why_not_kept
+from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.gate.commands import understood
 from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
@@ -265,8 +266,7 @@ def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> Non
     assert named is not None
     assert script is not None
     assert all(map(is_launcher, quoted(named[1])))
-    kept = narrowest("bash", "bash", None, {}, commands=(script[1],), arguments=(), workspace=Path("/srv"))
-    assert kept.rule == f"bash:{script[1]}"
+    assert why_not_kept(script[1], (script[1],), Path("/srv")) is None
 
 
 def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:

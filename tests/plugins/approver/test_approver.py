@@ -80,13 +80,12 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
     assert result.outcome == "ok"
     (asked,) = service.asked
     assert (len(asked.pop("digest")), len(asked.pop("nonce")), len(asked.pop("always_until"))) == (64, 32, 20)
-    assert json.loads(asked.pop("always"))["rule"] == "read_file"
     nobody = dict.fromkeys(("provider", "group", "session", "project"))
     caller = {"agent": "a1", "user": "u1", **nobody, "depth": 0}
     assert asked == {
         "tool": "read_file",
         "action": None,
-        "args": {**READ, "line_range": None, "max_bytes": None, "encoding": None},
+        "args": READ,
         "commands": [],
         "workspace": str((tmp_path / "workspace").resolve()),
         "profile": "asking",
@@ -94,6 +93,8 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
         "call_id": "c-7",
         "reason": "not_in_allow",
         "message": "A person has to agree: no rule of the profile allows it.",
+        "always": True,
+        "why_not_always": None,
         "timeout_s": 10.0,
     }
     ((method, path, headers),) = service.requests
@@ -111,7 +112,8 @@ def test_secrets_are_not_sent(service, toolbox_for, tmp_path) -> None:
     result = toolbox.call("read_file", {"path": f"{secret}.txt"})
 
     assert (result.outcome, "found" in result.text) == ("ok", True)
-    assert (secret.encode() in service.bodies[0], service.asked[0]["always"]) == (False, None)
+    assert (secret.encode() in service.bodies[0], service.asked[0]["always"]) == (False, False)
+    assert service.asked[0]["args"] == {"path": "[40 characters masked].txt"}
 
 
 @each_way

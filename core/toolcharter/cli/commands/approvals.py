@@ -49,7 +49,7 @@ def command(
     elif action == "forget":
         click.echo(f"Forgot {counted(len(found), 'approval') or 'nothing'}.")
     else:
-        columns = ("id", "profile", "rule", "workspace", "by", "at", "until")
+        columns = ("id", "profile", "tool", "shows", "agent", "workspace", "by", "at", "until")
         rows = [_described(kept) for kept in found]
         print_table(columns, [[_cell(row, column) for column in columns] for row in rows], ("bold",))
 
@@ -60,7 +60,7 @@ def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterato
     name = None if profile is None else _name_of(profile)
     where = None if workspace is None else str(Path(workspace).resolve())
     for kept in entries(folder, name):
-        if where in {None, kept.workspace}:
+        if where in {None, kept.bound.workspace}:
             yield kept
 
 
@@ -100,13 +100,13 @@ def _described(kept: "Kept") -> dict[str, Any]:
     from toolcharter.gate.approvals.kept import written  # noqa: PLC0415 - as above
 
     moments = {"at": written(kept.at), "until": written(kept.until)}
-    return {"id": kept.id, **kept._asdict(), **moments, "expired": kept.until <= datetime.now(UTC)}
+    facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
+    del facts["bound"]
+    return {"id": kept.id, **facts, "expired": kept.until <= datetime.now(UTC)}
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    import json  # noqa: PLC0415 - only tables need it
+    from toolcharter.gate.approvals.visible import visible  # noqa: PLC0415 - as above
 
-    value = row[column]
-    if column == "until" and row["expired"]:
-        return f"{value} (expired)"
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    end = " (expired)" if column == "until" and row["expired"] else ""
+    return visible(row[column] or "") + end

@@ -146,16 +146,17 @@ class Asking:
         if not _is_well_formed(answer):
             return _unavailable("The approver gave an answer that is none.")
         word, approver, message = answer
-        if not self._may_answer(approver, question.request.caller.agent):
+        if not self.may_answer(approver, question.request.caller.agent):
             message = "The answer came from somebody who may not approve this call."
             return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
         if word == "deny":
             return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
-        if word == "allow_always" and question.request.always is None:
+        if word == "allow_always" and not question.request.always:
             word = "allow_once"  # What was not offered is not kept; this one call was agreed to all the same.
         return Verdict("allow", None, None, word, approver)
 
-    def _may_answer(self, approver: str | None, agent: str | None) -> bool:
+    def may_answer(self, approver: str | None, agent: str | None) -> bool:
+        """Whether the answer of *approver* counts for a call of *agent*."""
         if approver is not None and agent is not None and _same_name(approver, agent):
             return False
         if self._patterns is None:

@@ -33,13 +33,23 @@ def digest_of(
         TypeError: The arguments are no JSON.
         ValueError: They hold a number that JSON does not have.
     """
-    parts = {
-        "args": _json(args),
-        "commands": list(commands),
-        "profile": profile_digest,
-        "tool": tool,
-        "workspace": str(workspace),
-    }
+    return _digest(
+        {
+            "args": _json(args),
+            "commands": list(commands),
+            "profile": profile_digest,
+            "tool": tool,
+            "workspace": str(workspace),
+        }
+    )
+
+
+def digest_of_arguments(args: Mapping[str, Any], commands: Sequence[str] = ()) -> str:
+    """SHA-256 of the arguments and the commands alone; the parameters and errors of `digest_of`."""
+    return _digest({"args": _json(args), "commands": list(commands)})
+
+
+def _digest(parts: Mapping[str, Any]) -> str:
     # Not orjson: it writes NaN as null, and refuses what a path that is no UTF-8 turns into.
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return sha256(text.encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Approvals that were kept: one YAML list for each profile, in a folder of the user that no tool can write to.
 
-They turn `ask` into `allow` for the calls that their rules cover, in the workspace they were given for, until they
-expire. The file is the user's: comments stay, entries may be changed or removed by hand.
+Each is of one call, and turns `ask` into `allow` for that call alone, until it expires. The file is the user's:
+comments stay, entries may be removed by hand.
 """
 
 import json
@@ -14,49 +14,69 @@ from typing import Any, NamedTuple
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.gate.approvals import layout
 from toolcharter.gate.approvals.folder import StateFolder, Unsafe
-from toolcharter.profile.conditions import ConditionError, compile_condition
 from toolcharter.profile.find import is_name
 from toolcharter.profile.nodes import Node, described, items, plain
 from toolcharter.profile.parse import parse
-from toolcharter.profile.rules import RuleError, parse_rule
 
 HEADER = """\
 # Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
 """
-_TEXTS = ("workspace", "profile", "call", "at", "until")
-_KEYS = ("rule", *_TEXTS, "by", "code")
+_BOUND = ("tool", "args", "workspace", "profile_digest", "runner")
+_MAYBE_BOUND = ("agent", "user", "code")
+_TEXTS = ("shows", *_BOUND, "profile", "at", "until")
+_OPTIONAL = (*_MAYBE_BOUND, "by")
+_KEYS = (*_TEXTS, *_OPTIONAL)
+
+
+class Binding(NamedTuple):
+    """What an approval is of. It holds for a call only if all of this is the same."""
+
+    tool: str
+    """The tool's canonical name."""
+    args: str
+    """SHA-256 of the validated arguments and of the commands, from `digest_of_arguments`."""
+    workspace: str
+    """The folder, without links."""
+    profile_digest: str
+    runner: str
+    """Where the tool's programs run; empty if nowhere."""
+    agent: str | None = None
+    """Which agent calls: what one was granted, another was not."""
+    user: str | None = None
+    """For which user it calls."""
+    code: str | None = None
+    """The fingerprint of a tool that was discovered."""
+
+    @property
+    def call(self) -> tuple[str | None, ...]:
+        """What makes it the same call in the eyes of the person who is asked."""
+        return self.tool, self.args, self.workspace, self.agent, self.user
 
 
 class Kept(NamedTuple):
     """One approval that was kept."""
 
-    rule: str | Mapping[str, Any]
-    """As in a profile's `allow`."""
-    call: str
-    """The tool that was called."""
-    workspace: str
-    """The folder it holds for, without links."""
+    bound: Binding
+    shows: str
+    """The call in one line, as a person reads it; only `bound` counts."""
     profile: str
-    """The profile it holds for."""
+    """The profile's name."""
     by: str | None
     """Who gave it, if that is known."""
     at: datetime
     until: datetime
     place: str = ""
     """`file:line:column`."""
-    code: str | None = None
-    """The fingerprint of a tool that was discovered: with other code it is asked about again."""
 
     @property
     def id(self) -> str:
         """What names it: the same as long as nothing of it is changed."""
-        parts = [self.rule, *self[1:5], written(self.at), written(self.until)]
-        parts += [] if self.code is None else [self.code]
-        return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+        parts = [*self.bound, *self[1:4], written(self.at), written(self.until)]
+        return sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     def holds(self, workspace: Path, now: datetime) -> bool:
         """Whether it counts in *workspace* at *now*."""
-        return self.workspace == str(workspace.resolve()) and now < self.until
+        return self.bound.workspace == str(workspace.resolve()) and now < self.until
 
 
 def load(folder: Path, profile: str, workspace: Path, now: datetime) -> tuple[Kept, ...]:
@@ -107,12 +127,15 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
     Raises:
         ConfigurationError: The file is broken or cannot be written, or somebody else could write it.
     """
-    entry = {"rule": kept.rule, "call": kept.call, "workspace": kept.workspace, "profile": kept.profile}
-    if kept.by is not None:
-        entry["by"] = kept.by
-    if kept.code is not None:
-        entry["code"] = kept.code
-    entry |= {"at": written(kept.at), "until": written(kept.until)}
+    values = {
+        "shows": kept.shows,
+        **kept.bound._asdict(),
+        "profile": kept.profile,
+        "by": kept.by,
+        "at": written(kept.at),
+        "until": written(kept.until),
+    }
+    entry = {key: value for key, value in values.items() if value is not None}
 
     def add(text: str, held: tuple[Kept, ...]) -> tuple[str, list[str]]:
         return layout.appended(text or HEADER, entry), [*(each.id for each in held), kept.id]
@@ -227,9 +250,9 @@ def _entry(item: Node, index: int, profile: str, faults: list[Fault]) -> Kept | 
     if problems:
         faults += (Fault(str(item.place), str(index), what, fix) for what, fix in problems)
         return None
+    bound = Binding(*(given[key] for key in _BOUND), *(given.get(key) for key in _MAYBE_BOUND))
     at, until = _moment(given["at"]), _moment(given["until"])
-    texts = {key: given[key] for key in ("rule", "call", "workspace", "profile")}
-    return Kept(**texts, by=given.get("by"), at=at, until=until, place=str(item.place), code=given.get("code"))
+    return Kept(bound, given["shows"], given["profile"], given.get("by"), at, until, str(item.place))
 
 
 def _no_mapping(given: Any) -> tuple[str, str]:
@@ -238,9 +261,14 @@ def _no_mapping(given: Any) -> tuple[str, str]:
 
 def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str]]:
     """What is wrong with an entry, and how to write it."""
+    if "rule" in given:
+        yield (
+            "it was kept by an earlier version, as a rule that covers more than what somebody agreed to.",
+            "Remove the entry; the person is asked again.",
+        )
+        return
     for key in sorted(given.keys() - set(_KEYS)):
         yield f"an approval has no {key!r}.", f"Its keys are {', '.join(_KEYS)}."
-    yield from _rule_problems(given.get("rule"))
     for key in _TEXTS:
         if not isinstance(given.get(key), str):
             yield f"`{key}` is missing or no text.", ""
@@ -249,26 +277,9 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
             yield f"`{key}` is no moment with a time zone.", "Write it as 2026-01-31T12:00:00Z."
     if given.get("profile", profile) != profile:
         yield f"it is for the profile {given['profile']!r}, in the file of {profile!r}.", "Move it there."
-    for key in ("by", "code"):
+    for key in _OPTIONAL:
         if not isinstance(given.get(key), str | None):
             yield f"`{key}` is no text.", ""
-
-
-def _rule_problems(rule: Any) -> Iterator[tuple[str, str]]:
-    """The same for its rule, which is read and compiled as one of a profile."""
-    long = {"rule": rule} if isinstance(rule, str) else rule
-    if not isinstance(long, dict) or not isinstance(long.get("rule"), str) or long.keys() - {"rule", "when"}:
-        yield "`rule` is a rule's text, or a mapping with `rule` and `when`.", ""
-        return
-    when = long.get("when", {})
-    try:
-        parse_rule(long["rule"])
-        for schema in when.values() if isinstance(when, dict) else [when]:
-            compile_condition(schema)
-    except RuleError as error:
-        yield f"`rule`: {error.what}", error.fix
-    except ConditionError as error:
-        yield f"`when`: {error}.", error.fix
 
 
 def _is_moment(text: str) -> bool:

@@ -4,7 +4,6 @@ The terminal stays in its own mode, and is read only when a whole line waits the
 its time is over or its caller has gone, takes nothing that was typed for somebody else.
 """
 
-import json
 import os
 import pwd
 import select
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 
 from toolcharter.gate.approvals.question import ABANDONED
-from toolcharter.gate.approvals.visible import block
+from toolcharter.gate.approvals.visible import as_text, block, visible
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 
 POLL_S = 0.05
@@ -74,15 +73,24 @@ class TerminalApprover:
         show(request, terminal)
         # What was typed before the question could be read is no answer to it.
         termios.tcflush(terminal, termios.TCIFLUSH)
-        choices = "[o] allow once, " + ("[a] allow always, " if request.always is not None else "") + "[d] deny"
+        choices = "[o] allow once, " + ("[a] allow always, " if request.always else "") + "[d] deny"
         while True:
             _tell(terminal, f"{choices} ({max(0.0, deadline - monotonic()):.0f} s left; Enter denies): ")
             line = _line(terminal, deadline)
             if line is None:
                 return None
             answer = _KEYS.get(line.strip().lower())
-            if answer is not None and (answer != "allow_always" or request.always is not None):
+            if answer is not None and (answer != "allow_always" or request.always):
                 return ApprovalAnswer(answer, self._name)
+            _tell(terminal, _help(request, is_always=answer is not None))
+
+
+def _help(request: ApprovalRequest, *, is_always: bool) -> str:
+    """What to type instead of a word such as `yes`, which does not say for how long."""
+    if is_always:
+        return f"This call cannot be allowed always. {visible(request.why_not_always or '')}\n"
+    always = ", or a and Enter to allow it from now on" if request.always else ""
+    return f"Type o and Enter to allow this one call{always}. Type d and Enter to deny it.\n"
 
 
 def show(request: ApprovalRequest, terminal: int) -> None:
@@ -115,15 +123,13 @@ def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]
 
 def _parts(request: ApprovalRequest) -> Iterator[tuple[str, str, str]]:
     for name, value in request.args.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield "argument ", name, text
+        yield "argument ", name, as_text(value)
     for number, command in enumerate(request.commands, 1):
         yield "runs ", f"command {number} of {len(request.commands)}", command
 
 
 def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
     caller = request.caller
-    always = request.always
     facts = {
         "tool": request.tool if request.action is None else f"{request.tool}, action {request.action}",
         "folder": str(request.workspace),
@@ -133,13 +139,13 @@ def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
             if value is not None
         ),
         "why": request.reason if request.message is None else f"{request.reason}: {request.message}",
-        "always": "not offered" if always is None else f"keeps {always}",
-        "until": None if always is None else request.always_until,
+        "always": f"holds until {request.always_until} for this very call, and no other"
+        if request.always
+        else f"not offered. {request.why_not_always or ''}".rstrip(),
     }
     for name, fact in facts.items():
-        if fact is not None:
-            for line in block(fact, width, f"{name:>8} | "):
-                yield "", line
+        for line in block(fact, width, f"{name:>8} | "):
+            yield "", line
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 Every character that shows no mark of its own, or changes what others look like, is written out.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 # Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; of it what `str.isprintable` takes for
 # printable. U+2800 is a Braille pattern without dots.
@@ -21,6 +23,7 @@ MAX_BLANKS = 8
 MAX_MARKS = 2
 """How many marks (accents, vowels) may stand over one letter; more are noise in which anything can hide."""
 _MARKS = frozenset({"Mn", "Me"})
+_WORD = re.compile(r"[\w.,:/@%+=-]+")
 _MANY_BLANKS = re.compile(f" {{{MAX_BLANKS + 1},}}")
 
 
@@ -37,6 +40,20 @@ def visible(text: str) -> str:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         shown.append(character if marks <= MAX_MARKS and _is_seen(character) else ascii(character)[1:-1])
     return _counted("".join(shown))
+
+
+def as_text(value: Any) -> str:
+    """An argument as a person reads it: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def one_line(args: Mapping[str, Any]) -> str:
+    """Arguments in one line, `path=notes.md count=3`, text in quotes where it does not end with the word."""
+    return visible(" ".join(f"{name}={_one_word(as_text(value))}" for name, value in args.items()))
+
+
+def _one_word(text: str) -> str:
+    return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _is_seen(character: str) -> bool:
@@ -62,12 +79,20 @@ def block(text: str, width: int, margin: str) -> Iterator[str]:
     room = max(8, width - len(margin) - 1)
     *ended, last = text.split("\n")
     for line in (*(f"{line}\n" for line in ended), *([last] if last or not ended else ())):
-        start, used = 0, 0
-        shown = visible(line)
-        for index, character in enumerate(shown):
-            cells = cell_len(character)
-            if used + cells > room:
-                yield margin + shown[start:index]
-                start, used = index, 0
-            used += cells
+        shown, start = visible(line), 0
+        while (end := _end_of_line(shown, start, room, cell_len)) < len(shown):
+            yield margin + shown[start:end]
+            start = end
         yield margin + shown[start:]
+
+
+def _end_of_line(text: str, start: int, room: int, width_of: Callable[[str], int]) -> int:
+    """Where a line that begins at *start* ends: behind a word, or where the room ends for a word that is too long."""
+    used, behind_word = 0, start
+    for index in range(start, len(text)):
+        used += width_of(text[index])
+        if used > room:
+            return behind_word if behind_word > start else index
+        if text[index] == " ":
+            behind_word = index + 1
+    return len(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate.approvals.kept import Kept
+from toolcharter.gate.approvals.kept import Binding, Kept
 from toolcharter.gate.loop import LoopThread
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Caller
@@ -28,7 +28,8 @@ def request_of(**facts: Any) -> ApprovalRequest:
         digest="0" * 64,
         reason="not_in_allow",
         message=None,
-        always="push",
+        always=True,
+        why_not_always=None,
         always_until="2026-03-02T12:00:00Z",
         timeout_s=120.0,
     )
@@ -57,4 +58,5 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(workspace: Path) -> Kept:
-    return Kept("bash:pytest -q", "bash", str(workspace), "careful", "ann", NOW, NOW + timedelta(days=30))
+    bound = Binding("bash", "a" * 64, str(workspace), "b" * 64, "bwrap", agent="planner")
+    return Kept(bound, 'command="pytest -q"', "careful", "ann", NOW, NOW + timedelta(days=30))

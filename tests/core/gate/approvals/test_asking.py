@@ -115,7 +115,7 @@ def test_anything_else_is_no_answer(ask, given) -> None:
 
 def test_what_was_not_offered_is_not_kept(ask) -> None:
     """The person agrees to this call, and nothing is stored."""
-    assert ask(answering("allow_always"), always=None) == Verdict("allow", answer="allow_once")
+    assert ask(answering("allow_always"), always=False) == Verdict("allow", answer="allow_once")
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,6 @@ def test_what_is_shown(sit) -> None:
         commands=("ls", "wc x"),
         message="[red]Look[/red] at it",
         caller={"agent": "planner", "user": "ann"},
-        always="bash:ls",
     )
     screen = desk.see(ASKED)
     desk.type("\n")
@@ -168,8 +167,7 @@ def test_what_is_shown(sit) -> None:
               folder | /work
             asked by | agent planner, user ann, profile careful
                  why | not_in_allow: [red]Look[/red] at it
-              always | keeps bash:ls
-               until | 2026-03-02T12:00:00Z
+              always | holds until 2026-03-02T12:00:00Z for this very call, and no other
             [o] allow once, [a] allow always, [d] deny (120 s left; Enter denies): """)
     )
     assert desk.end() == [json.dumps(DENIED)]
@@ -177,13 +175,13 @@ def test_what_is_shown(sit) -> None:
 
 def test_what_is_not_offered_is_not_shown(sit) -> None:
     """Without "always" there is no key for it."""
-    desk = sit(always=None, always_until=None, args={}, caller={})
+    desk = sit(always=False, why_not_always="It is more than one command.", always_until=None, args={}, caller={})
     screen = desk.see(ASKED)
     desk.type("\n")
 
     plain = _without_styles(screen).replace("\r\n", "\n")
     assert (
-        "\nasked by | profile careful\n     why | not_in_allow\n  always | not offered\n[o] allow once, [d] deny ("
+        "\nasked by | profile careful\n     why | not_in_allow\n  always | not offered. It is more than one command.\n[o] allow once, [d] deny ("
         in plain
     )
     assert desk.end() == [json.dumps(DENIED)]
@@ -297,17 +295,17 @@ def _type(master: int, lines: tuple[bytes, ...]) -> None:
 @pytest.mark.parametrize(
     ("lines", "always", "word"),
     [
-        pytest.param([b"o\n"], "push", "allow_once", id="once"),
-        pytest.param([b" O \n"], "push", "allow_once", id="once, in upper case"),
-        pytest.param([b"a\n"], "push", "allow_always", id="always"),
-        pytest.param([b"d\n"], "push", "deny", id="deny"),
-        pytest.param([b"\n"], "push", "deny", id="Enter alone"),
-        pytest.param([b"\x04"], "push", "deny", id="the end of input"),
-        pytest.param([b"o\x04\x04"], "push", "deny", id="the end of input behind a key"),
-        pytest.param([b"yes\n", b"ok\n", b"\n"], "push", "deny", id="words that are none, then Enter"),
-        pytest.param([b"a\n", b"d\n"], None, "deny", id="always where it is not offered"),
-        pytest.param([b"x" * 2000 + b"\n", b"o\n"], "push", "allow_once", id="a long line"),
-        pytest.param([b"\xff\n", b"o\n"], "push", "allow_once", id="no text"),
+        pytest.param([b"o\n"], True, "allow_once", id="once"),
+        pytest.param([b" O \n"], True, "allow_once", id="once, in upper case"),
+        pytest.param([b"a\n"], True, "allow_always", id="always"),
+        pytest.param([b"d\n"], True, "deny", id="deny"),
+        pytest.param([b"\n"], True, "deny", id="Enter alone"),
+        pytest.param([b"\x04"], True, "deny", id="the end of input"),
+        pytest.param([b"o\x04\x04"], True, "deny", id="the end of input behind a key"),
+        pytest.param([b"yes\n", b"ok\n", b"\n"], True, "deny", id="words that are none, then Enter"),
+        pytest.param([b"a\n", b"d\n"], False, "deny", id="always where it is not offered"),
+        pytest.param([b"x" * 2000 + b"\n", b"o\n"], True, "allow_once", id="a long line"),
+        pytest.param([b"\xff\n", b"o\n"], True, "allow_once", id="no text"),
     ],
 )
 def test_keys(answer, lines, always, word) -> None:
@@ -323,7 +321,7 @@ def test_a_terminal_that_goes_away_has_nobody(line, ours, monkeypatch) -> None:
 
     monkeypatch.setattr(terminal_module, "_line", gone)
 
-    assert TerminalApprover(terminal=line[1])(request_of(always=None, message="Why?")) is None
+    assert TerminalApprover(terminal=line[1])(request_of(always=False, message="Why?")) is None
 
 
 @pytest.mark.parametrize("looks", [[False], [True, False]], ids=["before", "later"])
