@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from toolcharter.spec.network import HttpLimits as HttpLimits
     from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
     from toolcharter.spec.numbers import require_finite as require_finite
+    from toolcharter.spec.policy import ProgramPlace as ProgramPlace
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
     from toolcharter.spec.reasons import GuardReason as GuardReason
     from toolcharter.spec.reasons import Reason as Reason
@@ -106,7 +107,7 @@ _HOMES = {
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.leases": "Claim Lease Leases",
     "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
-    "toolcharter.spec.policy": "ToolPolicy",
+    "toolcharter.spec.policy": "ProgramPlace ToolPolicy",
     "toolcharter.spec.reasons": "GuardReason Reason",
     "toolcharter.spec.numbers": "require_finite",
     "toolcharter.spec.regular_files": "read_regular",

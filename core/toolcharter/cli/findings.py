@@ -91,6 +91,7 @@ def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installe
         has_table,
     )
     yield from _unrun(plan, places)
+    yield from _in_vain(plan, places)
     for finding in (*review(subject), *review_settings(subject), *taken_away(subject)):
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
 
@@ -102,6 +103,22 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
         names = ", ".join(map(repr, unbounded))
         what = f"the profile names no runner, so that nothing that {names} would start can run."
         yield Fault(places.of("tools", unbounded[0]), "runner", what, "Write `runner: bwrap`, or `runner: host`.")
+
+
+def _in_vain(plan: "Plan", places: "Places") -> Iterator[Fault]:
+    """What the policies grant and the place where programs run makes impossible."""
+    from toolcharter.profile.model import HOST  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.spec.policy import ProgramPlace  # noqa: PLC0415 - as above
+
+    runner = plan.profile.runner or HOST
+    # A runner that keeps programs from the network has a field of this name, which opens it to those that ask.
+    network = getattr(plan.extensions.get(runner), "network", None)
+    place = ProgramPlace(runner, "open" if network is None else "on_request" if network else "closed")
+    for name, policy in plan.policies.items():
+        # An unbounded tool without a runner runs nothing anywhere, as `_unrun` says.
+        if plan.profile.runner is not None or plan.loaded.specs[name].spec.kind == "builtin":
+            for what in policy.never_works(place):
+                yield Fault(places.of("tools", name), f"tools.{name}", what)
 
 
 def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:

@@ -1,13 +1,23 @@
 """`ToolPolicy`: the typed knobs of one tool, filled from a profile."""
 
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, to_jsonable_python
 
 from toolcharter.spec.numbers import require_finite
+
+
+class ProgramPlace(NamedTuple):
+    """Where a profile has the programs of a tool run, as far as the profile itself says it."""
+
+    runner: str
+    """The name of the runner; `host` for a bounded tool where the profile names none."""
+    network: Literal["open", "on_request", "closed"]
+    """Which programs reach the network: all; those that a tool starts with `network=True`; none."""
 
 
 class ToolPolicy(BaseModel):
@@ -36,6 +46,13 @@ class ToolPolicy(BaseModel):
         """Every field as JSON types, sets in a fixed order: equal policies give equal text."""
         plain: dict[str, Any] = to_jsonable_python(_ordered(self.model_dump()))
         return plain
+
+    def never_works(self, place: ProgramPlace) -> Iterable[str]:  # noqa: ARG002 - what each policy may look at
+        """What this policy grants in vain, because programs run in *place*: sentences for `profiles --check`.
+
+        Pure, and only what is certain. By default nothing is.
+        """
+        return ()
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """How far one profile lets the browser go, and why it refuses."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from toolcharter import NetworkPolicy
+from toolcharter import NetworkPolicy, ProgramPlace
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -30,6 +31,11 @@ class PagePolicy(NetworkPolicy):
     """The largest PNG that is written, in bytes."""
     max_transfer_bytes: Count = 200_000_000
     """What one browser may receive and send in its life, in bytes; after that it reaches nothing."""
+
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """A browser in a sandbox, where it can neither make its own nor reach our proxy."""
+        if place.network != "open":
+            yield f"no browser starts: Chromium cannot run within {place.runner!r}; it needs `runner: host`."
 
 
 class ScreenshotPolicy(PagePolicy):

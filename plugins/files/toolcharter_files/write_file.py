@@ -37,7 +37,8 @@ class WriteFileData(BaseModel):
 
     path: str
     created: bool
-    bytes_written: int
+    written: int
+    """How many bytes. Source: the output of source 001's tool."""
 
 
 def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
@@ -67,7 +68,7 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             diff = None
             if old is not None:
                 diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
-            found = WriteFileData(path=place.path, created=place.kind == "missing", bytes_written=len(data))
+            found = WriteFileData(path=place.path, created=place.kind == "missing", written=len(data))
         return ctx.ok(_said(found, append=append), data=found.model_dump(), user_text=diff)
 
     return write_file
@@ -107,4 +108,4 @@ def _old_text(place: OpenPlace) -> str | None:
 
 def _said(found: WriteFileData, *, append: bool) -> str:
     verb = "Created" if found.created else "Appended to" if append else "Wrote"
-    return f"{verb} file: {one_line(found.path)} ({found.bytes_written} bytes)"
+    return f"{verb} file: {one_line(found.path)} ({found.written} bytes)"

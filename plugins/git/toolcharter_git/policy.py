@@ -1,11 +1,11 @@
 """How far one profile lets `git` go."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Self, get_args
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
-from toolcharter import ToolPolicy
+from toolcharter import ProgramPlace, ToolPolicy
 from toolcharter_git.names import DEFAULT_REF_PATTERN, is_branch_name, matches
 
 ReadAction = Literal["status", "log", "show", "rev_parse", "diff", "diff_since"]
@@ -61,6 +61,19 @@ class GitPolicy(ToolPolicy):
     """Who commits and tags where the repository's configuration names nobody."""
     author_email: str = "agent@toolcharter.invalid"
     """The address that goes with `author_name`."""
+
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """A push without its switch, without a remote, or from a runner that keeps the network from git."""
+        urls = [self.remote_urls.get(remote, "") for remote in self.allowed_remotes]
+        if "push" not in self.allowed_actions:
+            return
+        if not self.allow_push:
+            yield "`push` never runs: `allow_push` is false."
+        elif not urls:
+            yield "`push` never runs: `allowed_remotes` lists no remote."
+        elif place.network != "open" and not any(url.startswith("file:") for url in urls):
+            # A runner with a network gives it to programs that ask for it, which git's never do.
+            yield f"`push` reaches no remote: {place.runner!r} keeps git from the network; push from `runner: host`."
 
     @field_validator("context_lines")
     @classmethod

@@ -1,14 +1,14 @@
 """How far one profile lets `background_process` go, and why it refuses."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from toolcharter import ProcessLimits, ToolPolicy, check_variables
+from toolcharter import ProcessLimits, ProgramPlace, ToolPolicy, check_variables
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -51,6 +51,11 @@ class ProcessPolicy(ToolPolicy):
     """What one process and all that it starts may take, in bytes; absent: no limit."""
     max_children: Count | None = 256
     """How many programs there may be at a time; absent: no limit."""
+
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """A network that the runner does not grant."""
+        if self.network and place.network == "closed":
+            yield f"`network: true` opens nothing: {place.runner!r} needs `network: true` under `extensions`, too."
 
     @field_validator("env_names", "environment")
     @classmethod

@@ -2,13 +2,22 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from toolcharter import Completed, Denied, ProcessLimits, Reason, ToolPolicy, ToolRuntime, check_variables
+from toolcharter import (
+    Completed,
+    Denied,
+    ProcessLimits,
+    ProgramPlace,
+    Reason,
+    ToolPolicy,
+    ToolRuntime,
+    check_variables,
+)
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 """The runtime's own PATH."""
@@ -61,6 +70,11 @@ class ShellPolicy(ToolPolicy):
             if not folder.is_absolute() or any(sign in str(folder) for sign in ":\0"):
                 raise ValueError(f"{str(folder)!r} is not an absolute path without ':'")
         return folders
+
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """A network that the runner does not grant."""
+        if self.network and place.network == "closed":
+            yield f"`network: true` opens nothing: {place.runner!r} needs `network: true` under `extensions`, too."
 
     def timeout_s(self, rt: ToolRuntime, asked_ms: int | None) -> float:
         """How long a program of the current call may take, in seconds."""

@@ -1,13 +1,13 @@
 """`execute_code`: run a program that the agent has written, in the profile's sandbox and nowhere else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from toolcharter import Denied, Invocation, Reason, ToolResult, ToolRuntime, ToolSpec
+from toolcharter import Denied, Invocation, ProgramPlace, Reason, ToolResult, ToolRuntime, ToolSpec
 from toolcharter_shell.answers import ProgramData, answer
 from toolcharter_shell.environment import SHELL, ShellPolicy, TimeoutMs
 from toolcharter_shell.suspicions import Suspicion, suspicions
@@ -25,6 +25,12 @@ class ExecuteCodePolicy(ShellPolicy):
     """The languages that may be used."""
     max_code_chars: Annotated[int, Field(ge=1)] = 100_000
     """Characters of code that one call may give."""
+
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """Code outside a sandbox."""
+        yield from super().never_works(place)
+        if place.runner == "host":
+            yield "nothing runs: code that an agent has written runs in a sandbox only, and `host` is none."
 
 
 class ExecuteCodeReason(StrEnum):

@@ -36,11 +36,13 @@ class WebToolReason(StrEnum):
 
 
 class WebData(TypedDict, total=False):
-    """The structured result: `query` and `results` of a search, the others of a page."""
+    """The structured result: `query`, `results` and `missing` of a search, the others of a page."""
 
     query: str
     results: list[Result]
     """Untrusted."""
+    missing: int
+    """How many results fewer than `count` there are: a provider gives one page, and no second one is asked for."""
     url: str
     """Of the last request, redirects followed."""
     status: int
@@ -124,13 +126,17 @@ def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str
     require_key(policy.provider)
     ctx.policy_passed()
     results = search(rt, policy.provider, query, count, policy.limits())
-    data: WebData = {"query": query, "results": results}
+    missing = max(count - len(results), 0)
+    data: WebData = {"query": query, "results": results, "missing": missing}
     if not results:
         return ctx.ok("Nothing was found.", data=data)
     lines = [
         f"{number}. {one['title']}\n   {one['url']}\n   {one['snippet']}" for number, one in enumerate(results, start=1)
     ]
-    return ctx.ok(fenced("\n".join(lines), f"a search with {policy.provider}", truncated=False), data=data)
+    text = fenced("\n".join(lines), f"a search with {policy.provider}", truncated=False)
+    if missing:
+        text += f"\n[{len(results)} of {count} results: {policy.provider} gives one page, which has no more]"
+    return ctx.ok(text, data=data)
 
 
 def invocation(args: Mapping[str, Any]) -> Invocation:

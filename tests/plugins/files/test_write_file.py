@@ -13,7 +13,7 @@ def test_new_file_is_written(call, workspace: Path) -> None:
     result = call("write_file", path="x/y/new.txt", content="é\n")
 
     assert (result.outcome, result.text) == ("ok", "Created file: x/y/new.txt (3 bytes)")
-    assert result.data == {"path": "x/y/new.txt", "created": True, "bytes_written": 3}
+    assert result.data == {"path": "x/y/new.txt", "created": True, "written": 3}
     assert result.user_text == "--- /dev/null\n+++ b/x/y/new.txt\n@@ -0,0 +1 @@\n+é\n"
     assert (workspace / "x/y/new.txt").read_text() == "é\n"
 

@@ -141,6 +141,21 @@ def test_duckduckgo_needs_no_key(duck, call) -> None:
     assert head.startswith(b"POST /html/ HTTP/1.1\r\nHost: html.duckduckgo.com\r\n")
 
 
+@pytest.mark.parametrize(("count", "missing"), [(2, 0), (3, 1), (20, 18)])
+def test_results_beyond_the_provider_s_page_are_told(duck, call, count: int, missing: int) -> None:
+    """How many lack is in the data, and in a line of ours behind the untrusted text; none lack, no line."""
+    duck(answer(DUCK.encode(), Content_Type="text/html"))
+
+    got = call("web", {"provider": "duckduckgo"}, query="a b", max_results=count)
+
+    line = f"[2 of {count} results: duckduckgo gives one page, which has no more]"
+    assert (len(got.data["results"]), got.data["missing"], got.text.splitlines()[-1] == line) == (
+        2,
+        missing,
+        missing > 0,
+    )
+
+
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
