@@ -27,7 +27,8 @@ HEAVY = {
 
 def names_for_type_checkers() -> list[str]:
     tree = ast.parse(Path(toolcharter.__file__).read_text())
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    blocks = (node for node in tree.body if isinstance(node, ast.If))
+    (block,) = (node for node in blocks if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING")
     return [alias.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom) for alias in node.names]
 
 
