@@ -249,14 +249,16 @@ class Desk:
             return "It is not offered for what a check asks."
         if shown.is_masked:
             return NEVER_STORED
-        subject, understood = passage.seen_by_policy(ctx) if ctx.commands else (None, None)
+        # What a tool of another kind runs is bound with the tool's own files.
+        commands = () if passage.tool.spec.kind in {"cli", "custom"} else ctx.commands
+        subject, understood = passage.seen_by_policy(ctx) if commands else (None, None)
         if subject is not None and subject.strange is not None:
             return f"No rule can cover the line: {subject.strange}"
         if understood is not None and understood.world is not None:
             objection = self._shared.lookout.objection(understood.world)
             if objection is not None:
                 return f"It would not hold: {objection.message}"
-        return why_not_kept(shows, ctx.commands, self._shared.workspace)
+        return why_not_kept(shows, commands, self._shared.workspace)
 
     def _digest(self, ctx: CallContext) -> str:
         return digest_of(ctx.tool, as_json(ctx.values), self._shared.workspace, self._shared.digest, ctx.commands)

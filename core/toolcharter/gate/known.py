@@ -24,7 +24,15 @@ def known(tool: BuiltTool) -> Known:
     properties = schema.get("properties", {})
     textless = frozenset(name for name, argument in properties.items() if _texts_of(argument, schema) == frozenset())
     known_names = None if arguments is None else arguments | tool.spec.argument_aliases.keys()
-    return Known(tool.facts, known_names, actions, has_invocation, textless)
+    return Known(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool))
+
+
+def _evaluated(tool: BuiltTool) -> tuple[str, ...]:
+    if tool.spec.invocation is None or tool.spec.kind not in {"cli", "custom"}:
+        return ()
+    from toolcharter.guards.shell.handed import code_arguments  # noqa: PLC0415 - few profiles declare tools
+
+    return code_arguments(tool.spec.invocation, tool.reader.schema)
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:

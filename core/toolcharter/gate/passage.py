@@ -174,7 +174,9 @@ class Passage:
         """What has to hold for commands that rules allow by their letters; `bash:*` allows them as they are."""
         if decision.stage == "ask":  # An `ask` rule takes no guard away from a call that `allow` covers.
             decision = self.policy.by_mode(subject)
-        by_letters = decision.outcome == "allow" and decision.rule is not None
+        # What a tool of another kind looks at, its author has written, and no rule has allowed by its letters.
+        is_command = self.tool.spec.kind not in {"cli", "custom"}
+        by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.policy.permits.name_everything else None
 
     def look(self, ctx: CallContext) -> None:

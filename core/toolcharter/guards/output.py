@@ -1,6 +1,7 @@
 """Cut a tool's output to size, mask what a model has long seen, find structured data in what a program printed. Pure."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Literal
 from unicodedata import category
 
@@ -10,6 +11,9 @@ Strategy = Literal["head", "tail", "both"]
 
 _MAX_JOINED = 32  # Characters a border moves at most, so that a text of nothing but accents is still cut.
 _JOINERS = frozenset({"\u200d", "\ufe0e", "\ufe0f"})  # Zero-width joiner and the two variation selectors.
+_OPENINGS = {"}": "{", "]": "["}
+_MOST_BLOCKS = 16
+"""How many blocks of lines are tried, each of which may be the whole text."""
 _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 
 
@@ -107,8 +111,9 @@ def structured(text: str) -> Any:
     """Find the structured form of what a program wrote to its standard output.
 
     Returns:
-        The whole text as JSON, scalars too; else the last line that looks like an object or array and is one;
-        else `{"output": text}`, also where JSON nests more than 1024 levels deep or holds a number that is
+        The whole text as JSON, scalars too; else the last line that looks like an object or array and is one, or the
+        last lines that are one together (`{` and `}` on lines of their own); a line in the middle of such lines is
+        none; else `{"output": text}`, also where JSON nests more than 1024 levels deep or holds a number that is
         none (`NaN`, `Infinity`, `1e999`).
 
     Source: artificial_mind, `hdn/tools.go`, how a tool's output becomes its result.
@@ -116,15 +121,29 @@ def structured(text: str) -> Any:
     try:
         return orjson.loads(text.strip())
     except orjson.JSONDecodeError:
-        return _last_json_line(text)
+        return _last_json(text)
 
 
-def _last_json_line(text: str) -> Any:
-    for line in reversed(text.split("\n")):
-        candidate = line.strip()
-        if (candidate[:1], candidate[-1:]) in {("{", "}"), ("[", "]")}:
-            try:
-                return orjson.loads(candidate)
-            except orjson.JSONDecodeError:
-                continue
+def _last_json(text: str) -> Any:
+    lines = [line for line in text.split("\n") if line.strip()]
+    at, blocks = len(lines) - 1, _MOST_BLOCKS
+    while at >= 0:
+        candidate, start = lines[at].strip(), at
+        if candidate in _OPENINGS:
+            opening = lines[at].rstrip()[:-1] + _OPENINGS[candidate]
+            start = next((place for place in range(at - 1, -1, -1) if lines[place].rstrip() == opening), -1)
+            blocks -= 1
+        is_whole = start < at or not _is_inside(lines, at)
+        if start < 0 or not blocks:
+            break
+        if is_whole and (candidate[:1], candidate[-1:]) in {("{", "}"), ("[", "]"), ("}", "}"), ("]", "]")}:
+            with suppress(orjson.JSONDecodeError):
+                return orjson.loads("\n".join(lines[start : at + 1]))
+        at = start - 1
     return {"output": text}
+
+
+def _is_inside(lines: Sequence[str], at: int) -> bool:
+    """Whether a line stands in an object or array that goes over several lines."""
+    before, after = "".join(lines[at - 1 : at] if at else ()).rstrip(), "".join(lines[at + 1 : at + 2]).lstrip()
+    return before.endswith(("[", "{", ",")) or after.startswith(("]", "}"))

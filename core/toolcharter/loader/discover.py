@@ -12,7 +12,7 @@ from toolcharter.spec.discovery import DiscovererPolicy, Discovery, ProfileView
 from toolcharter.spec.tool import ToolSpec
 
 KINDS = frozenset({"cli", "custom"})
-"""What a discovered tool may be: it needs an `allow` rule, and no rule judges what it starts."""
+"""What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""
 
 
 class Discovered(NamedTuple):
@@ -110,12 +110,26 @@ class _Taking:
         for spec in specs:
             if role := self._taken.get(spec.name.lower()):
                 self.notes.append(f"The tool {spec.name!r} that was found is left out: the name is {role}.")
+            elif evaluated := _evaluated(spec):
+                what = (
+                    f"a shell or an interpreter would get its argument {evaluated[0]!r} as code (code_is_placeholder)"
+                )
+                self.notes.append(f"The tool {spec.name!r} that was found is left out: {what}.")
             else:
                 self._take(extension, spec)
 
     def _take(self, extension: LoadedExtension, spec: ToolSpec[Any]) -> None:
         self._taken[spec.name.lower()] = f"the discovered tool {spec.name!r}"
         self.tools[spec.name] = LoadedTool(spec, extension.distribution, extension.version)
+
+
+def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
+    """The arguments of a found tool that somebody's manifest makes a program of."""
+    if spec.invocation is None or spec.parameters is None:
+        return ()
+    from toolcharter.guards.shell.handed import code_arguments  # noqa: PLC0415 - few profiles look for tools
+
+    return code_arguments(spec.invocation, spec.parameters)
 
 
 def _names(loaded: Loaded) -> tuple[str, ...]:

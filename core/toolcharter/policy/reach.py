@@ -33,6 +33,8 @@ class Known(NamedTuple):
     """Its calls may be commands, for `bash:` rules to look at."""
     textless: frozenset[str] = frozenset()
     """Arguments that are never text, which is all that a glob matches."""
+    evaluated: tuple[str, ...] = ()
+    """Arguments whose text a shell or an interpreter gets as code."""
 
     @property
     def named_actions(self) -> frozenset[str]:

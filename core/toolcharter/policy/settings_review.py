@@ -19,6 +19,7 @@ def review_settings(subject: Reviewed) -> Iterator[Finding]:
     """What there is to say of a profile beside its rules."""
     memory = subject.profile.memory
     yield from _untold(subject)
+    yield from _evaluated(subject)
     yield from _warnings(subject, memory)
     yield from _arguments(subject, memory)
     yield from _numbers(subject)
@@ -32,6 +33,15 @@ def _untold(subject: Reviewed) -> Iterator[Finding]:
                 "it runs commands, and its spec has no `invocation` that tells them: no rule on commands can see them."
             )
             fix = "The plugin's author has to add it."
+            yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
+
+
+def _evaluated(subject: Reviewed) -> Iterator[Finding]:
+    for tool in subject.tools:
+        name = tool.facts.name
+        for argument in tool.evaluated:
+            what = f"a shell or an interpreter gets its argument {argument!r} as code: who calls it writes programs."
+            fix = "Give the program a file or words, or let `ask` mode have each call looked at."
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
 

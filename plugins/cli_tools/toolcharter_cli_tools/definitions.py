@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shlex import join, quote
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from toolcharter import Completed, Denied, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter import Completed, Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
 from toolcharter_cli_tools.bundles import Bundle, Unusable
 from toolcharter_cli_tools.copies import copied
 from toolcharter_cli_tools.policy import LOWEST, Parameter
@@ -17,6 +19,7 @@ from toolcharter_cli_tools.templates import (
     SKILL_DIR,
     CliReason,
     Word,
+    as_text,
     filled,
     is_filler,
     places,
@@ -26,6 +29,8 @@ from toolcharter_cli_tools.templates import (
 
 ARGS, STDIN, HELP_ARGUMENT = "args", "stdin", "help"
 # A file of the workspace is never started as it is: this starts our own copy of what has been judged.
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"})
+"""What they read is a program."""
 _START = ("/bin/sh", "-c", 'exec "$0" "$@"')
 _OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -98,9 +103,28 @@ def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
         staged=True,
         isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
         parameters=schema_of(definition),
+        invocation=partial(_invocation, definition),
         description=description,
         fingerprint=definition.fingerprint,
     )
+
+
+def _invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
+    """What a call would run, for the floor and for rules of `deny`."""
+    if definition.has_help and args.get(HELP_ARGUMENT):
+        return Invocation()
+    values = _given(definition, args)
+    argv = (*filled(definition.words, {SKILL_DIR: ".", **values}, (SKILL_DIR, *values)), *values.get(ARGS, ()))
+    read = as_text(values.get(definition.stdin or ""))
+    if read and argv[0].rpartition("/")[2] in _SHELLS:
+        return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
+    return Invocation(commands=(argv,))
+
+
+def _given(definition: Definition, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call without those that a model has only filled in."""
+    kept = {*_required(definition), ARGS}
+    return {name: value for name, value in args.items() if name in kept or not is_filler(value)}
 
 
 def schema_of(definition: Definition) -> dict[str, Any]:
@@ -163,7 +187,7 @@ class _Body:
             argv = self._vector(values)
             done = self._run(
                 (*_START, *argv) if "/" in argv[0] and not argv[0].startswith("/") else argv,
-                stdin=str(values.get(definition.stdin or "") or "").encode(errors="replace"),
+                stdin=as_text(values.get(definition.stdin or "")).encode(errors="replace"),
                 timeout_s=definition.timeout_s,
                 max_output_bytes=definition.max_output_bytes,
                 network=self._network,
@@ -171,9 +195,8 @@ class _Body:
         return _answer(done, definition.timeout_s)
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        required = _required(self._definition)
-        require(required, given)
-        return {name: value for name, value in given.items() if name in (*required, ARGS) or not is_filler(value)}
+        require(_required(self._definition), given)
+        return _given(self._definition, given)
 
     def _vector(self, values: Mapping[str, Any]) -> list[str]:
         definition = self._definition

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolcharter import Denied, Reason, ToolError
@@ -12,6 +13,8 @@ from toolcharter_cli_tools.bundles import Unusable
 SKILL_DIR = "SKILL_DIR"
 """The name in a manifest for the folder that it lies in."""
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OPEN_TEXT = re.compile(r'(?:[^"]|"(?:[^"\\]|\\.)*")*"(?:[^"\\]|\\.)*', re.DOTALL)
+"""What ends within a text of JSON."""
 _QUOTED_PLACE = re.compile(r"\{\{ *\.?[A-Za-z_][A-Za-z0-9_]* *\}\}")
 _SHELL = re.compile(
     r"""(?P<space>[ \t]+)
@@ -107,11 +110,40 @@ def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection
     for word in words:
         if len(word) == 1 and word[0].is_place and values.get(word[0].text) is None:
             continue
-        text = "".join(as_text(values.get(part.text)) if part.is_place else part.text for part in word)
+        inside = _places_in_json(word)
+        text = "".join(
+            _in_json(values.get(part.text), in_text=inside[at])
+            if inside and part.is_place
+            else as_text(values.get(part.text))
+            if part.is_place
+            else part.text
+            for at, part in enumerate(word)
+        )
         if word and word[0].is_place and word[0].text not in dashing:
             refuse_dash(text, word[0].text)
         made.append(text)
     return made
+
+
+@lru_cache(256)
+def _places_in_json(word: Word) -> tuple[bool, ...]:
+    """For each part of a word that is JSON, whether it begins within a text of it; nothing for a word that is none."""
+    if len(word) < 2 or word[0].is_place or word[0].text.lstrip()[:1] not in {"{", "["}:  # noqa: PLR2004 - text, and a place
+        return ()
+    inside, begun = list[bool](), ""
+    for part in word:
+        inside.append(bool(_OPEN_TEXT.fullmatch(begun)))
+        begun += ("x" if inside[-1] else "0") if part.is_place else part.text
+    try:
+        json.loads(begun)
+    except ValueError:
+        return ()
+    return tuple(inside)
+
+
+def _in_json(value: Any, *, in_text: bool) -> str:
+    """*value* as it stands in JSON, within a text or as a value of its own."""
+    return json.dumps(as_text(value), ensure_ascii=False)[1:-1] if in_text else json.dumps(value, ensure_ascii=False)
 
 
 def require(names: Sequence[str], values: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Cutting output to size, and finding the data in it."""
 
 import unicodedata
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -171,3 +172,30 @@ def test_numbers_of_turns_are_not_negative(first: int, last: int) -> None:
     """A negative number would mask the wrong end."""
     with pytest.raises(ValueError, match="cannot be negative"):
         mask_middle(TURNS, keep_first=first, keep_last=last)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('log\n{\n  "a": [\n    {"b": 1},\n    {"c": 2}\n  ]\n}\n', {"a": [{"b": 1}, {"c": 2}]}),
+        ('log\n[\n{"a":1},\n{"a":2}\n]', [{"a": 1}, {"a": 2}]),
+        ('log\n  {\n    "a": 1\n  }\n', {"a": 1}),
+        ('log\n{\n  "a": {}\n}\ndone', {"a": {}}),
+        ('{"first": 1}\nresult:\n{"a": 1}\ndone', {"a": 1}),
+        ('log\n[\n{"a":1},\n{"a":2}\n', None),
+        ('log\n{\n  "a": [\n    {"b": 1}\n  ],\n}\n', None),
+        ('log\n{"b": 1}\n]', None),
+    ],
+)
+def test_json_over_several_lines_is_read_whole_or_not_at_all(text: str, found: object) -> None:
+    """No line in the middle of an object or array is taken for the result."""
+    assert structured(text) == ({"output": text} if found is None else found)
+
+
+def test_many_braces_take_no_longer_than_their_text() -> None:
+    """Blocks that are none are tried a few times."""
+    text = "x\n" + "{\n}x\n" * 20_000 + "}\n" * 20_000
+    begin = perf_counter()
+
+    assert structured(text) == {"output": text}
+    assert perf_counter() - begin < 2
