@@ -3,6 +3,11 @@
 from toolcharter.testing.contract import contract_of
 
 TestContract = contract_of(
+    policies={
+        "approver": [{"url": "http://127.0.0.1:8080/ask"}],
+        "docker": [{"image": "debian:stable"}],
+        "principles": [{"url": "http://127.0.0.1:8080/check"}],
+    },
     open_defaults={
         "browser": {
             "allowed_actions": "they look; `click` and `type`, which can act, are not among them",
@@ -13,5 +18,5 @@ TestContract = contract_of(
             tool: {"allowed_domains": "only public addresses are reached, and for that a profile lists the tool"}
             for tool in ("web", "http_get", "html_scraper", "capture_screenshot")
         },
-    }
+    },
 )

@@ -23,9 +23,11 @@ from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.gate.tool import Tool
 from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import EntryPoint, Installed, installed, normalise
 from toolcharter.profile.model import Limits
+from toolcharter.spec.extension import ExtensionSpec
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.probe import Guesses
@@ -41,22 +43,27 @@ Policies = Mapping[str, list[dict[str, Any]]]
 
 
 class Subject(NamedTuple):
-    """An installed tool, and what its distribution says about it."""
+    """An installed tool or extension, and what its distribution says about it."""
 
-    spec: ToolSpec[Any]
+    spec: Any
+    """Its `ToolSpec` or `ExtensionSpec`."""
     entry: EntryPoint
     readme: str
 
 
 class Contract:
-    """One test per clause, each for every tool; made by `contract_of`."""
+    """One test per clause, each for every tool or every extension; made by `contract_of`."""
 
     distributions: ClassVar[tuple[str, ...]] = ()
     guesses: ClassVar[Guesses] = Guesses({}, {})
     open_defaults: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test the tools that it is about."""
+        """Give each test the tools, or the extensions, that it is about."""
+        if "extension" in metafunc.fixturenames:
+            extensions = extension_subjects(self.distributions)
+            metafunc.parametrize("extension", extensions, ids=[one.spec.name for one in extensions])
+            return
         found = subjects(self.distributions)
         if metafunc.function.__name__ == "test_a_staged_body_acts_only_after_its_mark":
             found = [subject for subject in found if subject.spec.staged]
@@ -107,6 +114,27 @@ class Contract:
             ],
         )
 
+    def test_an_extension_is_documented(self, extension: Subject) -> None:
+        """As of tools: each reason has a row in the README, and each policy field one with its default."""
+        missing = {str(reason) for reason in extension.spec.reasons} - documented_reasons(extension.readme)
+        rows = [f"the README's table of reasons has no row for `{reason}`" for reason in sorted(missing)]
+        _fail(extension, [*rows, *undocumented(extension.spec, documented_defaults(extension.readme))])
+
+    def test_defaults_of_an_extension_let_the_least_through(self, extension: Subject) -> None:
+        """As of tools."""
+        _fail(extension, too_open(extension.spec, self.open_defaults.get(extension.spec.name, {})))
+
+    def test_building_an_extension_has_no_side_effects(self, extension: Subject, tmp_path_factory: Any) -> None:
+        """Neither its import nor its constructor writes, prints, starts or connects anything; no file is opened either."""
+        report, name = _probed(extension, self.guesses, tmp_path_factory), extension.spec.name
+        _fail(
+            extension,
+            [
+                *(f"importing it: {what}" for what in report["import"][name]),
+                *(f"constructing it: {what}" for what in report.get("construction", {}).get(name, ())),
+            ],
+        )
+
     def _samples(self, subject: Subject) -> list[dict[str, Any]]:
         return self.guesses.samples.get(subject.spec.name, [])
 
@@ -121,9 +149,9 @@ def contract_of(
 
     Args:
         distributions: Names of installed distributions; every installed plugin by default.
-        policies: By tool, policies to try besides those that its model suggests.
+        policies: By tool or extension, policies to try besides those that its model suggests.
         samples: By tool, arguments to try besides those that its schema suggests.
-        open_defaults: By tool, fields whose default lets something through, each with the reason
+        open_defaults: By tool or extension, fields whose default lets something through, each with the reason
             why that is the least: `{"git": {"allowed_branches": "allow_push is false"}}`.
     """
     members = {
@@ -143,7 +171,35 @@ def subjects(distributions: Collection[str] = (), index: Installed | None = None
     """
     index = index or installed()
     tools = index.tools
-    known = {entry.distribution for entry in tools.values()}
+    found: list[Subject] = []
+    for distribution in sorted(_wanted(distributions, index)):
+        entries = {name: entry for name, entry in tools.items() if entry.distribution == distribution}
+        loaded = load_plugins(dict.fromkeys(entries, "contract"), index=index)
+        found += [
+            Subject(tool.spec, entries[name], readme_of(entries[name])) for name, tool in sorted(loaded.specs.items())
+        ]
+    return found
+
+
+def extension_subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
+    """The extensions of these installed distributions, or of all, by name; those that only open sinks have no spec.
+
+    Raises:
+        ConfigurationError: A distribution is not installed.
+    """
+    index = index or installed()
+    wanted, entries = _wanted(distributions, index), index.extensions
+    plugins = [plugin for plugin in list_plugins(index) if normalise(plugin.distribution) in wanted]
+    return [
+        Subject(spec, entries[name], readme_of(entries[name]))
+        for plugin in plugins
+        for name, spec in sorted(plugin.extension_specs.items())
+        if name in entries
+    ]
+
+
+def _wanted(distributions: Collection[str], index: Installed) -> set[str]:
+    known = {entry.distribution for entry in (*index.tools.values(), *index.extensions.values())}
     wanted = {normalise(name) for name in distributions} or known
     absent = sorted(wanted - known)
     if absent:
@@ -156,14 +212,7 @@ def subjects(distributions: Collection[str] = (), index: Installed | None = None
             )
             for name in absent
         )
-    found: list[Subject] = []
-    for distribution in sorted(wanted):
-        entries = {name: entry for name, entry in tools.items() if entry.distribution == distribution}
-        loaded = load_plugins(dict.fromkeys(entries, "contract"), index=index)
-        found += [
-            Subject(tool.spec, entries[name], readme_of(entries[name])) for name, tool in sorted(loaded.specs.items())
-        ]
-    return found
+    return wanted
 
 
 def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
@@ -184,7 +233,7 @@ def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
     ]
 
 
-def undocumented(spec: ToolSpec[Any], documented: Mapping[str, list[str]]) -> list[str]:
+def undocumented(spec: ToolSpec[Any] | ExtensionSpec[Any], documented: Mapping[str, list[str]]) -> list[str]:
     """Fields of the policy that no table gives, or gives another default."""
     required = set(spec.policy.model_json_schema().get("required", ()))
     faults = []
@@ -198,7 +247,7 @@ def undocumented(spec: ToolSpec[Any], documented: Mapping[str, list[str]]) -> li
     return faults
 
 
-def too_open(spec: ToolSpec[Any], excused: Mapping[str, str]) -> list[str]:
+def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str]) -> list[str]:
     """Defaults that let through more than nothing.
 
     A field whose name begins with `allow` or `extra` is closed if its default is empty or false;
@@ -245,8 +294,12 @@ def _events_for(outcome: str, stage: str | None) -> list[str]:
     return [BEFORE, POLICY_BEFORE, *([POLICY_DENY] if outcome == "denied" else ()), AFTER]
 
 
-def _only_reads(spec: ToolSpec[Any], default: Any) -> bool:
-    return isinstance(default, list) and all(_reads(spec, spec.capabilities_of(str(action))) for action in default)
+def _only_reads(spec: ToolSpec[Any] | ExtensionSpec[Any], default: Any) -> bool:
+    return (
+        isinstance(spec, ToolSpec)
+        and isinstance(default, list)
+        and all(_reads(spec, spec.capabilities_of(str(action))) for action in default)
+    )
 
 
 def _reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
@@ -255,7 +308,7 @@ def _reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
     return capabilities is not None and all(word.endswith(":read") or word in harmless for word in capabilities)
 
 
-def _defaults(spec: ToolSpec[Any]) -> dict[str, Any]:
+def _defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
     """By field, its default as JSON; None for a required one, which nothing is let through by."""
     fields = spec.policy.model_fields
     filled = spec.policy.model_construct()
@@ -275,12 +328,13 @@ def _toolbox(
 
 
 def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[str, dict[str, list[str]]]:
-    """What a process of its own notes while it loads the tool, constructs it and rehearses its calls."""
+    """What a process of its own notes while it loads the tool or extension, constructs it and rehearses its calls."""
     folder: Path = tmp_path_factory.mktemp("probe")
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / SAMPLE_FILE).write_text("sample\n")
-    request = {"workspace": str(workspace), "tools": [subject.spec.name], **guesses._asdict()}
+    kind = "tools" if isinstance(subject.spec, ToolSpec) else "extensions"
+    request = {"workspace": str(workspace), kind: [subject.spec.name], **guesses._asdict()}
     (folder / "request").write_bytes(orjson.dumps(request))
     # -P: the current folder is no place for imports, as in the `toolcharter` command.
     command = [sys.executable, "-P", "-c", _PROBE, str(folder / "request"), str(folder / "report")]

@@ -17,10 +17,11 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import Installed
 from toolcharter.spec.call import Decision
+from toolcharter.spec.extension import ExtensionSpec
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.tool import ToolSpec
-from toolcharter.testing.effects import Effects
+from toolcharter.testing.effects import Effects, Forbidden
 from toolcharter.testing.samples import sample_arguments, sample_policies
 from toolcharter.testing.toolboxes import toolbox_of
 
@@ -59,7 +60,11 @@ def main(request_file: str, report_file: str) -> None:
     effects = Effects(Path(request["workspace"]))
     sys.dont_write_bytecode = True
     sys.addaudithook(effects)
-    report = probe(request["tools"], Guesses(request["policies"], request["samples"]), effects)
+    guesses = Guesses(request["policies"], request["samples"])
+    if "tools" in request:
+        report = probe(request["tools"], guesses, effects)
+    else:
+        report = probe_extensions(request["extensions"], guesses, effects)
     Path(report_file).write_bytes(orjson.dumps(report))
 
 
@@ -90,6 +95,38 @@ def probe(
     report["construction"] = {name: built for name, (built, _) in probed.items()}
     report["dry run"] = {name: rehearsed for name, (_, rehearsed) in probed.items()}
     return report
+
+
+def probe_extensions(
+    extensions: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
+) -> dict[str, dict[str, list[str]]]:
+    """Import and construct *extensions*, all of one distribution; as `probe`."""
+    _warm_up(effects.workspace)
+    imported: list[str] = []
+    report: dict[str, dict[str, list[str]]] = {"import": dict.fromkeys(extensions, imported), "construction": {}}
+    try:
+        with effects.phase(imported):
+            loaded = load_plugins({}, dict.fromkeys(extensions, "contract"), index=index)
+    except ConfigurationError as error:
+        imported.append(str(error))
+        return report
+    for name, extension in loaded.extension_specs.items():
+        report["construction"][name] = list(dict.fromkeys(_probe_extension(extension.spec, guesses, effects)))
+    return report
+
+
+def _probe_extension(spec: ExtensionSpec[Any], guesses: Guesses, effects: Effects) -> list[str]:
+    built: list[str] = []
+    policies = (*sample_policies(spec), *guesses.policies.get(spec.name, ()))
+    for policy in map(spec.policy.from_profile, policies):
+        with effects.phase(built, quiet=True):
+            try:
+                spec.build(effects.workspace, policy)
+            except Forbidden:
+                pass  # noted where it was tried
+            except Exception as error:  # noqa: BLE001 - a constructor of somebody's own may raise anything
+                built.append(f"fails: {type(error).__name__}: {error}")
+    return built if policies else ["no policy can be guessed; hand one to contract_of(policies=...)"]
 
 
 def _probe_tool(spec: ToolSpec[Any], guesses: Guesses, effects: Effects) -> tuple[list[str], list[str]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from toolcharter.spec.extension import ExtensionSpec
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
 
@@ -46,8 +47,8 @@ def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
     return [_plain(schema, root)]
 
 
-def sample_policies(spec: ToolSpec[Any]) -> list[dict[str, Any]]:
-    """Policies of the tool that are valid: the defaults, and one that lets through as much as can be guessed."""
+def sample_policies(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> list[dict[str, Any]]:
+    """Policies of the tool or extension that are valid: the defaults, and one that lets through as much as can be guessed."""
     schema = spec.policy.model_json_schema()
     needed = {name: _first(schema["properties"][name], schema) for name in schema.get("required", ())}
     wide = {name: _widest(name, item, schema) for name, item in schema.get("properties", {}).items()}

@@ -89,13 +89,61 @@ README = """
 """
 
 
-def install_plugin(site: Path, distribution: str, source: str, *tools: str, readme: str = README) -> Path:
+WATCHMAN = '''
+"""Looks at each call."""
+
+from enum import StrEnum
+
+from toolcharter import ExtensionPolicy, ExtensionSpec, hookimpl
+
+
+class WatchmanPolicy(ExtensionPolicy):
+    """Whom it lets through."""
+
+    allowed_tools: tuple[str, ...] = ()
+    """Tools that are let through; none by default."""
+
+
+class WatchmanReason(StrEnum):
+    """Why it refuses."""
+
+    NOT_ON_DUTY = "not_on_duty"
+
+
+class Watchman:
+    @hookimpl
+    def check_call(self, call):
+        return None
+
+
+def build(workspace, policy):
+    return Watchman()
+
+
+@hookimpl
+def register_extensions():
+    return [ExtensionSpec("watchman", WatchmanPolicy, build, reasons=WatchmanReason)]
+'''
+WATCHMAN_README = """
+| field | default | meaning |
+|---|---|---|
+| `allowed_tools` | `[]` | tools that are let through |
+
+| reason | outcome | meaning |
+|---|---|---|
+| `not_on_duty` | denied | nobody looks |
+"""
+
+
+def install_plugin(
+    site: Path, distribution: str, source: str, *tools: str, readme: str = README, group: str = "toolcharter"
+) -> Path:
     """Put a distribution and its one module into *site*, as an installer leaves them."""
     module = distribution.replace("-", "_")
     metadata = site / f"{module}-1.0.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n\n{readme}")
-    (metadata / "entry_points.txt").write_text("[toolcharter]\n" + "".join(f"{tool} = {module}\n" for tool in tools))
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{tool} = {module}\n" for tool in tools))
     (site / f"{module}.py").write_text(source)
     importlib.invalidate_caches()
     return metadata

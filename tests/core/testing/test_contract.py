@@ -11,9 +11,20 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing import contract
-from toolcharter.testing.contract import Contract, contract_of, disorder, incomplete, subjects, too_open, undocumented
+from toolcharter.testing.contract import (
+    Contract,
+    contract_of,
+    disorder,
+    extension_subjects,
+    incomplete,
+    subjects,
+    too_open,
+    undocumented,
+)
 from toolcharter.testing.probe import Guesses
 from toolcharter.testing.toolboxes import toolbox_of
+
+from .conftest import WATCHMAN, WATCHMAN_README, install_plugin
 
 
 class Policy(ToolPolicy):
@@ -254,3 +265,34 @@ def test_a_fault_fails_with_distribution_version_and_tool(site: Path) -> None:
         contract._fail(subjects()[0], ["one", "two"])
 
     assert caught.value.msg == "acme-greet 1.0: greet: one\nacme-greet 1.0: greet: two"
+
+
+def test_extensions_are_held_to_the_contract_too(site: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Those of the named distributions, with their README; each clause says what is missing."""
+    readme = WATCHMAN_README.replace("`[]`", "`[git]`").replace("not_on_duty", "asleep")
+    install_plugin(site, "acme-watch", WATCHMAN, "watchman", readme=readme, group="toolcharter.extensions")
+    (bad,) = extension_subjects(["acme-watch"])
+    install_plugin(site, "acme-watch", WATCHMAN, "watchman", readme=WATCHMAN_README, group="toolcharter.extensions")
+    (good,) = extension_subjects()
+
+    with pytest.raises(pytest.fail.Exception) as caught:
+        Contract().test_an_extension_is_documented(bad)
+    Contract().test_an_extension_is_documented(good)
+    Contract().test_defaults_of_an_extension_let_the_least_through(good)
+
+    assert str(caught.value).splitlines() == [
+        "acme-watch 1.0: watchman: the README's table of reasons has no row for `not_on_duty`",
+        "acme-watch 1.0: watchman: the default of `allowed_tools` is [], and the README says `[git]`",
+    ]
+    assert (extension_subjects(["acme-greet"]), subjects(["acme-watch"])) == ([], [])
+
+
+def test_an_extension_whose_default_opens_something_is_told(site: Path) -> None:
+    """As of tools, unless the test says why that is the least."""
+    source = WATCHMAN.replace("] = ()", '] = ("*",)')
+    install_plugin(site, "acme-watch", source, "watchman", group="toolcharter.extensions")
+    (subject,) = extension_subjects(["acme-watch"])
+
+    told = "the default of `allowed_tools` is ['*'], which lets more through than the least"
+    assert too_open(subject.spec, {}) == [told]
+    assert too_open(subject.spec, {"allowed_tools": "a watchman who stops nobody is useless"}) == []

@@ -8,7 +8,9 @@ import pytest
 
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.testing.effects import Effects
-from toolcharter.testing.probe import Guesses, main, probe
+from toolcharter.testing.probe import Guesses, main, probe, probe_extensions
+
+from .conftest import WATCHMAN, install_plugin
 
 NOTHING = Guesses({}, {})
 
@@ -116,3 +118,47 @@ def test_main_reads_a_request_and_writes_a_report(
     assert [type(hook) for hook in hooks] == [Effects]
     assert list(report) == ["import"]
     assert "no installed plugin provides a tool named 'nope'" in report["import"]["nope"][0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        pytest.param("", "", [], id="good"),
+        pytest.param(
+            "    return Watch", "    (workspace / 'made').touch()\n    return Watch", ["makes 'made' in "], id="acts"
+        ),
+        pytest.param("    return Watch", "    1 / 0\n    return Watch", ["fails: ZeroDivisionError"], id="fails"),
+        pytest.param(
+            "allowed_tools: tuple[str, ...] = ()",
+            'url: Annotated[str, Field(pattern="^https:")]',
+            ["no policy can be guessed; hand one to"],
+            id="no policy without help",
+        ),
+    ],
+)
+def test_an_extension_is_constructed_under_watch(
+    effects: Effects, site: Path, old: str, new: str, told: list[str]
+) -> None:
+    """With its default policy and with one that lets more through; what it does is told as of tools."""
+    imports = "from typing import Annotated\nfrom pydantic import Field\nfrom toolcharter import"
+    source = WATCHMAN.replace(old, new).replace("from toolcharter import", imports) if old else WATCHMAN
+    install_plugin(site, "acme-watch", source, "watchman", group="toolcharter.extensions")
+    index = installed(path=[str(site)], sites=[str(site)])
+
+    report = probe_extensions(["watchman"], NOTHING, effects, index)
+
+    assert report["import"] == {"watchman": []}
+    found = report["construction"]["watchman"]
+    assert [any(one.startswith(start) for one in found) for start in told] == [True] * len(told)
+    assert bool(found) == bool(told)
+
+
+def test_an_extension_whose_import_fails_ends_the_probe(effects: Effects, site: Path) -> None:
+    """What it printed until then, and why it failed."""
+    install_plugin(site, "acme-watch", "print('hello')\n1 / 0", "watchman", group="toolcharter.extensions")
+
+    report = probe_extensions(["watchman"], NOTHING, effects, installed(path=[str(site)], sites=[str(site)]))
+
+    assert report["construction"] == {}
+    assert report["import"]["watchman"][0] == "prints 'hello\\n'"
+    assert "importing 'acme_watch' failed: ZeroDivisionError" in report["import"]["watchman"][1]
