@@ -347,3 +347,32 @@ def test_password_of_a_test_stays_unless_it_is_random() -> None:
     assert scrub_text('TEST_PASSWORD = "hunter' + '22"')[1] == 0
     assert scrub_text(f'TEST_PASSWORD = "{MIXED[:20]}"')[1] == 1
     assert scrub_text("LATEST_PASSWORD = 'hunter" + "22'")[1] == 1
+
+
+@pytest.mark.parametrize("place", [10, 20, 30])
+@pytest.mark.parametrize("joint", ["\n", "\r\n", "\n    "])
+def test_token_that_the_end_of_a_line_cuts_is_masked(joint: str, place: int) -> None:
+    """Without quotes, and however long its kind is known to be."""
+    text = f"it is {TOKEN[:place]}{joint}{TOKEN[place:]} and more\n"
+
+    assert scrub_text(text) == (f"it is {MASK} and more\n", 1)
+    assert streamed(text) == f"it is {MASK} and more\n"
+
+
+@pytest.mark.parametrize("width", [64, 72, 80])
+def test_token_of_any_length_that_a_terminal_wraps_is_masked(width: int) -> None:
+    """Where the line is as wide as those of terminals and mails, and its next part is random."""
+    key = "sk-" + "ant-api03-" + MIXED + "-" + MIXED[:28] + "AA"
+    line = f"the key of the service is {key}"
+    text = f"{line[:width]}\n{line[width:]}\nmore\n"
+
+    assert scrub_text(text) == (f"the key of the service is {MASK}\nmore\n", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{{0}}\n{HEX[:12]} x\n", "{0}\nword\n", "{0}\n/usr/lib/a1\n", "{0}\nNEXT=1\n", f"{{0}}\n{HEX}\n"],
+)
+def test_what_follows_a_whole_token_in_the_next_line_stays(text: str) -> None:
+    """A token that is as long as its kind ends where the line does."""
+    assert scrub_text(text.format(TOKEN)) == (text.format(MASK), 1)

@@ -84,6 +84,8 @@ PIECES = st.sampled_from(
         '"bearer": {\n',
         f'"host": "{BODY[:30]}"',
         f'"{TOKEN[:12]}" +',
+        f"{TOKEN[:24]}\n",
+        TOKEN[24:],
         f'"{TOKEN[12:]}"\n',
         "password: |\n  hunter" + "22\n",
         "-----BEGIN OpenVPN Static key " + "V1-----\n",

@@ -81,6 +81,24 @@ def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
 
 
 @cache
+def cut_tokens() -> Callable[..., Iterator[Span]]:
+    """What finds tokens that the end of a line cuts, with the word that the next line begins with."""
+    return _compiled(cut_token_pattern() + r"[ \t]*[A-Za-z0-9_.~+/=-]+")
+
+
+@cache
+def cut_token_pattern() -> str:
+    """Finds a line that ends in the beginning of a token."""
+    return patterns.cut_token(kind for kind in tables.tokens() if not kind.hint)
+
+
+@cache
+def whole_tokens() -> Callable[..., Iterator[Span]]:
+    """What finds tokens in their full length."""
+    return _compiled(patterns.whole_token(kind for kind in tables.tokens() if not kind.hint))
+
+
+@cache
 def opened() -> Callable[..., Iterator[Span]]:
     """What finds the keys whose value stands in the lines that follow, with its first line."""
     return _compiled(patterns.OPENED_VALUE)

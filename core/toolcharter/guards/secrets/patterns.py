@@ -122,6 +122,16 @@ def token_pattern(kinds: Iterable[Token]) -> str:
     return _alternation(_relaxed(kind.pattern) for kind in kinds)
 
 
+def whole_token(kinds: Iterable[Token]) -> str:
+    """Finds the tokens of *kinds* in their full length."""
+    return _alternation(kind.pattern for kind in kinds)
+
+
+def cut_token(kinds: Iterable[Token]) -> str:
+    """Finds a line that ends in the beginning of one of *kinds*."""
+    return f"(?:{_alternation(_beginning(kind.pattern) for kind in kinds)})[A-Za-z0-9_.~+/=-]*[ \\t]*\\r?\\n"
+
+
 def token_hint(kinds: Iterable[Token]) -> str:
     """Finds something wherever one of *kinds* stands."""
     return _alternation(kind.hint or _beginning(kind.pattern) for kind in kinds)

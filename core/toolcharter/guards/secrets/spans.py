@@ -12,6 +12,8 @@ from toolcharter.guards.secrets.veils import bare_of, unveiled
 _REMEMBERED = 512
 """In bytes: a longer match is judged each time it is met."""
 _MOST_REMEMBERED = 4096
+_WRAPPED_AT = 60
+"""In letters: a whole token goes on in the next line only if the line looks as if it was wrapped."""
 _LONGEST_KEY = 200
 _DIGEST = engine.expression(rb"\bsha(?:256|384|512)[=-][A-Za-z0-9+/_-]{0,90}\Z")
 """Before what looks like a token within the hash of a file, as lists of packages have it."""
@@ -70,6 +72,29 @@ def _matched(family: int, judge: Judge, behind: int = 0) -> Callable[[bytes], It
                 yield start + begin, start + stop
 
     return find
+
+
+def _tokens(data: bytes) -> Iterator[Span]:
+    yield from _matched(Family.TOKEN, judged.token)(data)
+    for start, end in engine.cut_tokens()(data):
+        if end - start <= _REMEMBERED:
+            yield from _cut(data, start, end)
+
+
+def _cut(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """The token that a line ends in and the next goes on with, if neither is whole without the other."""
+    parts = data[start:end].split()
+    if len(parts) != 2:  # noqa: PLR2004 - what a line ends in, and what the next begins with
+        return
+    head, tail = parts
+    joined = head + tail
+    width = start + len(head) - (data.rfind(b"\n", max(0, start - _LONGEST_KEY), start) + 1)
+    is_whole = any(stop == len(head) for _, stop in engine.whole_tokens()(head))
+    if is_whole and not (width >= _WRAPPED_AT and is_strong(tail)):
+        return
+    for begin, stop in engine.whole_tokens()(joined):
+        if begin < len(head) and stop == len(joined) and judged.token(joined[begin:stop]):
+            yield start + begin, end
 
 
 class _Remembered:
@@ -139,7 +164,7 @@ def _known(data: bytes) -> Iterator[Span]:
 
 
 _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
-    Family.TOKEN: _matched(Family.TOKEN, judged.token),
+    Family.TOKEN: _tokens,
     Family.FLOATING: _matched(Family.FLOATING, judged.token),
     Family.PLACED: _matched(Family.PLACED, judged.placed, behind=1),
     Family.LISTED: _matched(Family.LISTED, judged.listed),

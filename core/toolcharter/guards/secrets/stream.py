@@ -34,7 +34,7 @@ _BLOCK_END_LENGTH = 80
 
 @cache
 def _waits() -> Callable[[bytes], bool]:
-    return engine.tester(_WAITS)
+    return engine.tester(rf"(?:{_WAITS})|(?:{engine.cut_token_pattern()})\z")
 
 
 def _table_of(text: bytes) -> bytes:
