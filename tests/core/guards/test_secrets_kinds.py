@@ -376,3 +376,66 @@ def test_token_of_any_length_that_a_terminal_wraps_is_masked(width: int) -> None
 def test_what_follows_a_whole_token_in_the_next_line_stays(text: str) -> None:
     """A token that is as long as its kind ends where the line does."""
     assert scrub_text(text.format(TOKEN)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('val dbPassword: String = "{}"', id="kotlin"),
+        pytest.param('let api_key: &\'static str = "{}";', id="rust"),
+        pytest.param("const token: string = '{}';", id="typescript"),
+        pytest.param('secret: str = "{}"', id="python"),
+        pytest.param('var token string = "{}"', id="go"),
+        pytest.param("process.env.API_TOKEN || '{}'", id="javascript"),
+        pytest.param('os.environ.get("API_TOKEN") or "{}"', id="or"),
+        pytest.param("options.secret ?? '{}'", id="nullish"),
+        pytest.param("setenv API_TOKEN {}\n", id="csh"),
+        pytest.param("ENV DB_PASSWORD {}\n", id="dockerfile"),
+        pytest.param("set -gx API_TOKEN {}\n", id="fish"),
+    ],
+)
+@pytest.mark.parametrize("value", [MIXED[:24], "Harbor@" + "1990"])
+def test_value_of_a_typed_variable_and_a_default_is_masked(text: str, value: str) -> None:
+    """What stands between a key and its value differs from language to language."""
+    assert scrub_text(text.format(value)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is {}.",
+        "| DB_PASSWORD | {} |",
+        'props.setProperty("password", "{}");',
+        "define('DB_PASSWORD', '{}');",
+        "VALUES ('passphrase', '{}');",
+    ],
+)
+def test_password_near_its_name_is_masked_if_it_has_letters_digits_and_signs(text: str) -> None:
+    """However short; words are prose there."""
+    assert scrub_text(text.format("Walnut*" + "59")) == (text.format(MASK), 1)
+    assert scrub_text(text.format("walnut-tree")) == (text.format("walnut-tree"), 0)
+
+
+@pytest.mark.parametrize("text", ["<dbPassword>{}</dbPassword>", "DB_PASSWORD: {}\n", "app --db-password {} run"])
+def test_password_of_small_letters_is_masked_where_nothing_else_stands(text: str) -> None:
+    """In an element, a list of variables, and behind an option."""
+    assert scrub_text(text.format(LETTERS + "es")) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kubectl get secret db-credentials-11f37 -o yaml",
+        "--passphrase=PASSPHRASE --client-secret=CLIENT_SECRET",
+        'password: str = "password"',
+        "const token: string = getToken();",
+        "const secret = process.env.SECRET || '';",
+        "ENV API_TOKEN $API_TOKEN\n",
+        "<password>required</password><token>position</token>",
+        "DB_PASSWORD: string\nTOKEN: required\n",
+        't("password", "Your password")',
+    ],
+)
+def test_names_of_objects_and_types_beside_those_stay(text: str) -> None:
+    """They stand where a secret could."""
+    assert scrub_text(text) == (text, 0)

@@ -9,7 +9,15 @@ from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span, expression
 from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
 from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
-from toolcharter.guards.secrets.shapes import is_fill_in, is_masked_token, is_named, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.shapes import (
+    is_fill_in,
+    is_masked_token,
+    is_named,
+    is_place,
+    is_release,
+    is_secret,
+    is_strong,
+)
 from toolcharter.guards.secrets.veils import bare_of
 
 _SENTENCE_END = b".:"
@@ -30,6 +38,12 @@ _PARAMETER = expression(rb"[A-Za-z_-]{2,30}=")
 _VALUE_END = b"\"'`\r\n\\"
 _SHORTEST_PROOF = 8
 _IN_NAMES = expression(rb"(?i)pass|secret|token|(?:value|name|field|input|var|arg|param|default|env|here|user)(?:\Z|_)")
+_LETTER_DIGIT_SIGN = expression(rb"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!@#$%^*~+?])")
+_OBJECT = expression(rb"[a-z][a-z0-9]*(?:-[a-z0-9]{1,10}){1,8}")
+_OF_A_CLUSTER = expression(rb"(?i)secrets?[ \t]+\Z")
+"""In front of the name of an object: `kubectl get secret db-credentials-11f37`."""
+_PASSWORD = expression(rb"(?i)pass|pwd")
+_LONG_WORD = expression(rb"[a-z]{10,}")
 _MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
 """What a mask looks like behind the bracket of a colour."""
@@ -123,6 +137,20 @@ def _is_assigned(found: _Candidate) -> bool:
     return len(found.value) >= _SHORTEST_PROOF and not (_IN_NAMES.search(found.value) or is_fill_in(found.value))
 
 
+def _is_mixed(value: bytes) -> bool:
+    """Whether *value* has letters, a digit and a sign that no name has, as passwords that people make have."""
+    return _LETTER_DIGIT_SIGN.match(value) is not None and not (
+        is_fill_in(value) or is_place(value) or is_release(value)
+    )
+
+
+def _is_random(found: _Candidate) -> bool:
+    value = found.value.rstrip(_SENTENCE_END)
+    if _OBJECT.fullmatch(value) and _OF_A_CLUSTER.search(found.before):
+        return False
+    return is_strong(value) or (_PASSWORD.match(found.before) is not None and _is_mixed(value))
+
+
 def _is_proof(found: _Candidate) -> bool:
     """Whether what stands behind the name of a scheme is what a client proves itself with, and no word of a sentence."""
     value, before, after, _ = found
@@ -139,8 +167,10 @@ _JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
     Place.ASSIGNED: _is_assigned,
     Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
     Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
+    Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
+    Place.FLAG: lambda found: (_LONG_WORD.fullmatch(found.value) and _is_told(found)) or _is_beside_key(found),
     Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
-    **dict.fromkeys(Place.STRONG, lambda found: is_strong(found.value.rstrip(_SENTENCE_END))),
+    **dict.fromkeys(Place.STRONG, _is_random),
     **dict.fromkeys(Place.TOLD, _is_told),
 }
 """By the group of the match, where it is not `_is_beside_key` that decides."""

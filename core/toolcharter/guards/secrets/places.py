@@ -87,7 +87,8 @@ _LOGIN = (
     r"|(?:xfreerdp|rdesktop)[ \t](?:[^\r\n]*?[ \t])?(?:/p:|-p[ \t]+)"
     r"|htpasswd[ \t]+-[A-Za-z]*b[A-Za-z]*[ \t]+(?:\S+[ \t]+){1,2}"
     r"|rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+\S+[ \t]+"
-    r"|(?:vault|cargo|doppler)[ \t]+login[ \t]+)"
+    r"|(?:vault|cargo|doppler)[ \t]+login[ \t]+"
+    r"|(?:setenv|ENV|ARG|set[ \t]+-[gUx]{1,3})[ \t]+[\w.-]*" + KEY + KEY_END + r"[ \t]+)"
     r"[\"']?([^\s\"'$<>{}-][^\s\"'<>]{3,})"
 )
 _CONNECTION = r";[ ]?(?i:pwd|password)=([^\s;\"'<>{}()$,&|][^\s;\"'<>{}(),&|]{2,})(?:[;\s\"'<\\]|$)"
@@ -101,6 +102,17 @@ _AUTHORIZATION = (
 _ASSIGNED = (
     r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&;,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
     r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
+)
+# A default, and a variable with its type: the value stands in quotes.
+_TYPED = (
+    r"[ \t]*:[ \t]*&?(?:'static[ \t]+)?[A-Za-z_][A-Za-z0-9_.<>\[\]?|]{0,40}[ \t]*=[ \t]*|[ \t]+string[ \t]*=[ \t]*"
+    r"|[ \t]*\)?[ \t]*(?:\|\||\?\?|\?:|or\b)[ \t]*"
+)
+_DEFAULT = KEY + KEY_END + CLOSE + rf"(?:{_TYPED})[\"'`]([^\"'`\r\n\\]{{6,}})[\"'`]"
+# Where the key only stands near, a short value has to be of letters, digits and signs.
+_NEAR = (
+    r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
+    r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
 _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
 """Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
@@ -124,6 +136,7 @@ PLACED = "|".join(
     (
         _AUTHORIZATION,
         _ASSIGNED,
+        _DEFAULT,
         rf"(?:{_PAGE}{{1,3}}|{_TEST})?" + KEY + KEY_END + CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
         _FLAG,
         _BEARER,
@@ -138,6 +151,7 @@ PLACED = "|".join(
         _LOGIN,
         _CONNECTION,
         _JWK,
+        _NEAR,
         _ARN,
     )
 )
@@ -147,11 +161,11 @@ PLACED = "|".join(
 class Place:
     """The groups of `PLACED`."""
 
-    AUTHORIZATION, ASSIGNED, FLAG, BRACES, PGPASS, JWK = 1, 2, 10, 17, 19, 24
-    ESCAPED = frozenset({3, 4})
-    QUOTED = frozenset({3, 4, 5, 6, 7})
-    STRONG = frozenset({9, 11, 20, 21})
-    TOLD = frozenset({15, 16, 18, 22, 23})
+    AUTHORIZATION, ASSIGNED, DEFAULT, FLAG, BRACES, PGPASS, JWK, NEAR = 1, 2, 3, 11, 18, 20, 25, 26
+    ESCAPED = frozenset({4, 5})
+    QUOTED = frozenset({3, 4, 5, 6, 7, 8})
+    STRONG = frozenset({10, 12, 21, 22})
+    TOLD = frozenset({16, 17, 19, 23, 24})
     """Where nothing but a password stands, whatever it is made of."""
     WHOLE = frozenset({*TOLD, ASSIGNED, BRACES, PGPASS, JWK})
     """A sign at the end is part of the value, not of the sentence around it."""
@@ -164,7 +178,9 @@ PLACE_HINT = (
     + _SPACE
     + r"*(?:[:=?>|<,({]|->)|"
     + _SPACE
-    + r"+(?:to|is|was|value)\b|(?:\r?\n|\\r|\\n)?"
+    + r"+(?:to|is|was|value|string)\b|\)?"
+    + _SPACE
+    + r"*(?:or\b|\|\||\?)|(?:\r?\n|\\r|\\n)?"
     + _SPACE
     + r"*[vV]alue"
     r"|" + _SPACE + r"+[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12})"
@@ -179,6 +195,7 @@ PLACE_HINT = (
     r"|\bldap[a-z]{3,7}[ \t]|\b(?:mongo[a-z]{0,7}|psexec|sqlcmd|bcp|tsql|zip|unzip|ipmitool|mosquitto_[ps]ub|7z[ar]?|rar|unrar|smb[a-z]{3,6}"
     r"|rpcclient|net|winexe|lftp|xfreerdp|rdesktop)[ \t](?:[^\r\n]*[ \t])?[-/](?:[pPuUwy]|-user)"
     r"|\b(?:keytool|jarsigner|htpasswd|rabbitmqctl)[ \t]|\bopenssl[ \t][^\r\n]*-pass|\b(?:vault|cargo|doppler)[ \t]+login[ \t]"
+    r"|\b(?:setenv|ENV|ARG|set[ \t]+-[gUx]{1,3})[ \t]"
     r"|\b(?:d|dp|dq|qi)\\{0,9}[\"']?[ \t]*:[ \t]*\\{0,9}[\"']?[A-Za-z0-9_-]{16}"
     r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
 )

@@ -18,6 +18,7 @@ NOT_SECRETS = frozenset(
     b"default xxx your-token your_token yourtoken your-password your_password yourpassword your-api-key your_api_key "
     b"yourapikey your-secret your_secret mypassword my-password my_password mysecret my-secret my_secret mytoken "
     b"my-token my_token test testing dummy fake sample username user secretref valuefrom "
+    b"passphrase credential credentials private_key secret_key client_secret access_token auth_token db_password session_id salt "
     b"option options flag argument parameter required specified authentication "
     b"foobar insert-token-here replace-me replace_me replaceme n/a".split()
 )
@@ -90,6 +91,9 @@ _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|
 _TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
 _VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
 """As a shell, or a file for one, names a password; in code it would be the name of another variable."""
+_SETTING = re.compile(rb"(?:PASS|PWD|SECRET|TOKEN)[A-Z0-9_]*:[ \t]+")
+"""As a list of variables in YAML names one; code has quotes, or small letters."""
+_LINE_ENDS = (b"", b"\r", b"\n")
 _PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
@@ -170,7 +174,7 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         return is_strong(head) or (has_digit and b"value" in before.lower())
     if has_digit:
         return _is_secret_with_digit(head, before, quoted=quoted)
-    return _TYPED.fullmatch(head) is not None or _is_secret_without_digit(head, before, quoted=quoted)
+    return _TYPED.fullmatch(head) is not None or _is_secret_without_digit(head, before, after, quoted=quoted)
 
 
 def _is_code(value: bytes) -> bool:
@@ -198,7 +202,7 @@ def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     return not (_is_prose(value) if quoted else _is_name(value, before))
 
 
-def _is_secret_without_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
+def _is_secret_without_digit(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
     if not _NAME.fullmatch(value):
         padded_wrong = value.endswith(b"=") and len(value) % 4
         strange = (
@@ -217,6 +221,8 @@ def _is_secret_without_digit(value: bytes, before: bytes, *, quoted: bool) -> bo
         return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
     if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
         return len(value) >= _MIXED_LENGTH
-    # A loose value (`password: required`) may be prose; `KEY=value` and `"key": value` are not.
-    loose = before[-1:] in b" \t>" and not _QUOTE.search(before)
+    # A loose value (`password: required`) may be prose; `KEY=value`, `"key": value`, an element and `KEY: value` are not.
+    is_element = after == b"<" and before.endswith(b">") and _PASS.match(before)
+    is_setting = after in _LINE_ENDS and _SETTING.fullmatch(before)
+    loose = before[-1:] in b" \t>" and not (_QUOTE.search(before) or is_element or is_setting)
     return not loose and len(value) >= _WORD_LENGTH
