@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import textwrap
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -359,9 +361,18 @@ def test_wrapped_noise_stays(data: bytes, width: int) -> None:
 def test_nothing_but_lines_of_keys_is_looked_at_once(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands below a key that opens a value is read only if it can be one."""
     looked = list[str]()
-    for name in ("_words", "_table"):
+
+    def counted(name: str) -> Callable[..., Any]:
         judge = getattr(lines, name)
-        monkeypatch.setattr(lines, name, lambda *given, judge=judge, name=name: (looked.append(name), judge(*given))[1])
+
+        def count(*given: Any) -> Any:
+            looked.append(name)
+            return judge(*given)
+
+        return count
+
+    for name in ("_words", "_table"):
+        monkeypatch.setattr(lines, name, counted(name))
 
     assert scrub_text(line * 5000) == (line * 5000, 0)
     assert len(looked) <= 1
