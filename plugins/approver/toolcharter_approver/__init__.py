@@ -1,7 +1,8 @@
 """The approver `approver`: people are asked through an HTTP service, such as a chat bot.
 
 The service is sent the whole call, scrubbed of secrets, and answers at once or is polled until the time is up. An answer
-to anything but this very question is none, and denies.
+to anything but this very question is none, and denies. So does an answer by anybody but the service, which proves itself
+by a secret that it shares, by certificates, or as a socket of the user's own.
 """
 
 from pathlib import Path
@@ -11,15 +12,16 @@ from toolcharter import ExtensionSpec, hookimpl
 from toolcharter_approver.policy import ApproverPolicy
 
 
-def build(workspace: Path, policy: ApproverPolicy) -> Any:  # noqa: ARG001 - each question names its workspace
+def build(workspace: Path, policy: ApproverPolicy) -> Any:
     """The approver of one toolbox.
 
     Raises:
-        ValueError: The environment holds no token or secret where the policy names one.
+        ValueError: There is no token, secret, certificate or socket where the policy names one, or somebody else could
+            have put it there.
     """
     from toolcharter_approver.asking import HttpApprover  # noqa: PLC0415 - httpx takes 0.2 s, and a list needs none
 
-    return HttpApprover(policy)
+    return HttpApprover(policy, workspace)
 
 
 SPEC = ExtensionSpec("approver", ApproverPolicy, build)

@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
+from pathlib import Path
 
 import httpx
 
 from toolcharter import ApprovalAnswer, ApprovalRequest, hookimpl
+from toolcharter_approver.own_files import require_own_file, require_own_socket
 from toolcharter_approver.policy import ApproverPolicy
 from toolcharter_approver.wire import SIGNATURE, BadAnswer, Seal, answer_of, is_nobody, question
 
 MAX_ANSWER = 65536
 """How long an answer may be, in bytes."""
+MIN_SECRET = 32
+"""How long a shared secret has to be, in characters: a signed question gives anybody the means to try guesses."""
 CONNECT_S = 10.0
 """How long a connection may take, in seconds. An answer has as long as the question."""
 WITHDRAW_S = 5.0
@@ -30,13 +34,21 @@ _TOKEN = re.compile("[!-~]+")
 class HttpApprover:
     """The approver of one toolbox."""
 
-    def __init__(self, policy: ApproverPolicy) -> None:
-        self._url = httpx.URL(policy.url)
+    def __init__(self, policy: ApproverPolicy, workspace: Path) -> None:
+        self._socket = policy.socket
+        self._workspace = workspace
+        self._url = httpx.URL(policy.url if self._socket is None else "http://localhost/")
+        self._certificates = _certificates(policy, workspace)
         self._interval_s = policy.poll_interval_s
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if policy.token_env is not None:
             self._headers["Authorization"] = f"Bearer {_secret(policy.token_env, 'token')}"
-        self._seal = None if policy.secret_env is None else Seal(_secret(policy.secret_env, "secret").encode())
+        secret = _shared_secret(policy, workspace)
+        self._seal = None if secret is None else Seal(secret)
+        if self._socket is not None:
+            require_own_socket(self._socket, workspace)
+        if self._certificates:
+            self._tls  # noqa: B018 - what cannot be used stops the start
 
     @hookimpl
     async def answer_approval(self, request: ApprovalRequest) -> ApprovalAnswer | None:
@@ -47,8 +59,11 @@ class HttpApprover:
 
         Raises:
             BadAnswer: What the service said is no answer to this question.
+            ValueError: Somebody else could have put the socket there.
             httpx.HTTPError: Its answer broke off, or it is not the one that its certificate should name.
         """
+        if self._socket is not None and not require_own_socket(self._socket, self._workspace):
+            return None
         nonce = secrets.token_hex(16)
         body = question(request, nonce)
         headers = {"Content-Type": "application/json"}
@@ -74,8 +89,10 @@ class HttpApprover:
 
     def _client(self) -> httpx.AsyncClient:
         """Connections for one question: those of another would belong to another event loop."""
+        over = None if self._socket is None else httpx.AsyncHTTPTransport(uds=str(self._socket))
         return httpx.AsyncClient(
             verify=self._tls,
+            transport=over,
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             trust_env=False,
             follow_redirects=False,
@@ -130,7 +147,12 @@ class HttpApprover:
         with (
             suppress(Exception),  # It is told for courtesy, by a thread: a late answer reaches nobody.
             httpx.Client(
-                verify=self._tls, timeout=WITHDRAW_S, trust_env=False, follow_redirects=False, headers=self._headers
+                verify=self._tls,
+                transport=None if self._socket is None else httpx.HTTPTransport(uds=str(self._socket)),
+                timeout=WITHDRAW_S,
+                trust_env=False,
+                follow_redirects=False,
+                headers=self._headers,
             ) as client,
             client.stream("DELETE", place),
         ):
@@ -138,8 +160,19 @@ class HttpApprover:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """The system's own certificates, to which an administrator adds those of the house."""
-        return ssl.create_default_context()
+        """The authorities that the policy names, or the system's own, to which an administrator adds the house's.
+
+        Raises:
+            ValueError: A file holds no certificate or key, or the two do not belong together.
+        """
+        files = self._certificates
+        try:
+            context = ssl.create_default_context(cafile=files.get("ca_file"))
+            if "client_cert" in files:
+                context.load_cert_chain(files["client_cert"], files["client_key"])
+        except (ssl.SSLError, OSError) as error:
+            raise ValueError(f"the certificates cannot be used: {error}") from error
+        return context
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int]:
@@ -169,6 +202,32 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
+    """The files that the policy names for TLS."""
+    named = {"client_cert": policy.client_cert, "client_key": policy.client_key, "ca_file": policy.ca_file}
+    files = {name: path for name, path in named.items() if path is not None}
+    for name, path in files.items():
+        require_own_file(path, workspace, is_secret=name == "client_key")
+    return files
+
+
+def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
+    """What signs questions and answers; None if the service proves itself in another way."""
+    if policy.secret_env is not None:
+        where, value = f"the environment variable {policy.secret_env!r}", _secret(policy.secret_env, "secret")
+    elif policy.secret_file is not None:
+        require_own_file(policy.secret_file, workspace, is_secret=True)
+        where, value = repr(str(policy.secret_file)), policy.secret_file.read_bytes().decode("latin-1").strip()
+        if not _TOKEN.fullmatch(value):
+            raise ValueError(f"{where} holds no secret in one word of ASCII")
+    else:
+        return None
+    if len(value) < MIN_SECRET:
+        what = f"{where} holds a secret of fewer than {MIN_SECRET} characters"
+        raise ValueError(f"{what}, which who is sent a question could guess; make one with: openssl rand -hex 32")
+    return value.encode()
 
 
 def _secret(variable: str, what: str) -> str:

@@ -1,7 +1,7 @@
 """What a profile says of the service."""
 
 import re
-from ipaddress import ip_address
+from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -9,25 +9,49 @@ from pydantic import Field, field_validator, model_validator
 
 from toolcharter import ExtensionPolicy
 
+UNIX = "unix:"
+"""How the URL of a socket in the file system begins."""
 _NO_BLANKS = re.compile("[!-~]+")
 _VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"
+_PROOF = (
+    "the service has to prove itself, or whoever listens there could approve: name a secret that it shares "
+    "(secret_env or secret_file), or certificates over https: (client_cert, client_key and ca_file), or a socket of "
+    "your own (unix:/path)"
+)
 
 
 class ApproverPolicy(ExtensionPolicy):
-    """Which service asks people, and how it is reached."""
+    """Which service asks people, how it is reached, and how it proves itself."""
 
     url: str
-    """Where questions are posted: `https://HOST:PORT/PATH`. `http:` on this machine, or with `secret_env`."""
+    """Where questions are posted: `https://HOST:PORT/PATH`, `http://HOST:PORT/PATH`, or `unix:/PATH/OF/SOCKET`."""
     token_env: str | None = Field(default=None, pattern=_VARIABLE)
     """The environment variable that holds a token, sent as `Authorization: Bearer`."""
     secret_env: str | None = Field(default=None, pattern=_VARIABLE)
     """The environment variable that holds a secret shared with the service, which signs questions and answers."""
+    secret_file: Path | None = None
+    """A file outside the workspace that holds such a secret."""
+    client_cert: Path | None = None
+    """A file with the certificate that the gate shows to the service."""
+    client_key: Path | None = None
+    """A file with the key of `client_cert`."""
+    ca_file: Path | None = None
+    """A file with the only authorities that may vouch for the service, in the place of the system's."""
     poll_interval_s: float = Field(default=2.0, ge=0.05, le=60)
     """How long to wait between two looks for an answer, in seconds."""
+
+    @property
+    def socket(self) -> Path | None:
+        """The socket that the URL names, if it names one."""
+        return Path(self.url.removeprefix(UNIX)) if self.url.startswith(UNIX) else None
 
     @field_validator("url")
     @classmethod
     def _leads_to_a_service(cls, url: str) -> str:
+        if url.startswith(UNIX):
+            if not url.startswith(f"{UNIX}/") or not url.isprintable():
+                raise ValueError("expected the whole path of a socket, as in unix:/run/user/1000/approver.sock")
+            return url
         parts = urlsplit(url)  # raises for a port that is none as soon as it is asked for it
         if (
             parts.scheme not in {"http", "https"}
@@ -35,25 +59,30 @@ class ApproverPolicy(ExtensionPolicy):
             or parts.port == 0
             or not _NO_BLANKS.fullmatch(url)
         ):
-            raise ValueError("expected https://HOST:PORT/PATH or http://HOST:PORT/PATH")
+            raise ValueError("expected https://HOST:PORT/PATH, http://HOST:PORT/PATH or unix:/PATH/OF/SOCKET")
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError("no user, query or fragment may stand in it; a token belongs in the variable of token_env")
         return url
 
+    @field_validator("secret_file", "client_cert", "client_key", "ca_file")
+    @classmethod
+    def _is_a_whole_path(cls, path: Path | None) -> Path | None:
+        """Relative to what would depend on where the gate was started."""
+        found = None if path is None else path.expanduser()
+        if found is not None and not found.is_absolute():
+            raise ValueError("expected a whole path, as in /etc/approver/secret or ~/.config/approver/secret")
+        return found
+
     @model_validator(mode="after")
-    def _cannot_be_forged(self) -> Self:
-        """Over plain HTTP whoever is between could approve."""
-        parts = urlsplit(self.url)
-        if parts.scheme == "http" and self.secret_env is None and not _is_here(parts.hostname or ""):
-            raise ValueError(
-                "http: to another machine needs secret_env, or whoever is between could approve; use https:"
-            )
+    def _proves_itself(self) -> Self:
+        if self.secret_env is not None and self.secret_file is not None:
+            raise ValueError("secret_env and secret_file name two secrets; keep one")
+        if (self.client_cert is None) != (self.client_key is None):
+            raise ValueError("client_cert and client_key belong together")
+        has_certificates = self.client_cert is not None and self.ca_file is not None
+        if not self.url.startswith("https:") and (self.client_cert or self.ca_file):
+            raise ValueError("certificates are for https: only")
+        has_secret = self.secret_env is not None or self.secret_file is not None
+        if not (has_secret or has_certificates or self.socket):
+            raise ValueError(_PROOF)
         return self
-
-
-def _is_here(host: str) -> bool:
-    """Whether *host* is this machine. Other names could be looked up to anything."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -1,11 +1,14 @@
 """A service on this machine that asks nobody and answers as a test tells it, and a profile that sends people there."""
 
+import hmac
 import json
+import secrets
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import ThreadingMixIn, UnixStreamServer
 from typing import Any
 
 import pytest
@@ -13,16 +16,26 @@ import pytest
 from toolcharter import Caller, Toolbox, build_tools
 
 Behave = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
+SIGNATURE = "X-Toolcharter-Signature"
+SECRET = secrets.token_hex(32)
+"""What the service and the gate share, where a test says nothing else."""
 
 
-def sends(value: Any, status: int = 200, **headers: str) -> Behave:
-    """Send *value*: bytes as they are, all else as JSON."""
+def signature(asked: dict[str, Any], body: bytes, secret: str = SECRET) -> str:
+    """What the service signs its answer with, as the README says."""
+    return "sha256=" + hmac.digest(secret.encode(), asked["nonce"].encode() + b"." + body, "sha256").hex()
+
+
+def sends(value: Any, status: int = 200, **headers: str | None) -> Behave:
+    """Send *value*, signed: bytes as they are, all else as JSON. A header of None is not sent."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
 
-    def behave(request: BaseHTTPRequestHandler, _asked: dict[str, Any]) -> None:
+    def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         request.send_response(status)
-        for name, text in {"Content-Length": str(len(body)), **headers}.items():
-            request.send_header(name.replace("_", "-"), text)
+        signed = {SIGNATURE: signature(asked, body)} if "nonce" in asked else {}
+        for name, text in {"Content-Length": str(len(body)), **signed, **headers}.items():
+            if text is not None:
+                request.send_header(name.replace("_", "-"), text)
         request.end_headers()
         request.wfile.write(body)
 
@@ -44,7 +57,7 @@ LATER = sends(b"", 202, Location="/approvals/17")
 class Service:
     """The service: what it was asked, and what it does then."""
 
-    def __init__(self, certificate: Path | None = None) -> None:
+    def __init__(self, certificate: Path | None = None, *, clients: Path | None = None, at: Path | None = None) -> None:
         self.behave: Behave = answers()
         self.looks: list[Behave] = []
         """What each look for an answer meets; the last one again and again."""
@@ -80,19 +93,28 @@ class Service:
             def handle_error(self, *_: Any) -> None:
                 """A client that gives up is what some tests are about."""
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        class LocalServer(ThreadingMixIn, UnixStreamServer):
+            daemon_threads = True
+
+        self._at = at
+        self._server = Server(("127.0.0.1", 0), Handler) if at is None else LocalServer(str(at), Handler)
         self._scheme = "http"
         if certificate is not None:
             self._scheme = "https"
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(certificate)
+            if clients is not None:
+                tls.verify_mode = ssl.CERT_REQUIRED
+                tls.load_verify_locations(clients)
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
+        if self._at is not None:
+            return f"unix:{self._at}"
+        return f"{self._scheme}://127.0.0.1:{self._server.socket.getsockname()[1]}"
 
     @property
     def methods(self) -> list[tuple[str, str]]:
@@ -122,8 +144,8 @@ def start() -> Iterator[Callable[..., Service]]:
     """Starts services that end with the test."""
     started: list[Service] = []
 
-    def start(certificate: Path | None = None) -> Service:
-        started.append(Service(certificate))
+    def start(certificate: Path | None = None, **facts: Any) -> Service:
+        started.append(Service(certificate, **facts))
         return started[-1]
 
     yield start
@@ -150,8 +172,16 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def toolbox_for(tmp_path: Path, state: Path, events: list[dict[str, Any]]) -> Iterator[Callable[..., Toolbox]]:
-    """Builds toolboxes from a profile that asks through the service; they end with the test."""
+def toolbox_for(
+    tmp_path: Path, state: Path, events: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Toolbox]]:
+    """Builds toolboxes from a profile that asks through the service; they end with the test.
+
+    The service shares `SECRET`, unless the test names another proof, or None.
+    """
+    monkeypatch.setenv("APPROVER_SECRET", SECRET)
+    # A question is taken back by the way, and given up soon; a busy machine may take longer.
+    monkeypatch.setattr("toolcharter_approver.asking.WITHDRAW_S", 120.0)
     made: list[Toolbox] = []
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -161,7 +191,8 @@ def toolbox_for(tmp_path: Path, state: Path, events: list[dict[str, Any]]) -> It
         url: str, *, caller: Caller | None = None, approvals: dict[str, Any] | None = None, **settings: Any
     ) -> Toolbox:
         profile = tmp_path / "asking.yaml"
-        policy = json.dumps({"url": url, "poll_interval_s": 0.05, **settings})
+        written = {"url": url, "poll_interval_s": 0.05, "secret_env": "APPROVER_SECRET", **settings}
+        policy = json.dumps({name: value for name, value in written.items() if value is not None})
         asking = json.dumps({"timeout_s": 10, **(approvals or {})})
         profile.write_text(
             "profile: asking\nmode: ask\ntools:\n  read_file: {}\n"

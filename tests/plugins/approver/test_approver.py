@@ -99,7 +99,7 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
     }
     ((method, path, headers),) = service.requests
     assert (method, path, headers["Content-Type"]) == ("POST", "/approvals", "application/json")
-    assert {"Authorization", SIGNATURE}.isdisjoint(headers)
+    assert "Authorization" not in headers
 
 
 def test_secrets_are_not_sent(service, toolbox_for, tmp_path) -> None:
@@ -326,10 +326,13 @@ def test_a_question_whose_time_is_up_is_taken_back(way, service, toolbox_for, mo
     monkeypatch.setenv("BOT_TOKEN", "t0ken")
     service.behave, service.looks = LATER, [sends(b"", 202)]
 
-    result = call(toolbox_for(service.url, token_env="BOT_TOKEN", approvals={"timeout_s": 0.3}), way)
+    # On a busy machine the time may be up before the service has said where to look: then there is nothing to take back.
+    for timeout_s in (0.3, 3, 30):
+        result = call(toolbox_for(service.url, token_env="BOT_TOKEN", approvals={"timeout_s": timeout_s}), way)
+        assert result.reason == "approval_timeout"
+        if service.withdrawn.wait(10 * timeout_s):
+            break
 
-    assert result.reason == "approval_timeout"
-    assert service.withdrawn.wait(10)
     method, path, headers = service.requests[-1]
     assert (method, path, headers["Authorization"]) == ("DELETE", "/approvals/17", "Bearer t0ken")
 
@@ -352,7 +355,7 @@ async def test_a_question_of_a_cancelled_call_is_taken_back(service, toolbox_for
         await task
 
     assert events[-1]["reason"] == "cancelled"
-    assert await asyncio.to_thread(service.withdrawn.wait, 10)
+    assert await asyncio.to_thread(service.withdrawn.wait, 60)
 
 
 def test_a_question_that_cannot_be_taken_back_is_left_alone(start, toolbox_for) -> None:
@@ -470,7 +473,7 @@ def test_a_recorded_answer_does_not_count_again(secret, service, toolbox_for) ->
 @pytest.mark.parametrize(
     "forged",
     [
-        pytest.param(lambda _sign, _nonce, _body: {}, id="none"),
+        pytest.param(lambda _sign, _nonce, _body: {SIGNATURE: None}, id="none"),
         pytest.param(lambda _sign, _nonce, _body: {SIGNATURE: ""}, id="empty"),
         pytest.param(lambda _sign, _nonce, _body: {SIGNATURE: "sha256=" + "0" * 64}, id="zeros"),
         pytest.param(lambda _sign, _nonce, _body: {SIGNATURE: "sha256=\u00fc"}, id="no ASCII"),
@@ -550,11 +553,21 @@ HERE = "http://localhost"
         ({"url": "https://@example.org"}, ("url",)),
         ({"url": "https://example.org/?a=b"}, ("url",)),
         ({"url": "https://example.org/#a"}, ("url",)),
+        ({"url": "unix:"}, ("url",)),
+        ({"url": "unix:approver.sock"}, ("url",)),
+        ({"url": "unix:/run/a\n"}, ("url",)),
         ({"url": "http://example.org"}, ()),
-        ({"url": "http://localhost.example.org"}, ()),
-        ({"url": "http://127.0.0.1.example.org"}, ()),
-        ({"url": "http://10.0.0.1"}, ()),
-        ({"url": "http://0.0.0.0"}, ()),
+        ({"url": "http://127.0.0.1:8080"}, ()),
+        ({"url": HERE, "token_env": "BOT_TOKEN"}, ()),
+        ({"url": "https://bot.example.org/approvals"}, ()),
+        ({"url": "https://bot.example.org", "ca_file": "/a"}, ()),
+        ({"url": "https://bot.example.org", "client_cert": "/a", "client_key": "/b"}, ()),
+        ({"url": "https://bot.example.org", "client_cert": "/a", "ca_file": "/b"}, ()),
+        ({"url": HERE, "client_cert": "/a", "client_key": "/b", "ca_file": "/c"}, ()),
+        ({"url": HERE, "secret_env": "A", "ca_file": "/c"}, ()),
+        ({"url": HERE, "secret_env": "A", "secret_file": "/a"}, ()),
+        ({"url": HERE, "secret_file": "a"}, ("secret_file",)),
+        ({"url": HERE, "ca_file": "../a"}, ("ca_file",)),
         ({"url": HERE, "token_env": "not a name"}, ("token_env",)),
         ({"url": HERE, "secret_env": "1"}, ("secret_env",)),
         ({"url": HERE, "poll_interval_s": 0.04}, ("poll_interval_s",)),
@@ -564,7 +577,7 @@ HERE = "http://localhost"
     ids=str,
 )
 def test_settings_that_make_no_sense_are_refused(settings, place) -> None:
-    """A profile that names no service, a secret, or a service that anybody could forge is told so when it is read."""
+    """A profile that names no service, a secret, or a service that proves nothing is told so when it is read."""
     with pytest.raises(ValueError, match="validation error") as refused:
         ApproverPolicy.from_profile(settings)
 
@@ -574,16 +587,16 @@ def test_settings_that_make_no_sense_are_refused(settings, place) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"url": "http://localhost:8080"},
-        {"url": "http://127.0.0.2"},
-        {"url": "http://[::1]:8080/ask"},
-        {"url": "http://bot:8080", "secret_env": "BOT_SECRET"},
-        {"url": "https://bot.example.org/approvals"},
+        {"url": "http://[::1]:8080/ask", "secret_env": "BOT_SECRET"},
+        {"url": "http://bot:8080", "secret_file": "~/.config/bot/secret"},
+        {"url": "https://bot.example.org/approvals", "secret_env": "BOT_SECRET", "ca_file": "/a"},
+        {"url": "https://bot.example.org", "client_cert": "/a", "client_key": "/b", "ca_file": "/c"},
+        {"url": "unix:/run/user/1000/approver.sock"},
     ],
     ids=str,
 )
 def test_settings_that_make_sense_are_taken(settings) -> None:
-    """TLS, this machine, or a secret."""
+    """A secret, certificates of both sides, or a socket of the user's own."""
     assert ApproverPolicy.from_profile(settings).url == settings["url"]
 
 
@@ -618,7 +631,7 @@ def test_a_certificate_that_the_system_trusts_is_taken(certificate, start, toolb
     service.behave, service.looks = LATER, [sends(b"", 500)]
 
     assert (approved, call(toolbox).reason) == ("ok", "approval_unavailable")
-    assert service.withdrawn.wait(10)
+    assert service.withdrawn.wait(60)
 
 
 def test_a_service_that_speaks_no_tls_is_refused(service, toolbox_for) -> None:
