@@ -9,7 +9,7 @@ from typing import Any, Self
 from toolcharter.errors import did_you_mean
 from toolcharter.gate.beginning import begin
 from toolcharter.gate.closing import Closer
-from toolcharter.gate.lazily import acall, notifying
+from toolcharter.gate.lazily import acall, keys_of, notifying
 from toolcharter.gate.passage import BuiltTool, Passage
 from toolcharter.gate.rehearsal import decide
 from toolcharter.gate.shared import Shared
@@ -169,6 +169,15 @@ class Toolbox(Mapping[str, Tool]):
         if passage is None:
             return self._explain_unknown(name, args)
         return explain(passage, await aattempt(passage, args), shown_name(name), args)
+
+    def forget_results(self, *call_ids: str) -> None:
+        """Tell that the model no longer sees the results of these calls, or of all calls of the session, if none is named.
+
+        What `skip_duplicate` refuses because its result is "further up" may then be called again.
+        """
+        memory = self._shared.memory
+        if memory is not None:
+            memory.forget(keys_of()(self._caller).session, call_ids)
 
     def close(self) -> None:
         """Let calls under way end, close what tools hold, and flush the sinks.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
     AfterCall,
@@ -188,6 +189,31 @@ class TestMemory:
         outcomes = [toolbox.call("act", {"what": what}).outcome for what in ("a", "b", "a")]
 
         assert outcomes == ["ok", "ok", "denied"]
+
+    def test_what_the_model_no_longer_sees_may_be_called_again(self, make_toolbox) -> None:
+        """The results that are named, or all of them; of this session, and of no other's."""
+        toolbox = make_toolbox(ACT, memory=Memory(skip_duplicate=(SkipDuplicate(parse_rule("act:look")),)))
+        one, other = (toolbox.for_caller(Caller(session=name)) for name in ("one", "other"))
+
+        def outcomes(view: Toolbox) -> str:
+            return " ".join(view.call("act", {"what": what}).outcome for what in ("a", "b"))
+
+        first = one.call("act", {"what": "a"})
+        one.call("act", {"what": "b"})
+        outcomes(other)
+        one.forget_results(first.call_id, "unknown")
+        named = outcomes(one)
+        one.forget_results()
+
+        assert (named, outcomes(one), outcomes(other)) == ("ok denied", "ok ok", "denied denied")
+
+    def test_without_guards_there_is_nothing_to_forget(self, make_toolbox) -> None:
+        """A host need not know what the profile remembers."""
+        toolbox = make_toolbox(ACT)
+
+        toolbox.forget_results()
+
+        assert toolbox.call("act", {}).outcome == "ok"
 
 
 class TestRates:

@@ -4,7 +4,7 @@ No result is kept or handed out. A duplicate is legitimate again as soon as anot
 has run, whatever came of it short of a denial, and while one runs: nobody is forced to live with a stale answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ class DuplicatesGuard(MemoryGuard[Done, Marks]):
         state.running += has_effects
         return Marks(facts.keys, has_effects, state.effects)
 
-    def leave(self, state: Done, call: Call, facts: Marks, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+    def leave(self, state: Done, call: Call, facts: Marks, ending: Ending) -> None:
         """Remember an ok call, unless an effect came between its beginning and its end."""
         undisturbed = state.effects == facts.effects
         state.running -= facts.has_effects
@@ -83,7 +83,14 @@ class DuplicatesGuard(MemoryGuard[Done, Marks]):
             state.calls.clear()
         if ending.outcome == "ok" and undisturbed:
             for key in facts.keys:
-                state.calls.add(key)
+                state.calls.add(key, call.call_id)
+
+    def forget(self, state: Done, call_ids: Collection[str]) -> None:
+        """Let these calls be made again, or all, if none is named."""
+        if call_ids:
+            state.calls.drop(call_ids)
+        else:
+            state.calls.clear()
 
 
 def _chosen(call: Call, names: tuple[str, ...] | None) -> dict[str, object]:

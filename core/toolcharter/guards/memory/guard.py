@@ -1,6 +1,7 @@
 """What every guard with memory is: facts about a call, held against a state of its own per session."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from toolcharter.spec.call import Call, Deny, Outcome
@@ -54,6 +55,9 @@ class MemoryGuard(ABC, Generic[S, F]):
     def enter(self, state: S, facts: F, *, has_effects: bool) -> F:  # noqa: ARG002 - as above
         """A call enters its tool; `leave` gets the facts that this returns."""
         return facts
+
+    def forget(self, state: S, call_ids: Collection[str]) -> None:
+        """The model no longer sees the results of these calls; of no call any more, if none is named."""
 
     def leave(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:  # noqa: ARG002 - as above
         """A call that entered has ended; a text is a message for the model."""

@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from threading import Lock
 from typing import Any
 
@@ -111,6 +111,17 @@ class SessionMemory:
             flight = self._sessions.seen(key).flights.get(id(call))
         notes = () if flight is None else (*flight.notes, *self._land(key, flight, outcome, text))
         return (*notes, *map(note, self._messages.after(call, outcome)))
+
+    def forget(self, key: str, call_ids: Collection[str]) -> None:
+        """Take note that the model no longer sees results of a session.
+
+        Args:
+            key: The session.
+            call_ids: Whose results; empty for all of them.
+        """
+        with self._lock:
+            for guard, state in zip(self._guards, self._sessions.seen(key).states, strict=True):
+                guard.forget(state, call_ids)
 
     def _land(self, key: str, flight: Flight, outcome: Outcome, text: str) -> list[str]:
         call, ending = flight.call, Ending(outcome, text, flight.has_effects)
