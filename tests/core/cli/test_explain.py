@@ -158,16 +158,16 @@ def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
     (site / "toolcharter_demo/__init__.py").write_text(MODULE.replace("staged=True,", bash))
     (desk / "demo.yaml").write_text(PROFILE + 'allow: ["bash:sort *", "bash:sh *"]\n')
 
-    lines = run("explain", "echo", "word=sh -c 'sort -o a b; cargo x'", *QUIET).stdout.splitlines()
+    lines = run("explain", "echo", "word=sh -c 'sort -o a b; polish x'", *QUIET).stdout.splitlines()
 
     unnamed = "matched by 'bash:sort *' at ./demo.yaml:6:9, which does not name enough of it, which decides"
     assert lines[3:9] == [
-        "  command: sh -c 'sort -o a b; cargo x': covered by 'bash:sh *' at ./demo.yaml:6:24",
+        "  command: sh -c 'sort -o a b; polish x': covered by 'bash:sh *' at ./demo.yaml:6:24",
         f"  command: sort -o a b (in sh): {unnamed}",
         "    has to be named by a rule: -o is an option that has to be named",
         "    has to lie in the workspace: a, b",
-        "  command: cargo x (in sh): covered by no allow rule, which decides",
-        "    nothing is known about this program: it is covered as written",
+        "  command: polish x (in sh): covered by no allow rule, which decides",
+        "    nothing is known about this program: its options have to be named",
     ]
 
 

@@ -71,7 +71,7 @@ def _command(note: "CommandNote") -> Branch:
     inside = f" (in {', '.join(note.within)})" if note.within else ""
     details = [Branch(f"has to be named by a rule: {need}") for need in note.needs]
     details += [Branch(f"has to lie in the workspace: {', '.join(note.confined)}")] if note.confined else []
-    details += [] if note.is_known else [Branch("nothing is known about this program: it is covered as written")]
+    details += [] if note.is_known else [Branch("nothing is known about this program: its options have to be named")]
     text = f"command: {note.form}{inside}: {note.said}" + (", which decides" if note.decides else "")
     return Branch(text, "bold" if note.decides else "", tuple(details))
 

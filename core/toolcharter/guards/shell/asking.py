@@ -9,6 +9,7 @@ from toolcharter.guards.shell import places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.parts import SUBSTITUTED, Assignment, Inner, Need, Reach, Word
 from toolcharter.guards.shell.table import Operands, Role
+from toolcharter.guards.shell.unknown import ask_paths
 
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
@@ -42,6 +43,8 @@ class Asking:
         """What the words of the input take the place of, if an option says so."""
         self.leading: int | None = None
         """How many words stand before the program's subcommand, once it is found."""
+        self.started: Sequence[Word] = ()
+        """A command that it starts, and for which it asks what that command would ask for."""
         self._started_in = folders
         self._moved: tuple[str, ...] | None = None
 
@@ -98,6 +101,12 @@ class Asking:
         elif appends:
             words = (*words, INPUT)
         self.inner.append(Inner(words, tuple(self.assignments), self._moved))
+
+    def run(self, words: Sequence[Word]) -> None:
+        """The rest of the words is a command; a rule has to name its program, and what that program would ask for."""
+        self.need(words[0], "is the program that is started")
+        self.inner.append(Inner(tuple(words), tuple(self.assignments), self._moved, is_asked_for=True))
+        self.started = words
 
     def source_or_command(self, words: Sequence[Word]) -> None:
         """The rest of the words is a command, or `-c` and shell source."""
@@ -260,6 +269,10 @@ class Asking:
         if why:
             self.need(word, str(why))
 
+    def take_passed(self, _: Role, word: Word) -> None:
+        """A word for a program that nobody can tell: what looks like a path in it has to lie in the workspace."""
+        ask_paths(word, self)
+
     def take_named(self, _: Role, word: Word) -> None:
         """What has to be named, and whose letters say nothing more."""
         self.need(word, "is a program or code")
@@ -283,6 +296,9 @@ def assign(words: Sequence[Word], operands: Operands, asking: Asking, *, appends
             asking.need(word, "is more than its program takes")
         elif role.kind == "command":
             asking.command(words[place:], appends=appends)
+            return
+        elif role.kind == "run":
+            asking.run(words[place:])
             return
         elif role.kind == "source_or_command":
             asking.source_or_command(words[place:])
@@ -339,4 +355,6 @@ _TAKE: Final[dict[str, Callable[[Asking, Role, Word], None]]] = {
     "command": Asking.take_named,
     "source_or_command": Asking.take_named,
     "module": Asking.take_named,
+    "run": Asking.take_named,
+    "passed": Asking.take_passed,
 }

@@ -156,6 +156,8 @@ class _Look:
         """By position, commands of which it can be told what they get from the input of xargs."""
         self._keeps = self._links = False
         """Whether a command may keep what others print, or make links."""
+        self._asked_for = set[int]()
+        """By position, commands whose needs are among those of their starter."""
         self._resolves = resolves
         self._depths = list[int]()
         self._workspace = workspace
@@ -170,7 +172,7 @@ class _Look:
             reading = self._read(command)
             if done in self.fed:
                 reading = self._resolved(done, reading)
-            self.readings.append(reading)
+            self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
             self._keeps = self._keeps or bool(reading.demand.kept)
             self._links = self._links or _may_link(command.words)
             if reading.inner or reading.scripts or reading.runs_input:
@@ -215,6 +217,8 @@ class _Look:
         for inner in reading.inner:
             if self._resolves and _name(command) == "xargs":
                 self._feed(at, inner)
+            if inner.is_asked_for:
+                self._asked_for.add(len(self.commands))
             self._append(_started(command, inner), depth)
         for source in reading.scripts:
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be told.")
@@ -267,6 +271,11 @@ def _may_link(words: Sequence[Word]) -> bool:
     name = (words[0].text or "") if words else ""
     name = name[name.rfind("/") + 1 :]
     return name in _LINKERS or (name == "git" and any(word.text in _GIT_LINKERS for word in words))
+
+
+def _without_needs(reading: Reading) -> Reading:
+    """The reading of a command for which the rule of its starter speaks, as long as that rule covers the starter."""
+    return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
 
 
 def _started(starter: Command, inner: Inner) -> Command:

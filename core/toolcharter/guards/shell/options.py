@@ -24,6 +24,8 @@ class Divided(NamedTuple):
     """The options, by `Takes.name`."""
     module: Word | None = None
     """What all of `operands` are for, options among them, if an option has named it."""
+    behind: Sequence[Word] = ()
+    """The words behind `--`, where they are for another program."""
 
 
 def divide(words: Sequence[Word], table: Table, asking: Asking) -> Divided:
@@ -45,6 +47,8 @@ def divide(words: Sequence[Word], table: Table, asking: Asking) -> Divided:
         walk.place += 1
         if walk.module is not None:
             return Divided(words[walk.place :], frozenset(walk.given), walk.module)
+    if table.behind is not None:
+        return Divided(operands, frozenset(walk.given), behind=words[walk.place :])
     for word in words[walk.place :]:
         walk.dashed(word)
         operands.append(word)

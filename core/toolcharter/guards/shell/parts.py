@@ -184,6 +184,8 @@ class Inner(NamedTuple):
     assignments: tuple[Assignment, ...] = ()
     folders: tuple[str, ...] | None = None
     """Where it runs, if its starter moves (`env -C`); None for the same place."""
+    is_asked_for: bool = False
+    """Whether the needs of its starter hold its own, so that a rule for the starter covers it: `uv run pytest -q`."""
 
 
 class Demand(NamedTuple):

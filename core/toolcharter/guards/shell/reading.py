@@ -3,6 +3,7 @@
 Pure: nothing is run or opened but the table's own file. Linear in the words and their letters.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,7 +13,7 @@ from toolcharter.guards.shell.assignments import objection as assignment_objecti
 from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.options import Divided, divide
 from toolcharter.guards.shell.parts import Command, Demand, Need, Reading, Word
-from toolcharter.guards.shell.table import NO_OPERANDS, Operands, Role, Table
+from toolcharter.guards.shell.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
 from toolcharter.guards.shell.tables import CORE, Tables
 
 _NOWHERE: Final = "(unknown folder)"
@@ -20,6 +21,7 @@ _NOWHERE: Final = "(unknown folder)"
 _HERE: Final = (".",)
 _HERE_WORD: Final = Word(".", ".", prefix=".")
 _READ: Final = Role("read")
+_GROUP: Final = re.compile(r"[a-z][a-z0-9-]*")
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
 
@@ -111,34 +113,53 @@ class _Reader:
         divided = Divided(words, frozenset()) if table.style == "words" else divide(words, table, asking)
         if divided.module is not None:
             return self._module(divided.module, divided.operands, table)
-        operands = divided.operands
-        if not operands and table.alone_named:
-            asking.need(name, "does more where nothing follows it")
-        if table.requires and table.requires.isdisjoint(divided.given):
-            asking.need(name, f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
+        if table.alone_named or table.named_with_operands or table.requires or table.at_least:
+            _ask_more(name, words, divided, table, asking)
         if table.style == "subcommands":
-            return self._subcommand(words, operands, table)
+            return self._subcommand(words, divided.operands, table)
+        if table.behind is not None and divided.behind:
+            self.table(name, divided.behind, table.behind)
+        return self._operands(name, divided, table)
+
+    def _operands(self, name: Word, divided: Divided, table: Table) -> bool:
+        asking, operands = self.asking, divided.operands
         if asking.placeholder is not None and not divided.given.isdisjoint(table.replace_undone_by):
             asking.need(name, "takes its input in two ways")
         if asking.scripts and not divided.given.isdisjoint(table.joined_by):
             asking.source_and_words(asking.scripts.pop(), operands)
             return False
-        assign(operands, _operands(table, divided), asking, appends=table.appends)
+        assign(operands, _roles(table, divided), asking, appends=table.appends)
         _ask_targets(divided.given, asking)
+        if asking.started:
+            self._started()
         return table.runs_input and _runs_input(operands, divided.given, table)
 
     def _subcommand(self, words: Sequence[Word], operands: Sequence[Word], table: Table) -> bool:
         if self.asking.leading is None and operands:
             self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
-        subcommand = table.subcommands.get(operands[0].text or "") if operands else None
+        subcommand = _found(operands[0].text or "", table) if operands else None
         if subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
         if operands and table.operands == NO_OPERANDS:
             self.asking.need(operands[0], "is no subcommand that is known")
             unknown.ask(operands[1:], self.asking)
-        else:
-            assign(operands, table.operands, self.asking)
+        elif operands:
+            # Behind a word that is no subcommand options may stand anywhere, unless it begins another command.
+            style: Style = "posix" if _starts_command(table.operands) else "gnu"
+            plain = table._replace(style=style, named=False, alone_named=False, requires=frozenset())
+            self.table(operands[0], operands, plain)
         return False
+
+    def _started(self) -> None:
+        """Ask what the command asks for that this one starts; what that one starts is found when it is read itself."""
+        words, self.asking.started = self.asking.started, ()
+        inner, scripts = len(self.asking.inner), len(self.asking.scripts)
+        entry = self._tables.find(table_name(words[0]))
+        if entry is None:
+            unknown.ask(words[1:], self.asking)
+        else:
+            self.table(words[0], words[1:], entry.table)
+        del self.asking.inner[inner:], self.asking.scripts[scripts:]
 
     def _module(self, name: Word, words: Sequence[Word], table: Table) -> bool:
         module = table.modules.get(name.text or "")
@@ -163,6 +184,38 @@ def _ask_targets(given: frozenset[str], asking: Asking) -> None:
             asking.take_read(_READ, word)
 
 
+def _ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, asking: Asking) -> None:
+    """Some programs do more than is ordinary: with too few operands, with any, or without one of some options."""
+    count = len(divided.operands)
+    lacks = bool(table.requires) and table.requires.isdisjoint(divided.given)
+    is_short = count < table.at_least and (lacks or not table.requires)
+    more = []
+    if is_short or (table.alone_named and not count):
+        more.append("does more where less than that follows it")
+    if table.named_with_operands and count:
+        more.append("does more with the words that follow it")
+    if lacks:
+        more.append(f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
+    for why in more:
+        for word in (name, *words) if is_short or table.written_out else (name,):
+            asking.need(word, why)
+
+
+def _found(name: str, table: Table) -> Table | None:
+    """The subcommand of *table* that is called *name*, or that a star stands for; a group of them may be any word."""
+    subcommand = table.subcommands.get(name)
+    if subcommand is None and table.patterns:
+        subcommand = next((sub for begin, sub in table.patterns if name.startswith(begin)), None)
+    if subcommand is None and table.nested and _GROUP.fullmatch(name):
+        return table._replace(alone_named=True)
+    return subcommand
+
+
+def _starts_command(operands: Operands) -> bool:
+    roles = (*operands.first, operands.rest, *operands.last)
+    return any(role is not None and role.kind in STARTING for role in roles)
+
+
 def _ask_arguments(words: Sequence[Word], mark: str, asking: Asking) -> None:
     for word in words:
         if (word.prefix if word.text is None else word.text).startswith(mark):
@@ -177,7 +230,7 @@ def _runs_input(operands: Sequence[Word], given: frozenset[str], table: Table) -
     return sum(word.text not in _INPUTS for word in operands) <= table.input_operands
 
 
-def _operands(table: Table, divided: Divided) -> Operands:
+def _roles(table: Table, divided: Divided) -> Operands:
     for options, operands in table.operands_if:
         if not options.isdisjoint(divided.given):
             return operands

@@ -15,6 +15,9 @@ STYLES: Final = ("gnu", "posix", "single-dash", "subcommands", "find", "test", "
 HARMLESS: Final = frozenset({"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into"})
 """Kinds of roles that more than one word may fill without a change of meaning: a pattern may stand there."""
 
+STARTING: Final = frozenset({"command", "source_or_command", "run"})
+"""Kinds of roles with which the rest of the words is another command."""
+
 KINDS: Final = frozenset(
     {
         *HARMLESS,
@@ -30,9 +33,9 @@ KINDS: Final = frozenset(
         "program",
         "code",
         "script",
-        "command",
-        "source_or_command",
+        *STARTING,
         "exec",
+        "passed",
     }
     | {"replace", "only", "format"}
 )
@@ -98,6 +101,14 @@ class Table(NamedTuple):
     operands_if: tuple[tuple[frozenset[str], Operands], ...] = ()
     """Other roles if one of the options (by `Takes.name`) is given; the first that applies counts."""
     subcommands: Mapping[str, "Table"] = MappingProxyType({})
+    patterns: "tuple[tuple[str, Table], ...]" = ()
+    """Of style `subcommands`, by what they begin with, the subcommands that are written with a star (`describe-*`)."""
+    nested: bool = False
+    """Whether a plain word that is no subcommand names a group of the same subcommands: `gcloud compute instances list`."""
+    behind: "Table | None" = None
+    """How the words behind `--` are read, if they are for another program; None if they are further operands."""
+    at_least: int = 0
+    """Where fewer operands and none of `requires` are given, it takes what to do from its input: all words are to be named."""
     modules: "Mapping[str, Table | str]" = MappingProxyType({})
     """What an option of role `module` names: all words after it are for that table, or for that program's."""
     arguments_from: str = ""
@@ -118,8 +129,12 @@ class Table(NamedTuple):
     """Whether it is never ordinary: the word itself has to be named."""
     alone_named: bool = False
     """As `named`, where no operand and no subcommand follows."""
+    named_with_operands: bool = False
+    """As `named`, where an operand follows: `npm install` keeps to what the project's files say, `npm install x` does not."""
     requires: frozenset[str] = frozenset()
     """Without one of these options (by `Takes.name`) it is as if it were `named`: it asks, edits, pages."""
+    written_out: bool = False
+    """Of `requires`, `alone_named` and `named_with_operands`: all words have to be named, not only its own."""
     transparent: str = ""
     """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands."""
     runs_input: bool = False

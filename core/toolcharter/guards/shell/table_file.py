@@ -33,7 +33,10 @@ the word has to be named.
 `[groups.NAME]` at the top is a set of options that tables below take over with `use = ["NAME"]`; their own count more.
 A key of `[sub]` may name several subcommands.
 
-Other keys: `number`, `separate`, `abbreviations`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
+A key of `[sub]` that ends with a star (`list-*`) is for all subcommands that begin so. `[behind]` is a table for the words
+behind `--`. `run` is the role of a command that is covered with its starter, `passed` that of a word for any program.
+
+Other keys: `number`, `separate`, `abbreviations`, `nested`, `named_with_operands`, `at_least`, `written_out`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
 `input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.table.Table`.
 """
 
@@ -43,18 +46,23 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from toolcharter.guards.shell.table import KINDS, STYLES, Entry, Operands, Role, Style, Table, Takes
+from toolcharter.guards.shell.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
 # Read for every file when a program has no file of its own name, so that it must not take a parser's time.
 _FIRST_LINE = re.compile(r'programs = \[("[^"\\,]+"(?:, "[^"\\,]+")*)\]')
-_FLAGS = ("number", "separate", "bundled", "named", "alone_named", "dashes_named", "runs_input", "appends")
+_FLAGS = (
+    *("number", "separate", "bundled", "named", "alone_named", "named_with_operands", "dashes_named", "runs_input"),
+    *("appends", "nested", "written_out"),
+)
 _OPTION_SETS = ("input_options", "input_only_with", "input_unless", "joined_by", "replace_undone_by", "requires")
 _KEYS = frozenset(
     {*_FLAGS, "style", "options", "predicates", "operands", "operands_if", "sub", "prefixes", "abbreviations"}
-    | {"transparent", "use", "modules", "arguments_from", "input_operands", *_OPTION_SETS}
+    | {"transparent", "use", "modules", "arguments_from", "input_operands", "behind", "at_least", *_OPTION_SETS}
 )
 _FILE_KEYS = frozenset({"programs", "source", "groups"})
+_NONE = "none"
+"""What `abbreviations` says where no option of the program and of its subcommands may be cut short."""
 _Groups = Mapping[str, Mapping[str, Takes]]
 
 
@@ -98,12 +106,20 @@ def _programs(document: Mapping[str, Any]) -> tuple[str, ...]:
     return programs
 
 
-def _table_of(document: Mapping[str, Any], groups: _Groups) -> Table:
+def _table_of(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool = True) -> Table:
     unknown = sorted(document.keys() - _KEYS)
     if unknown:
         raise TableError(f"unknown key {unknown[0]!r}; there are {', '.join(sorted(_KEYS))}")
     options = _joined(_texts(document.get("use", []), "use"), _options(_mapping(document, "options")), groups)
     others: dict[str, Any] = {key: _flag(document, key) for key in _FLAGS}
+    cut = document.get("abbreviations", True)
+    if cut not in (True, False, _NONE):
+        raise TableError(f"`abbreviations` is true, false or 'none', not {cut!r}")
+    abbreviates = abbreviates and cut != _NONE
+    subcommands = _subcommands(_mapping(document, "sub"), groups, abbreviates=abbreviates)
+    behind = None
+    if "behind" in document:
+        behind = _table_of(_mapping(document, "behind"), groups, abbreviates=abbreviates)
     for key in _OPTION_SETS:
         others[key] = frozenset(_names(_texts(document.get(key, []), key), options))
     table = Table(
@@ -112,13 +128,16 @@ def _table_of(document: Mapping[str, Any], groups: _Groups) -> Table:
         predicates=_options(_mapping(document, "predicates")),
         operands=_operands(document.get("operands", []), "operands"),
         operands_if=_operands_if(_mapping(document, "operands_if"), options),
-        subcommands=_subcommands(_mapping(document, "sub"), groups),
+        subcommands=MappingProxyType({name: sub for name, sub in subcommands.items() if not name.endswith("*")}),
+        patterns=tuple((name[:-1], sub) for name, sub in subcommands.items() if name.endswith("*")),
+        behind=behind,
         modules=_modules(_mapping(document, "modules"), groups),
         arguments_from=_text(document["arguments_from"], "arguments_from") if "arguments_from" in document else "",
         prefixes=_options(_mapping(document, "prefixes")),
-        abbreviations=_flag(document, "abbreviations", default=True),
+        abbreviations=abbreviates and cut is True,
         transparent=_transparent(document.get("transparent", "")),
         input_operands=_number(document.get("input_operands", 0), "input_operands"),
+        at_least=_number(document.get("at_least", 0), "at_least"),
         **others,
     )
     _agree(table)
@@ -126,12 +145,14 @@ def _table_of(document: Mapping[str, Any], groups: _Groups) -> Table:
 
 
 def _agree(table: Table) -> None:
-    if bool(table.subcommands) != (table.style == "subcommands"):
+    if bool(table.subcommands or table.patterns) != (table.style == "subcommands"):
         raise TableError("`sub` and style 'subcommands' belong together")
+    if table.behind is not None and table.style not in {"gnu", "single-dash"}:
+        raise TableError(f"style {table.style!r} has no `behind`")
     if table.predicates and table.style not in {"find", "test"}:
         raise TableError(f"style {table.style!r} has no `predicates`")
     roles = (*table.operands.first, *([table.operands.rest] if table.operands.rest else []), *table.operands.last)
-    if any(role.kind in {"command", "source_or_command"} for role in roles) and table.style == "gnu":
+    if any(role.kind in STARTING for role in roles) and table.style == "gnu":
         raise TableError("an inner command is for style 'posix': in style 'gnu' its options would be the program's")
 
 
@@ -145,18 +166,18 @@ def _joined(use: tuple[str, ...], own: Mapping[str, Takes], groups: _Groups) -> 
     return MappingProxyType({**options, **own})
 
 
-def _subcommands(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table]:
+def _subcommands(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool) -> dict[str, Table]:
     subcommands: dict[str, Table] = {}
     for key in document:
         try:
-            table = _table_of(_mapping(document, key), groups)
+            table = _table_of(_mapping(document, key), groups, abbreviates=abbreviates)
         except TableError as error:
             raise TableError(f"sub.{key}: {error}") from error
         for name in key.split():
             if name in subcommands:
                 raise TableError(f"the subcommand {name!r} stands in the table twice")
             subcommands[name] = table
-    return MappingProxyType(subcommands)
+    return subcommands
 
 
 def _modules(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table | str]:

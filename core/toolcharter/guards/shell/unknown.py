@@ -1,10 +1,12 @@
-"""What the words of a program without a table ask for: nothing is known of them but that paths look like paths."""
+"""What the words of a program without a table ask for: nothing is known of them but that paths look like paths.
+
+So an option may do anything, and has to be named; an operand that stays in the workspace has not.
+"""
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from toolcharter.guards.shell.asking import Asking
 from toolcharter.guards.shell.parts import Word
 
 # `--opt=/path`, `if=/path`, `@/path`, `host:/path`, `a,/path`.
@@ -13,15 +15,37 @@ _BORDER: Final = re.compile(r"[=:,@]")
 _LETTERS: Final = re.compile(r"-[A-Za-z0-9]+")
 
 
-def ask(words: Sequence[Word], asking: Asking) -> None:
-    """Gather what *words* ask for: every part of a literal that looks like a path is one."""
+class _Asks(Protocol):
+    """What gathers it."""
+
+    def need(self, word: Word, why: str) -> None: ...
+    def path(self, word: Word) -> bool: ...
+
+
+def ask(words: Sequence[Word], asking: _Asks) -> None:
+    """Gather what *words* ask for: an option has to be named, and so has what leads out of the workspace."""
+    takes_options = True
     for word in words:
-        if word.text is None:
-            asking.need(word, "cannot be told")
-        elif "/" in word.text or ".." in word.text or "~" in word.text:
-            for part in _parts(word.text):
-                if not asking.path(Word(word.form, part, prefix=part)):
-                    break
+        if word.text == "--":
+            takes_options = False
+        stays = _stays(word, asking)
+        if stays and takes_options and (word.text or "").startswith("-") and word.text != "-":
+            asking.need(word, "is an option of a program that is not known")
+
+
+def ask_paths(word: Word, asking: _Asks) -> None:
+    """As `ask` of one word, where an option needs no name."""
+    _stays(word, asking)
+
+
+def _stays(word: Word, asking: _Asks) -> bool:
+    """Whether *word* needs no name: every part of a literal that looks like a path is one, and lies in the workspace."""
+    if word.text is None:
+        asking.need(word, "cannot be told")
+        return False
+    if "/" in word.text or ".." in word.text or "~" in word.text:
+        return all(asking.path(Word(word.form, part, prefix=part)) for part in _parts(word.text))
+    return True
 
 
 def _parts(text: str) -> list[str]:

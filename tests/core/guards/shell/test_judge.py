@@ -152,7 +152,7 @@ def test_a_command_is_told_whole() -> None:
         bare="cat /etc/hosts a.txt",
         guises=("cat /etc/hosts a.txt",),
     )
-    assert run("cargo build").commands == (Judged("cargo build", program="cargo", is_known=False),)
+    assert run("frob build").commands == (Judged("frob build", program="frob", is_known=False),)
     assert run(">out").commands == (Judged(">out", (Need(">out", ">out is a redirection that writes or joins"),)),)
 
 
@@ -441,10 +441,10 @@ def test_a_call_runs_no_more_commands_than_the_limit(monkeypatch: pytest.MonkeyP
 
 def test_tables_of_plugins_are_asked(tmp_path: Path) -> None:
     """What is known of a program may come from elsewhere."""
-    table = tmp_path / "cargo.toml"
-    table.write_text('programs = ["cargo"]\nsource = "test"\nstyle = "gnu"\noperands = ["text*"]\n')
+    table = tmp_path / "frob.toml"
+    table.write_text('programs = ["frob"]\nsource = "test"\nstyle = "gnu"\noperands = ["text*"]\n')
 
-    judged = judge(["cargo build --fix"], WORKSPACE, CORE.with_added([table])).commands[0]
+    judged = judge(["frob build --fix"], WORKSPACE, CORE.with_added([table])).commands[0]
 
     assert (judged.is_known, [need.form for need in judged.needs]) == (True, ["--fix"])
 

@@ -47,7 +47,7 @@ def test_a_rule_of_deny_sees_what_is_started_elsewhere(line: str) -> None:
     assert [one.form for one in judged(line).commands] == [line]
 
 
-@pytest.mark.parametrize("launcher", ["op run --", "doppler run --", "mise exec --", "aws-vault exec prod --"])
+@pytest.mark.parametrize("launcher", ["op run --", "doppler run --", "aws-vault exec prod --"])
 def test_what_a_launcher_without_a_table_starts_has_to_be_covered(launcher: str) -> None:
     """As behind `env` and `timeout`: the launcher is one command, and what it starts is another."""
     started = judged(f"{launcher} sort -o out.md in.md").commands

@@ -344,7 +344,7 @@ def test_control_of_the_shell_needs_no_rule_with_numbers_alone(line: str, *, is_
 
 def test_program_by_its_path_is_read_by_the_same_table() -> None:
     """What lies in the workspace is another program, whatever it is called."""
-    known, unknown = reading_of("/usr/bin/sort -o a b").demand, reading_of("./sort -o a b").demand
+    known, unknown = reading_of("/usr/bin/sort -o a b").demand, reading_of("./sort a b").demand
 
     assert (known.is_known, [need.form for need in known.needs]) == (True, ["-o"])
     assert unknown == Demand(is_known=False)
@@ -353,11 +353,13 @@ def test_program_by_its_path_is_read_by_the_same_table() -> None:
 @pytest.mark.parametrize(
     ("line", "needs", "reaches"),
     [
-        pytest.param("frob build --all a.rs", [], [], id="words"),
+        pytest.param("frob build a.rs", [], [], id="words"),
+        pytest.param("frob build --all -j4 a.rs", ["--all", "-j4"], [], id="options"),
+        pytest.param("frob - -- -x a.rs", [], [], id="operands that begin like options"),
         pytest.param("frob src/a", [], ["src/a"], id="a path"),
-        pytest.param("frob --out=src/a", [], ["--out=src/a", "src/a"], id="a path in an option"),
+        pytest.param("frob --out=src/a", ["--out=src/a"], ["--out=src/a", "src/a"], id="a path in an option"),
         pytest.param("frob -Isrc/a", ["-Isrc/a"], ["-Isrc/a", "src/a"], id="a path behind letters, or an absolute one"),
-        pytest.param("frob -I./a", [], ["-I./a", "./a"], id="a path behind a letter"),
+        pytest.param("frob -I./a", ["-I./a"], ["-I./a", "./a"], id="a path behind a letter"),
         pytest.param("frob -xf/etc/x", ["-xf/etc/x"], ["-xf/etc/x", "f/etc/x"], id="outside, behind letters"),
         pytest.param("frob -xf..", ["-xf.."], [], id="the parent, behind letters"),
         pytest.param("frob ..", [".."], [], id="the parent"),

@@ -88,7 +88,7 @@ def test_other_keys_are_taken_as_they_are() -> None:
     """Flags and texts."""
     text = (
         'style = "posix"\nabbreviations = false\nnumber = true\nbundled = true\nnamed = true\nalone_named = true\n'
-        'runs_input = true\nappends = true\ntransparent = "numbers"\narguments_from = "@"\ninput_operands = 1\n[prefixes]\n"+" = "text"\n'
+        'runs_input = true\nappends = true\nnested = true\nwritten_out = true\nnamed_with_operands = true\nat_least = 2\ntransparent = "numbers"\narguments_from = "@"\ninput_operands = 1\n[prefixes]\n"+" = "text"\n'
     )
 
     assert table_of(text) == Table(
@@ -100,6 +100,10 @@ def test_other_keys_are_taken_as_they_are() -> None:
         alone_named=True,
         runs_input=True,
         appends=True,
+        nested=True,
+        written_out=True,
+        named_with_operands=True,
+        at_least=2,
         transparent="numbers",
         arguments_from="@",
         input_operands=1,
@@ -107,9 +111,34 @@ def test_other_keys_are_taken_as_they_are() -> None:
     )
 
 
+def test_no_option_of_a_program_and_its_subcommands_is_cut_short() -> None:
+    """`false` is for the words before a subcommand alone, `"none"` for all of them."""
+    text = 'style = "subcommands"\nabbreviations = {}\n[sub.a]\n[sub.a.behind]\n'
+
+    tables = [table_of(text.format(value)) for value in ("true", "false", '"none"')]
+
+    assert [table.abbreviations for table in tables] == [True, False, False]
+    assert [table.subcommands["a"].abbreviations for table in tables] == [True, True, False]
+    assert [table.subcommands["a"].behind for table in tables] == [Table(), Table(), Table(abbreviations=False)]
+
+
+def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
+    """In the order of the file; the others by their whole name."""
+    table = table_of('style = "subcommands"\n[sub."list-* a"]\n[sub."*"]\nnamed = true\n')
+
+    assert {**table.subcommands} == {"a": Table()}
+    assert table.patterns == (("list-", Table()), ("", Table(named=True)))
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
+        pytest.param('style = "posix"\n[behind]', "style 'posix' has no `behind`", id="behind in another style"),
+        pytest.param("at_least = -1", "`at_least` is a number of words, not -1", id="fewer than no operands"),
+        pytest.param(
+            'abbreviations = "all"', "`abbreviations` is true, false or 'none', not 'all'", id="abbreviations"
+        ),
+        pytest.param('operands = ["run"]', "an inner command is for style 'posix': ", id="run in gnu style"),
         pytest.param("colour = true", "unknown key 'colour'; there are ", id="key"),
         pytest.param("input_operands = true", "`input_operands` is a number of words, not True", id="no number"),
         pytest.param("input_operands = -1", "`input_operands` is a number of words, not -1", id="a negative number"),

@@ -102,7 +102,7 @@ _STARTS = [
 ]
 _NEEDS = {
     "env": ["env"],
-    "env -0": ["env"],
+    "env -0": ["env", "-0"],
     "env A=b wc": ["A=b"],
     "env -C /etc wc": ["-C", "/etc", "(unknown folder)"],
     "env --weird wc": ["--weird"],
@@ -138,7 +138,7 @@ _NEEDS = {
     "ruby -ne 1": ["-ne", "1"],
     "node -pe 1": ["-pe", "1"],
     "node --eval=1": ["--eval=1"],
-    "node f.js": ["f.js"],
+    "node f.js": ["node", "f.js"],
     "php -r 'x;'": ["-r", "'x;'"],
     "lua -e 1": ["-e", "1"],
     "Rscript -e 1": ["-e", "1"],
