@@ -43,7 +43,7 @@ _OBJECT = expression(rb"[a-z][a-z0-9]*(?:-[a-z0-9]{1,10}){1,8}")
 _OF_A_CLUSTER = expression(rb"(?i)secrets?[ \t]+\Z")
 """In front of the name of an object: `kubectl get secret db-credentials-11f37`."""
 _PASSWORD = expression(rb"(?i)pass|pwd")
-_LONG_WORD = expression(rb"[a-z]{10,}")
+_LONG_WORD = expression(rb"[a-z]{8,}")
 _MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
 """What a mask looks like behind the bracket of a colour."""
@@ -151,6 +151,11 @@ def _is_random(found: _Candidate) -> bool:
     return is_strong(value) or (_PASSWORD.match(found.before) is not None and _is_mixed(value))
 
 
+def _is_word_or_secret(found: _Candidate) -> bool:
+    """A long word counts as well: an option of that name takes nothing else."""
+    return (_LONG_WORD.fullmatch(found.value) is not None and _is_told(found)) or _is_beside_key(found)
+
+
 def _is_proof(found: _Candidate) -> bool:
     """Whether what stands behind the name of a scheme is what a client proves itself with, and no word of a sentence."""
     value, before, after, _ = found
@@ -168,7 +173,7 @@ _JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
     Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
     Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
     Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
-    Place.FLAG: lambda found: (_LONG_WORD.fullmatch(found.value) and _is_told(found)) or _is_beside_key(found),
+    **dict.fromkeys((Place.FLAG, Place.NETRC, Place.COMMAND), _is_word_or_secret),
     Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
     **dict.fromkeys(Place.STRONG, _is_random),
     **dict.fromkeys(Place.TOLD, _is_told),

@@ -16,7 +16,7 @@ KEY = (
     r"|(?:" + "|".join(sorted(_KEY_KINDS.split())) + r")[_. -]?key|apikey|[_:]auth|\bauth|authtoken"
     r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
 )
-_PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|scroll)[_.-]?)"
+_PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|resumption|scroll|after|paging|previous|prev)[_.-]?)"
 """What stands before `token` in the name of a place in a long answer: `nextPageToken`."""
 PAGE_TOKEN = _PAGE + r"{1,3}(?i:tokens?)(?:[^A-Za-z0-9]|$)"
 """It opens nothing, whatever it is made of."""
@@ -100,7 +100,7 @@ _AUTHORIZATION = (
 )
 # Words with underscores are a name in code, and a password where a file, an address or an option assigns them.
 _ASSIGNED = (
-    r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&;,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
+    r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
     r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
 )
 # A default, and a variable with its type: the value stands in quotes.
@@ -161,7 +161,18 @@ PLACED = "|".join(
 class Place:
     """The groups of `PLACED`."""
 
-    AUTHORIZATION, ASSIGNED, DEFAULT, FLAG, BRACES, PGPASS, JWK, NEAR = 1, 2, 3, 11, 18, 20, 25, 26
+    AUTHORIZATION, ASSIGNED, DEFAULT, FLAG, NETRC, COMMAND, BRACES, PGPASS, JWK, NEAR = (
+        1,
+        2,
+        3,
+        11,
+        13,
+        15,
+        18,
+        20,
+        25,
+        26,
+    )
     ESCAPED = frozenset({4, 5})
     QUOTED = frozenset({3, 4, 5, 6, 7, 8})
     STRONG = frozenset({10, 12, 21, 22})
