@@ -25,6 +25,8 @@ Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared",
 """Of the first two, the rule or entry at that place can be removed and no decision changes."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
+# Not the brackets of `bash:[ -f *`, which are a program's name and its last word.
+_SHELL_GLOB = re.compile(r"\[[^\]\[\s]+\]|\?|\{[^{}\s]+,[^{}\s]*\}")
 _KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
 _MOST_NAMED = 6
 
@@ -120,6 +122,7 @@ class RulesReview:
             yield from self._vague(path, rule, sense)
         if path == "allow":
             yield from self._launching(rule.rule)
+        yield from _taken_literally(path, rule.rule)
 
     def may_come(self, rule: Rule) -> bool:
         """Whether a tool that is not there yet may be what the rule is about."""
@@ -300,6 +303,14 @@ class RulesReview:
         if named and not rule.asked:
             what = f"{rule.rule.text!r} stands for any program that {names(named)} may start, interpreters included."
             yield Finding("risky", rule.rule.source, "allow", what, "Write the commands out: `bash:git status`.")
+
+
+def _taken_literally(path: str, rule: Rule) -> Iterator[Finding]:
+    """Signs that are special to a shell, and plain characters in a rule."""
+    found = _SHELL_GLOB.search(rule.text)
+    if found is not None:
+        what = f"{found.group()!r} in {rule.text!r} stands for itself: only `*` is special."
+        yield Finding("risky", rule.source, path, what, "Write a star, or a rule for each.")
 
 
 def _capabilities(tools: Iterable[Known]) -> frozenset[str]:

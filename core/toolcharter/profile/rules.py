@@ -118,7 +118,8 @@ def _check_name(text: str, prefix: str, name: str) -> None:
         raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern behind it.")
     if not _NAME_PART.fullmatch(name):
         is_command = " " in name.strip()
-        fix = f"For a command write {'bash:' + text!r}." if is_command else "Names have letters, digits, '_' and '-'."
+        words = text.partition(" ")[2] if text.lower().startswith("bash ") else text
+        fix = f"For a command write {'bash:' + words!r}." if is_command else "Names have letters, digits, '_' and '-'."
         raise RuleError(f"no tool's name can match {name!r}.", fix)
 
 

@@ -532,6 +532,31 @@ def test_allow_of_an_interpreter_with_a_star_is_told(rule, what) -> None:
     assert said(allow=[rule]) == [Finding("risky", "allow:1:5", "allow", what, fix)]
 
 
+@pytest.mark.parametrize(
+    ("rule", "sign"),
+    [
+        ("bash:cat [ab].md", "[ab]"),
+        ("bash:cat notes[0-9]", "[0-9]"),
+        ("bash:cat ?.md", "?"),
+        ("bash:cat {a,b}.md", "{a,b}"),
+        ("read_file(path=src/?.py)", "?"),
+    ],
+)
+def test_signs_of_a_shell_s_globs_are_plain_characters_in_a_rule(rule: str, sign: str) -> None:
+    """An author who means a glob is told that the rule matches the sign itself."""
+    what = f"{sign!r} in {rule!r} stands for itself: only `*` is special."
+
+    assert said(deny=[rule]) == [Finding("risky", "deny:1:5", "deny", what, "Write a star, or a rule for each.")]
+
+
+@pytest.mark.parametrize(
+    "rule", ["bash:[ -f *", "bash:[ -f a ]", "bash:[[ -f a ]]", "bash:cat *", "bash:find * -exec wc {} +"]
+)
+def test_brackets_that_are_words_are_no_globs(rule: str) -> None:
+    """`[` and `[[` are names of programs, `{}` is a word of `find`."""
+    assert [one for one in said(deny=[rule]) if "special" in one.what] == []
+
+
 def test_allow_of_a_tool_that_starts_what_it_is_told_is_told() -> None:
     """Its bare name covers every command of it, as the star of a command rule does; a condition may say which."""
     process = Known(BASH.facts._replace(name="background_process"), gives_commands=True)

@@ -97,6 +97,12 @@ PARENTHESES = r"Write `\(` and `\)` for those that belong to a glob."
             id="a command without its prefix",
         ),
         pytest.param(
+            "bash git log",
+            "no tool's name can match 'bash git log'.",
+            "For a command write 'bash:git log'.",
+            id="a command behind a prefix without its colon",
+        ),
+        pytest.param(
             "rm -rf /: now",
             "no tool's name can match 'rm -rf /'.",
             "For a command write 'bash:rm -rf /: now'.",

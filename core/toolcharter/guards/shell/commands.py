@@ -29,6 +29,9 @@ class Commands(Redirections):
     is_timed = False
     """Whether `time` has just been read, which the second reader takes for the program of what follows."""
 
+    timed: list[Span]
+    """Where the words of `time` stand that was read last."""
+
     @abstractmethod
     def sequence(self, ends: frozenset[str]) -> Flow:
         """Read a list of commands up to one of the words *ends*, a `)` or the end."""

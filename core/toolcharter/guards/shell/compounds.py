@@ -4,6 +4,7 @@ Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compoun
 """
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 
 from toolcharter.guards.shell.commands import Commands
@@ -29,6 +30,9 @@ _BODIES = frozenset({"{", "if", "while", "until", "for", "case"})
 _OF_BASH = frozenset({"select", "function", "[["})
 # Operands of these are evaluated, or name variables.
 _EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
+_EXPRESSION = re.compile(
+    r"(?:[A-Za-z0-9_.,:/@%+*?^|()\[\]{}=-]|\$(?=[)| \t\n])|\\[.+*?^$|()\[\]{}/\\-])+(?=[ \t\n])", re.ASCII
+)
 _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 _ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
 
@@ -39,6 +43,8 @@ class Compounds(Commands):
     _bare_at = -1
     """Where the bare word last looked at begins, and it; each is looked at by several."""
     _bare = ""
+    _expression_at = -1
+    """Where a regular expression stands, behind `=~`."""
 
     def bare(self) -> str:
         """The word that stands here without any quotes; empty, if it is another."""
@@ -52,6 +58,10 @@ class Compounds(Commands):
         follows = self.source[self.at + len(word) : self.at + len(word) + 1]
         return "" if follows and follows in "'\"\\$`" else word
 
+    @abstractmethod
+    def hide_time(self) -> None:
+        """Take back what has been noted of a `time` that stands before a compound command."""
+
     def is_compound(self) -> bool:
         """Whether a compound command stands here."""
         return self.bare() in _KINDS or self.source.startswith("(", self.at)
@@ -59,7 +69,8 @@ class Compounds(Commands):
     def compound(self) -> Flow:
         """Read a compound command, and the redirections behind it."""
         if self.is_timed:
-            raise self.fail("A compound command is timed.")
+            self.bash_only("'time' before a compound command")
+            self.hide_time()
         start = len(self.commands)
         with self.deeper():
             flow = self._read()
@@ -211,15 +222,28 @@ class Compounds(Commands):
         return Flow(self.here, self.here)
 
     def _test_word(self) -> Word:
+        if self.at == self._expression_at and (found := _EXPRESSION.match(self.source, self.at)):
+            return self._expression(found.group())
         if found := _CONNECTIVE.match(self.source, self.at):
             self.at = found.end()
             return literal(found.group())
         if self.bare() == "=~":
-            raise self.fail("A regular expression of the shell's own is not understood.")
+            self.at += 2
+            self.blanks()
+            self._expression_at = self.at
+            return literal("=~")
         start = self.at
         word = self.word(VALUE)
         self.spans.discard((start, self.at))
         return word
+
+    def _expression(self, text: str) -> Word:
+        """Read a regular expression behind `=~`: plain signs, and nothing that is expanded."""
+        # Of a parenthesis that is not closed, and of brackets with others in them, bash has ideas of its own.
+        if text.count("(") != text.count(")") or "[[" in text or "]]" in text:
+            raise self.fail("A regular expression of the shell's own is not understood.")
+        self.at += len(text)
+        return literal(text)
 
     # Loops ------------------------------------------------------------------------------------------------------------
 

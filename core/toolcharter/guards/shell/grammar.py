@@ -146,13 +146,23 @@ class Grammar(Compounds):
         self.at += len("time")
         self.programs.add((start, self.at))
         self.note(start)
+        self.timed = [(start, self.at)]
         self.is_timed = True
         self.blanks()
         if self.bare() == "-p":
+            at = self.at
             self.words()
+            self.timed.append((at, self.at))
             self.blanks()
         if self.source.startswith("-", self.at):
             raise self.fail("An option of 'time' is not understood.")
+
+    def hide_time(self) -> None:
+        """Take back what `_time` noted, before a compound command, where the second reader knows no `time`."""
+        self.is_timed = False
+        self.programs.difference_update(self.timed)
+        self.spans.difference_update(self.timed)
+        self.hidden += self.timed
 
     def _negation(self) -> bool:
         if self.bare() != "!":

@@ -59,6 +59,10 @@ class Reader:
         """The newline before the body of a here-document that has been read, and where that ends."""
         self.masks: list[int] = []
         """Where in here-documents a backslash makes a `$` or a backtick a plain character."""
+        self.hidden: list[Span] = []
+        """What the second reader is not shown: `time` before a compound command."""
+        self.here_strings: list[int] = []
+        """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
         self._made = 0
 
     def fail(self, why: str) -> NotUnderstood:

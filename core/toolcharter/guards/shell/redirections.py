@@ -36,6 +36,8 @@ class Redirections(Words):
             self.bash_only(f"A redirection with {operator!r}")
         if descriptor.startswith("{"):
             self.wonder("A redirection assigns to a variable.")
+        if operator == "<<<" and not descriptor:
+            self.here_strings.append(self.at - len(operator))
         if operator in {"<<", "<<-"}:
             return self._here_document(descriptor, operator)
         self.blanks()

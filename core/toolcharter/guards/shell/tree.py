@@ -44,6 +44,9 @@ def check(reader: "Reader") -> None:
     if source.count(b"[") > _MAX_BRACKETS:
         raise NotUnderstood(f"The command line holds more than {_MAX_BRACKETS} brackets.")
     root = _parser().parse(source).root_node
+    if root.has_error and reader.here_strings:
+        source = _masked(reader, here_strings=True).encode()
+        root = _parser().parse(source).root_node
     if root.has_error:
         raise NotUnderstood("The command line does not parse.")
     seen = _Seen()
@@ -59,13 +62,20 @@ def check(reader: "Reader") -> None:
         reader.wonder(f"A {seen.strange!r} stands in it.")
 
 
-def _masked(reader: "Reader") -> str:
-    """The source without the escapes of here-documents, before which tree-sitter-bash sees expansions."""
-    if not reader.masks:
+def _masked(reader: "Reader", *, here_strings: bool = False) -> str:
+    """The source without the escapes of here-documents, before which tree-sitter-bash sees expansions.
+
+    With *here_strings*, each of them is a file that is read: the same word behind another operator.
+    """
+    if not (reader.masks or reader.hidden or here_strings):
         return reader.source
     characters = list(reader.source)
     for at in reader.masks:
         characters[at : at + 2] = "__"
+    for start, end in reader.hidden:
+        characters[start:end] = " " * (end - start)
+    for at in reader.here_strings if here_strings else ():
+        characters[at : at + 3] = "  <"
     return "".join(characters)
 
 
