@@ -1,5 +1,6 @@
 # make run     set up `.venv` and drive the calls of three agents through their profiles
-# make test    the test suite on every Python of 3.11 to 3.13 that is present (PYTHONS="3.11" narrows, ARGS="-k git" selects)
+# make test    all tests on one Python of 3.11 to 3.13; on the others that are present, those that depend on it
+#              (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
 # make environment  `.venv` alone, with the developers' tools
 # make soak    10,000 programs on every runner that is present; nothing of them may be left

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import click
 import pytest
 
+import matrix
 import tables
 import toolcharter
 from pages import ROOT, anchors, blocks, links, pages, prose, quoted, rows
@@ -242,6 +243,21 @@ def test_faults_of_tools_are_listed() -> None:
     row = next(row for row in rows(doc("events.md"), "field") if row[0] == "`fault`")
 
     assert set(quoted(row[2])) == set(re.findall(r'\.fault\("(\w+)"\)', gate))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "Makefile"])
+def test_pages_say_which_tests_run_on_which_python(page: str) -> None:
+    """All on the first, and on the others a part: `AGAIN`, as scripts/matrix.py has it."""
+    text = " ".join((ROOT / page).read_text().replace("#", " ").split())
+
+    sentence = (
+        "runs all, the others beside it what depends on the version (AGAIN in scripts/matrix.py)"
+        if page == "CONTRIBUTING.md"
+        else "all tests on one Python of 3.11 to 3.13; on the others that are present, those that depend on it"
+    )
+    assert sentence in text
+    assert matrix.SUPPORTED == ("3.11", "3.12", "3.13")
+    assert all((ROOT / one).exists() for one in matrix.AGAIN if not one.startswith("-"))
 
 
 def test_stages_are_listed() -> None:
