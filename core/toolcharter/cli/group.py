@@ -62,8 +62,8 @@ class Group(click.Group):
         """Run the command; turn what stops it into an exit status and no traceback."""
         try:
             return super().invoke(ctx)
-        except Terminated:
-            ctx.exit(143)
+        except Terminated as end:
+            ctx.exit(end.status)
         except KeyboardInterrupt:
             ctx.exit(130)
         except Exception as error:

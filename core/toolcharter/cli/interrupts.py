@@ -6,36 +6,46 @@ from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: ends a call as Ctrl-C does, with an `after` that says `cancelled`."""
+    """SIGTERM, or SIGHUP of a terminal that was closed: ends a call as Ctrl-C does, with `cancelled` in its `after`."""
+
+    def __init__(self, signal: int) -> None:
+        self.signal = signal
+        super().__init__(signal)
+
+    @property
+    def status(self) -> int:
+        """The exit status, as shells count signals."""
+        return 128 + self.signal
 
 
 @contextmanager
-def ended_by_sigterm() -> Generator[None]:
-    """Raise `Terminated` at a SIGTERM in the body; a second one does not disturb what the first has begun.
+def ended_by_signals() -> Generator[None]:
+    """Raise `Terminated` at the first SIGTERM or SIGHUP in the body; more do not disturb what it has begun.
 
-    Where SIGTERM is ignored it stays so, and in another thread than the main one nothing changes: there
-    Python takes no handler.
+    A signal that is ignored, as under `nohup`, stays so, and in another thread than the main one nothing changes:
+    there Python takes no handler.
     """
     import signal  # noqa: PLC0415 - `--help` does without it
     import threading  # noqa: PLC0415 - as above
 
-    before = signal.getsignal(signal.SIGTERM)
-    if before != signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+    taken = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+
+    def end(number: int, _: Any) -> None:
+        for each in taken:
+            # `timeout` and others send it to the process and to its group. Not SIG_IGN: programs would inherit that.
+            signal.signal(each, _pass)
+        raise Terminated(number)
+
+    for number in taken:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(number: int, _: Any) -> None:
-    import signal  # noqa: PLC0415 - loaded by then
-
-    # `timeout` and others send it to the process and to its group. Not SIG_IGN: programs would inherit that.
-    signal.signal(number, _pass)
-    raise Terminated
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _pass(_number: int, _: Any) -> None:

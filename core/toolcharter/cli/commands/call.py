@@ -8,7 +8,7 @@ import click
 from toolcharter.cli import options
 from toolcharter.cli.given import Given
 from toolcharter.cli.group import stop
-from toolcharter.cli.interrupts import ended_by_sigterm
+from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.output import encoded, is_terminal, print_text
 from toolcharter.cli.session import opened_live
 
@@ -26,7 +26,7 @@ _STYLES = {"ok": "", "error": "red", "denied": "yellow"}
 @options.json_output
 @options.caller
 @options.place
-@ended_by_sigterm()
+@ended_by_signals()
 def command(
     tool: str,
     words: Sequence[str],

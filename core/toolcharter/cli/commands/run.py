@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.interrupts import ended_by_sigterm
+from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.lines import Line, answer_lines
 from toolcharter.cli.session import opened_live
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.profile
 @options.caller
 @options.place
-@ended_by_sigterm()
+@ended_by_signals()
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Make the calls that standard input names.
 

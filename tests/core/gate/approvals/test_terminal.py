@@ -313,6 +313,32 @@ def test_keys(answer, lines, always, word) -> None:
     assert answer(*lines, always=always, commands=("ls",)) == ApprovalAnswer(word, "ann")
 
 
+ONCE = "Type o and Enter to allow this one call"
+NOW_ON = ", or a and Enter to allow it from now on"
+NO = ". Type d and Enter to deny it."
+
+
+@pytest.mark.parametrize(
+    ("typed", "always", "told"),
+    [
+        pytest.param("y", True, ONCE + NOW_ON + NO, id="y"),
+        pytest.param("Yes", True, ONCE + NOW_ON + NO, id="yes"),
+        pytest.param("yes", False, ONCE + NO, id="yes, where always is not offered"),
+        pytest.param("a", False, "This call cannot be allowed always. It is more than one command.", id="always"),
+    ],
+)
+def test_a_word_that_is_no_answer_gets_a_sentence(sit, typed, always, told) -> None:
+    """`yes` does not say for how long: the person is told what to type, and asked again."""
+    desk = sit(always=always, why_not_always=None if always else "It is more than one command.")
+    desk.see(ASKED)
+    desk.type(f"{typed}\n")
+    screen = desk.see(f"{told}\r\n")
+    desk.type("o\n")
+
+    assert _without_styles(screen).count(told) == 1
+    assert desk.end() == [json.dumps(["allow", None, None, "allow_once", "ann"])]
+
+
 def test_a_terminal_that_goes_away_has_nobody(line, ours, monkeypatch) -> None:
     """As when its window is closed."""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.gate.approvals.visible import MAX_BLANKS, block, visible
+from toolcharter.gate.approvals.visible import MAX_BLANKS, block, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,28 @@ def test_lines_are_broken_behind_the_margin() -> None:
     lines = list(block("allow" * 4 + "\n\n漢字漢字漢字漢\nend", 16, "| "))
 
     assert lines == ["| allowallowall", "| owallow\\n", "| \\n", "| 漢字漢字漢字", "| 漢\\n", "| end"]
+
+
+def test_words_are_not_broken() -> None:
+    """A line ends behind a word; only a word that is longer than a line is broken."""
+    lines = list(block("rm -rf build dist; echo a-word-that-is-too-long ok", 18, "| "))
+
+    assert lines == ["| rm -rf build ", "| dist; echo ", "| a-word-that-is-", "| too-long ok"]
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        pytest.param({"path": "notes.md", "count": 3}, "path=notes.md count=3", id="plain"),
+        pytest.param({"command": "wc -l x"}, 'command="wc -l x"', id="words in quotes"),
+        pytest.param({"a": "", "b": 'x"\n\u200b'}, r'a="" b="x\"\n\u200b"', id="what cannot be seen"),
+        pytest.param({"list": ["ö", None], "is": True}, 'list="[\\"ö\\", null]" is=true', id="JSON"),
+        pytest.param({}, "", id="nothing"),
+    ],
+)
+def test_a_call_in_one_line(args, line) -> None:
+    """As `toolcharter approvals list` shows it."""
+    assert one_line(args) == line
 
 
 @pytest.mark.parametrize(("text", "lines"), [("", ["| "]), ("a\n", ["| a\\n"])])
