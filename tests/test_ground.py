@@ -369,3 +369,164 @@ def test_an_event_file_is_protected(project: Project, tmp_path: Path) -> None:
 
     assert {answer[1] for answer in answers} == {"protected_path"}
     assert len((project.top / "run/events.jsonl").read_text().splitlines()) >= 10
+
+
+LINES = (
+    "echo x > profiles/deploy.yaml",
+    "echo x > profiles/new.yaml",
+    "cd profiles && echo x >> deploy.yaml",
+    "cp src/main.py profiles/deploy.yaml",
+    "cp src/main.py profiles",
+    "mv profiles old",
+    "mv packages old",
+    "rm ops/base.yaml",
+    "rm -r packages",
+    "echo x > ops/../ops/policy.yaml",
+    "echo x > src/to_profiles/new.yaml",
+    "sed -i s/a/b/ profiles/*.yaml",
+    "mkdir -p .toolcharter/x",
+    "tee ops/admin.yaml",
+    "sort -o packages/app/profiles/own.yaml src/main.py",
+)
+HOST_BASH = """
+profile: host-bash
+runner: host
+tools: {bash: {}}
+allow: ["bash:echo *", "bash:cd *", "bash:cp *", "bash:mv *", "bash:rm *", "bash:rm -r *", "bash:sed *", "bash:sed -i *",
+  "bash:mkdir *", "bash:tee *", "bash:sort *", "bash:sort -o *", "bash:echo x >profiles/deploy.yaml", "bash:echo x >profiles/new.yaml",
+  "bash:echo x >>deploy.yaml", "bash:echo x >src/to_profiles/new.yaml"]
+"""
+
+
+def test_no_line_of_a_shell_names_what_the_gate_believes_to_change_it(project: Project, tmp_path: Path) -> None:
+    """On the host nothing contains a program: there the guard of command lines refuses what the words say."""
+    (tmp_path / "host.yaml").write_text(HOST_BASH)
+    (project.top / "src/to_profiles").symlink_to("../profiles")
+    before = project.files()
+    calls = [("bash", {"command": line}) for line in (*LINES, "cp src/main.py src/copy.py")]
+
+    answers = project.calls(str(tmp_path / "host.yaml"), *calls, start="packages/app")
+
+    assert [(line, answer[2]) for line, answer in zip(LINES, answers[:-1], strict=True) if answer[0] == "ok"] == []
+    assert answers[-1][:2] == ("ok", None), answers[-1]
+    assert project.files() == {**before, "src/copy.py": before["src/main.py"]}
+    assert [answer[1] for answer in answers[:5]] == ["protected_path"] * 5, answers
+
+
+def editable(project: Project, name: str, source: str, *, needs: str = "") -> Path:
+    """Have *source*, a folder of the workspace, be the source of an editable install of *name*."""
+    folder = project.top / source
+    folder.mkdir(parents=True, exist_ok=True)
+    (project.site / f"{name}.pth").write_text(f"{folder}\n")
+    metadata = project.site / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}\n")
+    (metadata / "direct_url.json").write_text(
+        json.dumps({"url": f"file://{project.top}", "dir_info": {"editable": True}})
+    )
+    return metadata
+
+
+def write(project: Project, tmp_path: Path, *paths: str) -> list[str | None]:
+    """Why each path may not be written, if anything speaks against it; a search is still made after that."""
+    calls = [("write_file", {"path": path, "content": "raise SystemExit(__name__)\n"}) for path in paths]
+    answers = project.calls(str(tmp_path / "free.yaml"), *calls, ("list_files", {"path": "."}))
+    assert answers[-1][0] == "ok"
+    return [answer[1] for answer in answers[:-1]]
+
+
+@pytest.mark.parametrize("source", ["lib", "."])
+def test_the_users_own_project_may_be_written_where_it_is_installed_as_editable(
+    project: Project, tmp_path: Path, source: str
+) -> None:
+    """The gate never imports it; what Python imports by itself when it starts is protected there."""
+    editable(project, "mine", source)
+    mark = "open('imported', 'w')\nraise SystemExit\n"
+    calls = [
+        ("write_file", {"path": f"{source}/{name}.py", "content": mark})
+        for name in ("mine", "selectors", "_winapi", "nt", "org", "h2", "sitecustomize")
+    ]
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+
+    answers = project.calls(str(tmp_path / "free.yaml"), *calls, ("grep", {"pattern": "print", "path": "src"}))
+
+    assert [answer[1] for answer in answers] == [None] * 6 + ["protected_path", None]
+    assert not (project.top / "imported").exists()
+
+
+def test_the_source_of_a_plugin_and_of_what_it_needs_is_protected(project: Project, tmp_path: Path) -> None:
+    """Plugins are code of the gate, and so is what they import; a project that only uses the gate is not."""
+    plugin = editable(project, "acme", "plugins/acme", needs="Requires-Dist: acme-needs (>=1) ; extra == 'x'")
+    (plugin / "entry_points.txt").write_text("[toolcharter]\nacme = acme\n")
+    editable(project, "acme_needs", "vendor/needs")
+    editable(project, "mine", "lib", needs="Requires-Dist: toolcharter")
+    for metadata in project.site.glob("*.dist-info/direct_url.json"):
+        source = {"acme": "plugins/acme", "acme_needs": "vendor/needs", "mine": "lib"}[
+            metadata.parent.name.partition("-")[0]
+        ]
+        metadata.write_text(json.dumps({"url": f"file://{project.top / source}", "dir_info": {"editable": True}}))
+
+    assert write(project, tmp_path, "plugins/acme/acme.py", "vendor/needs/x.py", "lib/mine.py", "plugins/other.py") == [
+        "protected_path",
+        "protected_path",
+        None,
+        None,
+    ]
+
+
+def test_a_folder_of_sys_path_below_the_workspace_is_protected(project: Project, tmp_path: Path) -> None:
+    """Whoever put it there, the gate may import from it."""
+    (project.top / "vendor").mkdir()
+    project.variables["PYTHONPATH"] = str(project.top / "vendor")
+
+    assert write(project, tmp_path, "vendor/new.py", "other.py") == ["protected_path", None]
+
+
+def test_an_environment_behind_a_link_is_protected_by_both_names(tmp_path: Path) -> None:
+    """The link and what it leads to: whoever replaces the one need not touch the other."""
+    project = Project(tmp_path, inside=True)
+    (project.top / "envs").mkdir()
+    project.environment.rename(project.top / "envs/real")
+    project.environment.symlink_to("envs/real")
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+
+    answers = project.calls(
+        str(tmp_path / "free.yaml"),
+        ("write_file", {"path": ".venv/pyvenv.cfg", "content": "x"}),
+        ("write_file", {"path": "envs/real/pyvenv.cfg", "content": "x"}),
+        ("delete_file", {"path": ".venv"}),
+        ("move_file", {"path": "envs", "target": "taken"}),
+        ("write_file", {"path": "envs/other", "content": "x"}),
+    )
+
+    assert [answer[1] for answer in answers] == ["protected_path"] * 4 + [None]
+
+
+def test_a_workspace_that_is_an_environment_has_its_parts_protected(tmp_path: Path) -> None:
+    """`python -m venv .` is no reason to protect everything."""
+    project = Project(tmp_path, inside=True)
+    for part in project.environment.iterdir():
+        part.rename(project.top / part.name)
+    project.python = project.top / "bin/python"
+    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    paths = ["pyvenv.cfg", "bin/new", f"lib/{PYTHON}/site-packages/new.pth", "lib64/x", "src/new.py"]
+
+    answers = project.calls(
+        str(tmp_path / "free.yaml"), *[("write_file", {"path": path, "content": "x"}) for path in paths]
+    )
+
+    assert [answer[1] for answer in answers] == ["protected_path"] * 4 + [None]
+
+
+@pytest.mark.parametrize("where", ["site", "package"])
+def test_a_workspace_from_which_the_gate_imports_is_refused(project: Project, where: str) -> None:
+    """It could not be protected without making it useless; the fault says what to do."""
+    folder = project.site if where == "site" else project.site / "toolcharter/gate"
+
+    called = project.run(
+        "-m", "toolcharter.cli", "call", "list_files", "--profile", "minimal", "--workspace", str(folder)
+    )
+
+    assert called.returncode == 2
+    assert "from which this Python imports: tools could change what the gate runs." in called.stderr
+    assert "Choose a workspace outside of it" in called.stderr

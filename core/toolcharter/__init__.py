@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
     from toolcharter.hookspecs import hookimpl as hookimpl
+    from toolcharter.loader.imports import python_command as python_command
     from toolcharter.spec.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.spec.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.spec.approval import Approver as Approver
@@ -100,6 +101,7 @@ _HOMES = {
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.hookspecs": "hookimpl",
+    "toolcharter.loader.imports": "python_command",
     "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
     "toolcharter.spec.discovery": "DiscovererPolicy Discovery ProfileView",

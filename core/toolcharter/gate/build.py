@@ -115,8 +115,12 @@ def plan_for(
     profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
 ) -> tuple[Plan, list[SinkLike]]:
     """The plan of a profile for a workspace, and the sinks that *events* stands for."""
-    sinks = _sinks(events)
-    return plan_profile(profile, workspace=existing_folder(workspace), schemes=_schemes(sinks)), sinks
+    sinks, root, index = _sinks(events), existing_folder(workspace), installed()
+    let_imports_in = keep_imports_out(root, code_of_the_gate(root, index))  # plugins are imported now
+    try:
+        return plan_profile(profile, workspace=root, schemes=_schemes(sinks), index=index), sinks
+    finally:
+        let_imports_in()
 
 
 def open_toolbox(

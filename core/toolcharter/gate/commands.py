@@ -1,6 +1,6 @@
 """From what a tool says it would run to what rules see of it, and to what has to be looked at in the world."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell.tables import Tables
 
 
+MAY = "may"
+"""The change of a place that nobody knows to be changed, nor to be left alone, as by `sed -i`."""
+
+
 class Place(NamedTuple):
     """A path, or a glob over paths, that a command would look at."""
 
@@ -19,6 +23,8 @@ class Place(NamedTuple):
     is_pattern: bool
     folders: tuple[str, ...]
     """From where it is seen, relative to the workspace."""
+    change: str = ""
+    """How it would be changed, as `Reach` has it, or `MAY`; empty if it is only looked at."""
 
 
 class Names(NamedTuple):
@@ -121,12 +127,18 @@ def _world(judgement: "Judgement") -> World:
     judged = judgement.commands
     gits = [one for one in judged if basename(one.program) == "git"]
     return World(
-        tuple(Place(*reach) for reach in (*judgement.reaches, *(reach for one in judged for reach in one.reaches))),
+        (*(Place(*reach) for reach in judgement.reaches), *(place for one in judged for place in _places(one))),
         tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
         tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
         _links_repositories([one.form.split() for one in gits]),
         tuple(dict.fromkeys(Names(*listed) for one in judged for listed in one.listings)),
     )
+
+
+def _places(one: "Judged") -> Iterator[Place]:
+    """What a command looks at or changes. One that does more than its program is for may change what it is given."""
+    for reach in one.reaches:
+        yield Place(*reach[:3], reach.change or (MAY if one.needs else ""))
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

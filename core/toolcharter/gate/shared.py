@@ -22,6 +22,7 @@ from toolcharter.gate.loop import LoopThread
 from toolcharter.gate.running import Runners
 from toolcharter.gate.shown import ArgsDetail, shown_id
 from toolcharter.guards.inventory import Inventory
+from toolcharter.loader.imports import child_search_path
 from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
@@ -144,7 +145,7 @@ class Shared:
         """The child processes that read text of strangers."""
         from toolcharter.guards.compute import ComputePool  # noqa: PLC0415 - few profiles read such text
 
-        pool = ComputePool(self.workspace)
+        pool = ComputePool(child_search_path)
         self.on_close(pool.close)
         return pool
 

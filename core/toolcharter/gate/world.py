@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.gate.commands import Names, Place, World
+from toolcharter.gate.commands import MAY, Names, Place, World
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.patterns import MAX_NAMES, all_names, expand, lies_where_it_seems
@@ -63,6 +63,10 @@ class Lookout:
 
     def _confine(self, place: Place, names: Iterator[int]) -> None:
         for path in self._paths_of(place, names):
+            # The folder that something is copied into may hold what is protected: the copy gets a name of its own.
+            is_whole = place.change not in {"into", MAY}
+            if place.change and not self._paths.changeable(path, with_below=is_whole):
+                raise Denied(Reason.PROTECTED_PATH, f"{path!r} is protected: no program may change it.")
             try:
                 self._paths.open_file(path).__exit__(None, None, None)
             except ToolError as error:

@@ -2,24 +2,29 @@
 
 A script that lies in a workspace puts the workspace on `sys.path`, and so does the current folder of `python -m`. A tool may
 write `selectors.py` there, and the gate imports most modules only when they are needed. So a name that is found outside of
-the workspaces is imported from there, whoever asks. A name that is found nowhere else stays what it is for the user's own
-code, and is refused where the gate's code, or a library that it called, asks for it.
+the workspaces is imported from there, unless the user's own code asks for a module that lay in the workspace before the
+tools were built. A name that is found nowhere else stays what it is for the user's code, and is refused where the gate's code,
+or a library that it called, asks for it.
 """
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder
 from inspect import currentframe
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from toolcharter.guards.inventory import lies_in, make_inventory
-from toolcharter.loader.interpreter import Code, is_related, is_within, names_of
+from toolcharter.loader.interpreter import Code, homes_of, is_related, is_within, names_of, standard_folders
 
 _IMPORT_SYSTEM = "<frozen importlib"
+Importer = Literal["gate", "python", "other"]
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]"
 
 
 class GateFinder:
@@ -27,10 +32,12 @@ class GateFinder:
 
     def __init__(self) -> None:
         self._workspaces: dict[str, tuple[str, ...]] = {}
+        self._uses = Counter[str]()
         self._packages: frozenset[str] = frozenset()
         self._current: frozenset[str] = frozenset()
         self._names: dict[str, tuple[str, ...]] = {}
         self._trusted: dict[str, bool] = {}
+        self._present: frozenset[str] = frozenset()
 
     def cover(self, workspace: Path, code: Code, places: tuple[str, ...]) -> None:
         """Keep imports away from one more workspace, and from the current folder.
@@ -40,6 +47,7 @@ class GateFinder:
             code: Where the gate's code lies.
             places: What no tool can write in the workspace, relative to it: imports from there are as safe as others.
         """
+        self._uses[str(workspace)] += 1
         self._workspaces = {**self._workspaces, str(workspace): places}
         self._packages |= code.packages
         current = os.path.realpath(os.curdir)
@@ -47,11 +55,13 @@ class GateFinder:
         if not any(os.path.lexists(f"{current}/{name}") for name in code.packages) and current not in code.sealed:
             self._current |= {current}
         self._trusted = {}
+        self._present |= frozenset(_top_names(entry for entry in sys.path if not self._is_trusted(entry)))
 
     def uncover(self, workspace: Path) -> None:
         """Forget a workspace whose toolbox is closed, unless something of it is still on `sys.path`."""
         top = str(workspace)
-        if not any(isinstance(entry, str) and is_related(entry, top) for entry in sys.path):
+        self._uses[top] -= 1
+        if self._uses[top] <= 0 and not any(isinstance(entry, str) and is_related(entry, top) for entry in sys.path):
             self._workspaces = {name: places for name, places in self._workspaces.items() if name != top}
 
     def find_spec(
@@ -63,16 +73,19 @@ class GateFinder:
             None if nothing speaks against what the finders behind this one would find.
 
         Raises:
-            ModuleNotFoundError: Code of the gate asks for what only a workspace has.
+            ModuleNotFoundError: Code of the gate, or of Python itself, asks for what only a workspace has.
         """
         searched = sys.path if path is None else path
         trusted = [entry for entry in searched if self._is_trusted(entry)]
         if len(trusted) == len(searched):
             return None
+        importer = self._importer()
+        if importer == "other" and name.partition(".")[0] in self._present:
+            return None  # the user's own module, which was there before the tools
         found = self._found(name, path, target, trusted)
         if found is not None:
-            return found if found.loader is not None or self._is_for_the_gate() else None
-        if _is_built_in(name) or not self._is_for_the_gate():
+            return found if found.loader is not None or importer == "gate" else None
+        if importer == "other" or _is_built_in(name):
             return None
         what = f"toolcharter imports nothing that a tool could have written, and {name!r} is found nowhere else"
         raise ModuleNotFoundError(f"{what}; install it, or take the workspace off sys.path", name=name)
@@ -122,18 +135,26 @@ class GateFinder:
             for workspace, protected in self._workspaces.items()
         )
 
-    def _is_for_the_gate(self) -> bool:
-        """Whether the import was begun by code of the gate: whose code is the nearest on the stack, but for libraries."""
-        frame = currentframe()
+    def _importer(self) -> Importer:
+        """Who began the import: whose code is the nearest on the stack, but for libraries."""
+        frame, is_nearest = currentframe(), True
         while frame is not None:
             file = frame.f_code.co_filename
             if file != __file__ and not file.startswith(_IMPORT_SYSTEM):
                 if str(frame.f_globals.get("__name__", "")).partition(".")[0] in self._packages:
-                    return True
+                    return "gate"
+                if is_nearest and frame.f_code.co_name == "<module>" and _is_standard(file):
+                    return "python"
                 if file.startswith("/") and self._is_in_workspace(file):
-                    return False
+                    return "other"
+                is_nearest = False
             frame = frame.f_back
-        return False
+        return "other"
+
+    def search_path(self) -> list[str]:
+        """What of `sys.path` child processes of the gate may import from, and the folders of the gate's own packages."""
+        homes = [os.path.dirname(home) for name in sorted(self._packages) for home in homes_of(name)]  # noqa: PTH120 - text
+        return [entry for entry in dict.fromkeys((*sys.path, *homes)) if entry and self._is_trusted(entry)]
 
 
 _MOST_KNOWN = 10_000
@@ -150,6 +171,35 @@ def keep_imports_out(workspace: Path, code: Code) -> Callable[[], None]:
     if not sys.meta_path or sys.meta_path[0] is not _FINDER:
         sys.meta_path[:] = [_FINDER, *(finder for finder in sys.meta_path if finder is not _FINDER)]
     return partial(_FINDER.uncover, workspace)
+
+
+def child_search_path() -> list[str]:
+    """The folders that a child process of the gate imports from: those of `sys.path` that no tool can write to."""
+    return _FINDER.search_path()
+
+
+def python_command(code: str) -> tuple[str, ...]:
+    """The command that runs *code* with the Python that runs us, which imports nothing that a tool could have written.
+
+    Neither the environment, the current folder nor what `.pth` files name decides what it imports, and no
+    `sitecustomize` runs.
+    """
+    return (sys.executable, "-I", "-S", "-c", f"{_BOOT}\n{code}", *child_search_path())
+
+
+def _top_names(entries: Iterable[str]) -> Iterator[str]:
+    """What modules in some folders would be called."""
+    for entry in entries:
+        with suppress(OSError):
+            yield from (file.partition(".")[0] for file in os.listdir(entry or "."))  # noqa: PTH208 - names suffice
+
+
+def _is_standard(file: str) -> bool:
+    """Whether a source file belongs to Python itself, whose modules import at their top only others of it."""
+    return any(
+        is_within(file, folder) and not file.startswith((f"{folder}/site-packages/", f"{folder}/dist-packages/"))
+        for folder in standard_folders()
+    )
 
 
 def _is_built_in(name: str) -> bool:

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -24,6 +24,7 @@ from toolcharter.loader.sites import site_dirs
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
+_CUSTOM = ("sitecustomize", "usercustomize")
 _REQUIREMENT = re.compile(r"Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -90,6 +91,13 @@ def _folders() -> dict[str, str]:
     return {name: sysconfig.get_path(name) for name in _FOLDERS}
 
 
+@cache
+def standard_folders() -> tuple[str, ...]:
+    """The folders of the standard library, links resolved and not."""
+    folders = (_folders()["stdlib"], _folders()["platstdlib"])
+    return tuple(dict.fromkeys((*folders, *map(os.path.realpath, folders))))
+
+
 def _require_outside(workspace: str, folders: Iterable[str]) -> None:
     for folder in sorted(folders):
         if is_within(workspace, os.path.realpath(folder)):
@@ -119,7 +127,7 @@ def _imported(workspace: str, packages: frozenset[str]) -> Iterator[str]:
         ConfigurationError: The workspace lies in one of them.
     """
     for name in packages & sys.modules.keys():
-        homes = _homes(name)
+        homes = homes_of(name)
         _require_outside(workspace, homes)
         yield from homes
 
@@ -136,10 +144,10 @@ def _shadows(workspace: str, entries: list[str]) -> Iterator[str]:
         if "." in name or name == "__main__" or not isinstance(file, str) or not file.startswith(starts):
             continue
         if name in sys.stdlib_module_names or PathFinder.find_spec(name, outside) is not None:
-            yield from _homes(name)
+            yield from homes_of(name)
 
 
-def _homes(name: str) -> tuple[str, ...]:
+def homes_of(name: str) -> tuple[str, ...]:
     """The folders of a package that is imported, or the file of a module."""
     module = sys.modules.get(name)
     try:
@@ -168,6 +176,9 @@ def _sources(workspace: str, entries: list[str], packages: frozenset[str], plugi
             yield from (f"{entry}/{name}" for name in packages if os.path.lexists(f"{entry}/{name}"))
         elif not (real in from_files and _is_in_any(real, others) and not _is_in_any(real, ours)):
             yield entry
+        if real in from_files:
+            # Python imports these by itself when it starts, the next time that somebody starts the gate.
+            yield from (f"{entry}/{name}{end}" for name in _CUSTOM for end in ("", *all_suffixes()))
     yield from (root for root in ours if is_within(root, workspace))
 
 

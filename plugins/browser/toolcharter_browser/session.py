@@ -3,12 +3,11 @@
 import json
 import re
 import select
-import sys
 import threading
 import time
 from typing import Any
 
-from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime
+from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime, python_command
 from toolcharter_browser.folders import base, sweep
 from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
@@ -18,7 +17,7 @@ START_S = 30.0
 """How long a browser may take to start, in seconds."""
 GRACE_S = 2.0
 """How much longer than an action its answer may take, in seconds."""
-ARGV = (sys.executable, "-I", "-c", "from toolcharter_browser.host import main; main()")
+MAIN = "from toolcharter_browser.host import main; main()"
 LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
 """Chromium reserves address space by the terabyte, so that a limit of it would keep it from starting."""
 NEEDS = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
@@ -115,7 +114,7 @@ class Session:
 
     def _spawned(self, env: dict[str, str]) -> Running:
         try:
-            return self._rt.spawn(ARGV, env=env, limits=LIMITS, network=True)
+            return self._rt.spawn(python_command(MAIN), env=env, limits=LIMITS, network=True)
         except ToolError as error:
             if error.reason != "program_not_found":
                 raise

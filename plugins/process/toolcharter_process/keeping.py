@@ -6,12 +6,11 @@ import os
 import pickle
 import select
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from toolcharter import Denied, Detached, ToolError
+from toolcharter import Denied, Detached, ToolError, python_command
 from toolcharter_process.policy import ProcessReason
 from toolcharter_process.state import Record, StateFolder, socket_name
 from toolcharter_process.watches import Notice, compiled
@@ -182,11 +181,9 @@ def _told(process: "subprocess.Popen[bytes]", errand: Errand, deadline: float) -
 
 
 def _launched() -> "subprocess.Popen[bytes]":
-    # Neither its folder nor what PYTHONPATH names is looked into for modules.
-    argv = [sys.executable, "-E", "-P", "-c", _MAIN]
     variables = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(  # noqa: S603 - our own module, by our own Python
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
+        python_command(_MAIN), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
         env=variables, start_new_session=True,
     )  # fmt: skip
 

@@ -52,11 +52,26 @@ def test_the_world_is_told_once() -> None:
             Place("a", is_pattern=False, folders=(".",)),
             Place("*.md", is_pattern=True, folders=(".",)),
             Place("b", is_pattern=False, folders=(".",)),
+            Place("out", is_pattern=False, folders=(".",), change="write"),
             Place("sub", is_pattern=False, folders=(".",)),
         ),
         ("cat", "cd", "git", "mygit"),
         ("sub", "."),
     )
+
+
+def test_what_is_given_to_a_command_that_does_more_than_usual_may_be_changed() -> None:
+    """Tables say which word is written; of `sed -i` they say only that a rule has to name it."""
+    world = told("sed -i s/a/b/ x; sed s/a/b/ x; rm x; cp x y").world
+
+    assert world is not None
+    assert [place.change for place in world.places] == [
+        "may",
+        "",
+        "change",
+        "",
+        "into",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -29,7 +28,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Have Python source take the place of the browser's process."""
 
     def put(source: str) -> None:
-        monkeypatch.setattr(module, "ARGV", (sys.executable, "-I", "-c", source))
+        monkeypatch.setattr(module, "MAIN", source)
 
     return put
 

@@ -15,7 +15,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from toolcharter.errors import ToolError
@@ -47,8 +46,9 @@ class Worker:
         lifeline, self._held = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
-                # -I: neither PYTHONPATH nor the current folder nor the user's site counts; -B: it writes no file.
-                [sys.executable, "-I", "-B", "-c", _BOOT, json.dumps(search_path), str(lifeline)],
+                # -I: neither PYTHONPATH nor the current folder nor the user's site counts; -S: nor `.pth` files and
+                # `sitecustomize`; -B: it writes no file.
+                [sys.executable, "-I", "-S", "-B", "-c", _BOOT, json.dumps(search_path), str(lifeline)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -126,11 +126,11 @@ class ComputePool:
     """Runs functions in workers, at most `MAX_WORKERS` at a time. Safe from many threads, and after a fork.
 
     A worker is started by the first call that needs one and kept for the next; one that went beyond a limit, died, or
-    was interrupted is killed, and another takes its place. *not_searched* are folders that no worker imports from.
+    was interrupted is killed, and another takes its place. *searched* tells, at each start, the folders that a worker imports from.
     """
 
-    def __init__(self, *not_searched: Path) -> None:
-        self._not_searched = not_searched
+    def __init__(self, searched: Callable[[], list[str]]) -> None:
+        self._searched = searched
         self._closed = False
         self._idle: list[Worker] = []
         self._renew()
@@ -214,7 +214,7 @@ class ComputePool:
             if self._idle:
                 return self._idle.pop()
         try:
-            return Worker(search_path(self._not_searched))
+            return Worker(self._searched())
         except OSError as error:
             raise ToolError(f"No child process could be started: {error.strerror}.", retryable=True) from error
 
@@ -224,12 +224,6 @@ class ComputePool:
                 self._idle.append(worker)
                 return
         worker.close()
-
-
-def search_path(not_searched: tuple[Path, ...]) -> list[str]:
-    """Where a worker imports from: where this process does, but for the current folder and *not_searched*."""
-    refused = {os.path.realpath("."), *map(os.path.realpath, not_searched)}
-    return [entry for entry in sys.path if entry and os.path.realpath(entry) not in refused]
 
 
 def _size_of(answer: bytearray) -> int | None:

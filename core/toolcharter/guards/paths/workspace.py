@@ -175,16 +175,17 @@ class View:
             raise
         return place
 
-    def changeable(self, path: str) -> bool:
-        """Whether a change of *path*, relative to the workspace, concerns nothing that no tool may change.
+    def changeable(self, path: str, *, with_below: bool = True) -> bool:
+        """Whether *path*, absolute or relative to the workspace, may be changed: nothing protected lies there or above.
 
-        Be it that something protected lies below it: what replaces a folder by a file changes all of it.
+        Nor below, unless *with_below* is false: what replaces a folder changes all of it, a new name in it does not.
         """
         held = self._roots.workspace.held()
-        named = collapsed(split(path))
-        real = below(absolute_parts(os.path.realpath("/".join((held.canonical, *named)))), held.parts)
-        places = self._unchanged_places
-        return not any(self._unchanged.concerns(held.parts, names, places) for names in (named, real or named))
+        full = os.path.join(held.canonical, path)  # noqa: PTH118 - as text
+        names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
+        concerned = self._unchanged.concerns if with_below else self._unchanged.covers
+        parts = (tuple(part for part in name if part != ".") for name in names if name is not None)
+        return not any(concerned(held.parts, each, self._unchanged_places) for each in parts)
 
     def close(self) -> None:
         """Let go of all roots; calls that still run finish with what they hold."""

@@ -219,6 +219,8 @@ class Asking:
             self.destinations.append(word)
         if not self.path(word):
             return
+        if self.reaches and path not in places.STREAMS:
+            self.reaches[-1] = self.reaches[-1]._replace(change=role.kind)
         if path in places.STREAMS and role.kind != "write":
             self.need(word, "is a device")
         elif places.is_protected(path, is_pattern=is_pattern) or any(map(places.is_protected, self.folders)):

@@ -132,6 +132,8 @@ class Reach(NamedTuple):
     is_pattern: bool = False
     folders: tuple[str, ...] = (".",)
     """From where it is seen."""
+    change: str = ""
+    """Empty if the path is only looked at. Else the role of its word: what is made in a folder is made `into` it."""
 
 
 class Listed(NamedTuple):

@@ -6,7 +6,8 @@ Source: lessons.md, lesson 8.
 from typing import Final
 
 from toolcharter.guards.shell.asking import Asking
-from toolcharter.guards.shell.parts import Redirection, Word
+from toolcharter.guards.shell.parts import Reach, Redirection, Word
+from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.table import Role
 
 _OUT: Final = frozenset({"", "1", "2"})
@@ -23,6 +24,13 @@ def ask(redirection: Redirection, asking: Asking) -> None:
         _input(redirection, asking)
     elif not _is_ordinary(redirection):
         _need(redirection, asking, "is a redirection that writes or joins")
+        _written(redirection.target, asking)
+
+
+def _written(target: Word | None, asking: Asking) -> None:
+    """Note the file, if it lies in the workspace by its letters: a rule may name it, and it may be a protected one."""
+    if target is not None and target.text and not objection(target.text, asking.folders, asking.workspace):
+        asking.reaches.append(Reach(target.text, folders=asking.folders, change="write"))
 
 
 def _is_ordinary(redirection: Redirection) -> bool:

@@ -153,7 +153,9 @@ def test_a_command_is_told_whole() -> None:
         guises=("cat /etc/hosts a.txt",),
     )
     assert run("frob build").commands == (Judged("frob build", program="frob", is_known=False),)
-    assert run(">out").commands == (Judged(">out", (Need(">out", ">out is a redirection that writes or joins"),)),)
+    assert run(">out").commands == (
+        Judged(">out", (Need(">out", ">out is a redirection that writes or joins"),), (Reach("out", change="write"),)),
+    )
 
 
 @pytest.mark.parametrize(
