@@ -4,8 +4,11 @@ It contains nothing: what a program does with the user's rights is for a sandbox
 processes are kept for each process alone; the system counts the processes of a user, and none of root's, so that
 `ProcessLimits.processes` stops a fork bomb but is no exact number here. Nothing keeps `Job.read_only`, `Job.protected`
 and `Job.network`.
+
+All that a program starts ends with it, whatever it does to hide: see `reaper`.
 """
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +20,7 @@ from toolcharter.spec.runner import Job, ProgramRunner
 if TYPE_CHECKING:
     from toolcharter.guards.process.launch import Launch
     from toolcharter.guards.process.marks import Mark
+    from toolcharter.guards.process.started import Nursery
 
 
 class HostProgramRunner(LocalRunner):
@@ -24,6 +28,7 @@ class HostProgramRunner(LocalRunner):
 
     name = "host"
     is_sandbox = False
+    _nursery: "Nursery | None" = None
 
     @contextmanager
     def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
@@ -44,8 +49,24 @@ class HostProgramRunner(LocalRunner):
             is_wanted=job.is_wanted,
             max_output_bytes=job.max_output_bytes,
             name=job.argv[0],
+            nursery=self._watch(),
             mark=mark,
         )
+
+    def close(self) -> None:
+        """End what is left."""
+        super().close()
+        if self._nursery is not None:
+            self._nursery.close()
+
+    def _watch(self) -> "Nursery | None":
+        """What starts programs and inherits what they leave: where the system has subreapers."""
+        with self._lock:
+            if self._nursery is None and sys.platform == "linux":
+                from toolcharter.guards.process.started import Nursery  # noqa: PLC0415 - as above
+
+                self._nursery = Nursery()
+            return self._nursery
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:
         """One for the same workspace."""

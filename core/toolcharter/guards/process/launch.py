@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolcharter.guards.process.marks import NO_MARK, Mark
 from toolcharter.spec.runner import Ended
+
+if TYPE_CHECKING:
+    from toolcharter.guards.process.started import Nursery
 
 
 def _unchanged(code: int) -> int:
@@ -34,6 +38,10 @@ class Launch:
     """Kept of each stream."""
     pass_fds: tuple[int, ...] = ()
     """Given away: closed when the program has been started."""
+    nursery: "Nursery | None" = None
+    """What starts it and inherits what it leaves; None if it becomes a child of ours."""
+    lingers: bool = False
+    """What it leaves lives on when it has ended, until it is closed."""
     mark: Mark = NO_MARK
     """What *argv* sets, to find all that the program started."""
     is_contained: bool = False

@@ -2,6 +2,8 @@
 
 A program's descendants may leave its process group, its session and its parents, clear their environment and close
 every descriptor. They keep their resource limits, which the kernel copies at each fork and which only root can raise.
+Anybody can lower them: a sandbox holds its programs by a namespace of process numbers, and those of the host are held by
+a process that inherits them (see `reaper`). The mark is what is left if that is killed, and tells whose is whose.
 So each program is started with values of its own for a limit that nothing else uses: the processor time that a
 real-time thread may take without a pause, here more than twelve days of it.
 
@@ -12,7 +14,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
@@ -22,6 +24,8 @@ _HIGHEST = 1 << 60
 _MOST_SINGLE_PROBES = 2048
 _SWEEP_S = 2.0
 _PAUSE_S = 0.001
+REAPER = os.path.join(os.path.dirname(__file__), "reaper.py")  # noqa: PTH118, PTH120 - pathlib is slower
+"""The file that nurseries run: see there."""
 
 
 class Mark(NamedTuple):
@@ -84,12 +88,31 @@ def end_runner(runner: int) -> None:
 
 
 def is_marked(pid: int) -> bool:
-    """Whether a runner of ours, in whatever process, has started *pid* and not us with it; yes, if that cannot be told."""
+    """Whether a runner of ours, in whatever process, has started *pid* and not us with it; yes, if that cannot be told.
+
+    A program may lower its limits, and one of root's may raise them; below its nursery it stays while that lives.
+    """
     try:
-        limits = _limits_of(pid)
-    except (AttributeError, OSError):
+        limits, ours = _limits_of(pid), _limits_of(0)
+        if limits != ours and (_LOWEST // 2 <= limits[0] <= _LOWEST or _is_lower(limits[1], ours[1])):
+            return True
+        return bool(set(_nurseries_above(pid)) - set(_nurseries_above(os.getpid())))
+    except (AttributeError, OSError, ValueError, IndexError):
         return True
-    return _LOWEST // 2 <= limits[0] <= _LOWEST and limits != _limits_of(0)
+
+
+def _is_lower(limit: int, other: int) -> bool:
+    return limit >= 0 and (other < 0 or limit < other)  # -1 is no limit
+
+
+def _nurseries_above(pid: int) -> Iterator[int]:
+    """The processes above *pid*, itself excepted, that hold programs of a runner."""
+    while pid > 1:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as below
+            pid = int(file.read().rpartition(b")")[2].split()[1])
+        with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - as below
+            if os.fsencode(REAPER) in file.read().split(b"\0"):
+                yield pid
 
 
 def _repeat(finds_one: Callable[[], bool]) -> None:

@@ -5,14 +5,15 @@ import os
 import select
 import signal
 import struct
-import subprocess
 import termios
 import threading
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 from toolcharter.guards.process.launch import Launch
-from toolcharter.guards.process.supervise import GRACE_S, POLL_S, end_all, signal_all, starting, status_of
+from toolcharter.guards.process.started import Started, begin
+from toolcharter.guards.process.supervise import GRACE_S, POLL_S, starting
 from toolcharter.spec.runner import TerminalSize
 
 _MOST_INPUT_BYTES = 65_536
@@ -24,8 +25,8 @@ class RunningProgram:
     on_end: ExitStack
     """Left when the program has been closed."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, output: int, input_: int) -> None:
-        self._process = process
+    def __init__(self, started: Started, launch: Launch, output: int, input_: int) -> None:
+        self._started = started
         self._launch = launch
         self._output = output
         self._input = input_
@@ -68,7 +69,7 @@ class RunningProgram:
         """Send a signal to all of it that lives."""
         with self._lock:
             if self._is_open:
-                signal_all(self._process.pid, self._launch, number)
+                self._started.signal(number)
 
     def wait(self, timeout_s: float) -> int | None:
         """Wait for its end; None if the time is up first."""
@@ -84,8 +85,7 @@ class RunningProgram:
         with self._lock:
             if not self._is_open:
                 return
-            end_all(self._process, self._launch)
-            self._exit_code = self._launch.exit_code(self._process.returncode)
+            self._exit_code = self._launch.exit_code(self._started.end())
             self._is_open = False
             for descriptor in {self._output, self._input}:
                 os.close(descriptor)
@@ -93,45 +93,32 @@ class RunningProgram:
 
     def _status(self) -> int | None:
         if self._exit_code is None:
-            status = status_of(self._process.pid)
+            status = self._started.status()
             self._exit_code = None if status is None else self._launch.exit_code(status)
         return self._exit_code
 
     def _pause(self, most_s: float) -> None:
-        try:
-            descriptor = os.pidfd_open(self._process.pid)
-        except (OSError, AttributeError):
+        descriptor = self._started.end_descriptor()
+        if descriptor is None or descriptor < 0:
             time.sleep(min(most_s, POLL_S))
             return
-        try:
-            ends = select.poll()
-            ends.register(descriptor, select.POLLIN)
-            ends.poll(most_s * 1000)
-        finally:
-            os.close(descriptor)
+        ends = select.poll()
+        ends.register(descriptor, select.POLLIN)
+        ends.poll(most_s * 1000)
 
 
 def start_on_pipes(launch: Launch) -> RunningProgram:
     """Start *launch* with its input open and both outputs on one pipe; errors as of `supervise`."""
-    with starting(launch):
-        process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
-            list(launch.argv),
-            cwd=launch.cwd,
-            env=dict(launch.env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=launch.pass_fds,
-        )
-    assert process.stdin is not None  # noqa: S101 - asked for above; this tells the type checkers
-    assert process.stdout is not None  # noqa: S101 - as above
-    # Copies: Popen's own files would be closed when it is collected.
-    output, input_ = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
-    process.stdout.close()
-    process.stdin.close()
-    return RunningProgram(process, launch, output, input_)
+    with starting(launch), ExitStack() as theirs, ExitStack() as ours:
+        stdin, input_ = os.pipe()
+        theirs.callback(os.close, stdin)
+        ours.callback(os.close, input_)
+        output, stdout = os.pipe()
+        theirs.callback(os.close, stdout)
+        ours.callback(os.close, output)
+        program = RunningProgram(begin(replace(launch, lingers=True), (stdin, stdout, stdout)), launch, output, input_)
+        ours.pop_all()
+        return program
 
 
 def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
@@ -143,22 +130,12 @@ def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
     try:
         set_size(theirs, size)
         with starting(launch):
-            process = subprocess.Popen(  # noqa: S603 - as above
-                list(launch.argv),
-                cwd=launch.cwd,
-                env=dict(launch.env),
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
-                start_new_session=True,
-                pass_fds=launch.pass_fds,
-            )
+            return RunningProgram(begin(replace(launch, lingers=True), (theirs, theirs, theirs)), launch, ours, ours)
     except BaseException:
         os.close(ours)
         raise
     finally:
         os.close(theirs)
-    return RunningProgram(process, launch, ours, ours)
 
 
 def set_size(terminal: int, size: TerminalSize) -> None:

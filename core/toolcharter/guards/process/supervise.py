@@ -3,15 +3,14 @@
 import os
 import selectors
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.process.launch import Launch
-from toolcharter.guards.process.marks import end_marked, signal_marked
+from toolcharter.guards.process.started import Started, begin
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runner import Ended
 
@@ -49,25 +48,24 @@ def supervise(launch: Launch) -> Ended:
         ToolError: `invalid_arguments`, if an argument or variable holds NUL or cannot be encoded; `tool_error`, if the
             system does not start the program.
     """
-    with starting(launch):
-        process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
-            list(launch.argv),
-            cwd=launch.cwd,
-            env=dict(launch.env),
-            stdin=subprocess.PIPE if launch.stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,  # with neither preexec_fn nor uid, CPython starts it by vfork
-            pass_fds=launch.pass_fds,
-        )
-    try:
-        return _Supervision(process, launch).run()
-    finally:
-        end_all(process, launch)
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+    with ExitStack() as pipes:
+        with starting(launch), ExitStack() as theirs:
+            stdin = os.pipe() if launch.stdin else (os.open(os.devnull, os.O_RDONLY), None)
+            theirs.callback(os.close, stdin[0])
+            ours = None if stdin[1] is None else pipes.enter_context(os.fdopen(stdin[1], "wb", 0))
+            outputs = [_output(pipes, theirs) for _ in range(2)]
+            started = begin(launch, (stdin[0], outputs[0][1], outputs[1][1]))
+        try:
+            return _Supervision(started, launch, ours, [one for one, _ in outputs]).run()
+        finally:
+            started.end()
+
+
+def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
+    """A new pipe: the end that we read, and the one that the program writes to."""
+    reading, writing = os.pipe()
+    theirs.callback(os.close, writing)
+    return ours.enter_context(os.fdopen(reading, "rb", 0)), writing
 
 
 @contextmanager
@@ -87,11 +85,12 @@ def starting(launch: Launch) -> Generator[None]:
 class _Supervision:
     """One pass over a running program's pipes."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch) -> None:
-        self._process = process
+    def __init__(self, started: Started, launch: Launch, stdin: IO[bytes] | None, outputs: Sequence[IO[bytes]]) -> None:
+        self._started = started
         self._launch = launch
+        self._stdin = stdin
         self._pending = memoryview(launch.stdin)
-        self._kept = {pipe: _Kept(launch.max_output_bytes) for pipe in _outputs(process)}
+        self._kept = {pipe: _Kept(launch.max_output_bytes) for pipe in outputs}
         self._has_ended = False
         self._selector = selectors.DefaultSelector()
 
@@ -99,15 +98,15 @@ class _Supervision:
         with ExitStack() as stack:
             stack.callback(self._selector.close)
             self._watch_pipes()
-            self._watch_end(stack)
+            self._watch_end()
             timed_out = not self._attend(self._launch.expires, self._launch.is_wanted)
             if timed_out:
                 self._terminate()
-            end_all(self._process, self._launch)
+            status = self._started.end()
             self._read_rest()
         out, err = self._kept.values()
         ended = Ended(
-            exit_code=self._launch.exit_code(self._process.returncode),
+            exit_code=self._launch.exit_code(status),
             stdout=bytes(out.data),
             stderr=bytes(err.data),
             truncated=out.truncated or err.truncated,
@@ -120,15 +119,14 @@ class _Supervision:
         for pipe in self._kept:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, self._read)
-        if self._process.stdin is not None:
-            os.set_blocking(self._process.stdin.fileno(), False)
-            self._selector.register(self._process.stdin, selectors.EVENT_WRITE, self._write)
+        if self._stdin is not None:
+            os.set_blocking(self._stdin.fileno(), False)
+            self._selector.register(self._stdin, selectors.EVENT_WRITE, self._write)
 
-    def _watch_end(self, stack: ExitStack) -> None:
+    def _watch_end(self) -> None:
         # Without a descriptor for the process (macOS, old kernels) `_attend` polls instead.
-        with suppress(OSError, AttributeError):
-            descriptor = os.pidfd_open(self._process.pid)
-            stack.callback(os.close, descriptor)
+        descriptor = self._started.end_descriptor()
+        if descriptor is not None:
             self._selector.register(descriptor, selectors.EVENT_READ, _ENDED)
 
     def _attend(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
@@ -145,7 +143,7 @@ class _Supervision:
                 else:
                     key.data(key.fileobj)
             if polls:
-                self._has_ended = status_of(self._process.pid) is not None
+                self._has_ended = self._started.status() is not None
         return True
 
     def _read(self, pipe: IO[bytes]) -> None:
@@ -164,7 +162,7 @@ class _Supervision:
             pipe.close()
 
     def _terminate(self) -> None:
-        signal_all(self._process.pid, self._launch, signal.SIGTERM)
+        self._started.signal(signal.SIGTERM)
         self._attend(time.monotonic() + GRACE_S)
 
     def _read_rest(self) -> None:
@@ -173,41 +171,3 @@ class _Supervision:
             with suppress(BlockingIOError):
                 while pipe in self._selector.get_map():
                     self._read(pipe)
-
-
-def _outputs(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    assert process.stdout is not None  # noqa: S101 - both are asked for above; this tells the type checkers
-    assert process.stderr is not None  # noqa: S101 - as above
-    return process.stdout, process.stderr
-
-
-def status_of(pid: int) -> int | None:
-    """How the child ended, negative by a signal; None if it has not. It is left unreaped, to keep its number taken."""
-    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if ended is None:
-        return None
-    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-
-
-def signal_all(pid: int, launch: Launch, number: int) -> None:
-    """Signal the group that the unreaped child leads, and all that has left it.
-
-    Of a sandbox only the programs inside hear of it: the death of what holds them would be theirs, without a grace.
-    """
-    if not launch.is_contained:
-        _signal_group(pid, number)
-    signal_marked(launch.mark, number, after=pid, but_group=None if launch.is_contained else pid)
-
-
-def end_all(process: subprocess.Popen[bytes], launch: Launch) -> None:
-    """Kill whatever is left of it, then reap the leader: until then its number is not reused."""
-    if process.returncode is None:
-        _signal_group(process.pid, signal.SIGKILL)
-        end_marked(launch.mark, after=process.pid)
-        process.wait()
-
-
-def _signal_group(group: int, number: int) -> None:
-    # EPERM: macOS answers so for a group of zombies, Linux for one of programs with other rights.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.process import HostRunner, governed, marks
+from toolcharter.guards.process import HostProgramRunner, HostRunner, governed, marks
 from toolcharter.guards.process import supervise as supervision
 
 PYTHON = sys.executable
@@ -254,8 +254,9 @@ def test_descendants_die_with_the_program(run: HostRunner, workspace: Path, time
 def test_a_descendant_that_left_the_group_does_not_hold_the_call(
     run: HostRunner, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing can be marked, the end of the program ends the call, even while somebody else holds its pipes."""
+    """Where nothing can be marked or watched, the end of the program ends the call, though others hold its pipes."""
     monkeypatch.setattr(marks, "new_runner_mark", lambda: 0)
+    monkeypatch.setattr(HostProgramRunner, "_watch", lambda _: None)
     code = (
         "import os, time, pathlib\n"
         "if os.fork() == 0:\n"

@@ -1,0 +1,292 @@
+"""What holds the programs of the runner `host`, and inherits what they leave.
+
+Run as a file, without the rest of the package: `python -I -S reaper.py DESCRIPTOR`. It is two processes. The nursery starts
+the programs of one runner. The guardian waits for the end of the nursery, and then kills whatever that left, so that a
+program which kills the nursery gains nothing. Both are subreapers: a descendant that leaves its group, its session and its
+parents becomes a child of the nursery, whatever limits it lowers and whatever it forgets.
+
+The nursery cannot see whose such a child is. It goes by the child's mark (see `marks`), which each program may change for
+itself: a child lives on only while a program runs whose mark it has. One that has changed its mark to no program's is
+killed at once; one that has taken the mark of another program ends with that.
+
+All of it ends when the process that started it closes its end of the socket, as its death does.
+
+Source: PR_SET_CHILD_SUBREAPER(2const); credentials(7).
+"""
+
+import ctypes
+import marshal
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+
+SIZE = struct.Struct("=I")
+STARTED = struct.Struct("=i")
+"""0, or the error number with which the program did not start."""
+ENDED = struct.Struct("=i")
+"""How the program ended: its status, negative by a signal."""
+_PR_SET_CHILD_SUBREAPER = 36
+_SWEEP_S = 3.0
+"""How long the end of what a program left is waited for: a process may hang in the kernel, or have other rights."""
+_PAUSE_S = 0.0005
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# Python ignores the first two, we the others, and no program should.
+_DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED)
+
+
+class Run:
+    """One program. *lingers*: what it leaves lives on when it has ended, until the order to end all of it."""
+
+    def __init__(self, control: socket.socket, program: int, mark: tuple[int, int], *, lingers: bool) -> None:
+        self.control = control
+        self.program = program
+        self.mark = mark
+        self.lingers = lingers
+        self.status: int | None = None
+        self.is_over = False
+
+
+class Nursery:
+    """Starts programs and sees them to their ends."""
+
+    def __init__(self, orders: int) -> None:
+        os.set_inheritable(orders, False)  # noqa: FBT003 - it takes no keyword
+        self._orders = socket.socket(fileno=orders)
+        self._wake = _wake_on_children()
+        self._runs: dict[int, Run] = {}
+        self._poll = select.poll()
+        for descriptor in (orders, self._wake):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def serve(self) -> None:
+        """Follow orders until there are none."""
+        while True:
+            ready = {descriptor for descriptor, _ in self._poll.poll()}
+            if self._orders.fileno() in ready and not self._start():
+                return
+            for run in [self._runs[descriptor] for descriptor in ready if descriptor in self._runs]:
+                self._hear(run)
+            if self._wake in ready:
+                _drain(self._wake)
+            self._attend()
+
+    def _start(self) -> bool:
+        """Start a program; false if the orders have ended."""
+        data, given, _, _ = socket.recv_fds(self._orders, 1, 4)
+        if not data:
+            return False
+        for descriptor in given:
+            os.set_inheritable(descriptor, False)  # noqa: FBT003 - it takes no keyword
+        control, streams = socket.socket(fileno=given[0]), given[1:]
+        try:
+            argv, cwd, env, mark, lingers = marshal.loads(_order(control))  # noqa: S302 - the gate wrote it, for us alone
+            os.chdir(cwd)
+            actions = [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
+            program = os.posix_spawn(
+                argv[0], argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
+            )
+        except (OSError, EOFError) as error:
+            with suppress(OSError), control:
+                control.sendall(STARTED.pack(getattr(error, "errno", None) or 1))
+        else:
+            self._runs[control.fileno()] = Run(control, program, mark, lingers=lingers)
+            self._poll.register(control, select.POLLIN)
+            with suppress(OSError):
+                control.sendall(STARTED.pack(0))
+        finally:
+            os.chdir("/")  # A process whose folder it is keeps a disk in use.
+            for stream in streams:
+                os.close(stream)
+        return True
+
+    def _hear(self, run: Run) -> None:
+        """Pass signals on; the end of the socket is the order to end the run."""
+        numbers = b""
+        with suppress(OSError):
+            numbers = run.control.recv(64)
+        run.is_over = run.is_over or not numbers
+        for number in numbers:
+            for pid in self._members(run):
+                _kill(pid, number)
+
+    def _attend(self) -> None:
+        """End what is to end: the runs that are over, and children that no run vouches for."""
+        self._reap()
+        over = [run for run in self._runs.values() if run.is_over or (run.status is not None and not run.lingers)]
+        for run in over:
+            del self._runs[run.control.fileno()]
+            self._poll.unregister(run.control)
+        until = time.monotonic() + _SWEEP_S
+        while strays := self._strays():
+            for pid in strays:
+                _kill(pid)
+            if time.monotonic() > until:
+                break
+            time.sleep(_PAUSE_S)
+            self._reap(over)
+        for run in over:
+            if not (run.lingers and run.status is not None):
+                _say_end(run)
+            run.control.close()
+
+    def _reap(self, over: "list[Run] | tuple[()]" = ()) -> None:
+        for pid, status in _ended():
+            for run in (*self._runs.values(), *over):
+                if run.program == pid and run.status is None:
+                    run.status = status
+                    if run.lingers and run not in over:
+                        _say_end(run)
+
+    def _strays(self) -> list[int]:
+        """The children that no run vouches for."""
+        programs = {run.program for run in self._runs.values() if run.status is None}
+        marks = {run.mark for run in self._runs.values()}
+        left = [pid for pid in _children() if pid not in programs]
+        if (0, 0) in marks:  # Programs that could not be marked: each child may be theirs.
+            return []
+        return [pid for pid in left if _mark(pid) not in marks]
+
+    def _members(self, run: Run) -> list[int]:
+        """The program, what of it has become a child of ours, and all below them."""
+        tops = [pid for pid in _children() if (pid == run.program and run.status is None) or _mark(pid) == run.mark]
+        return _below(tops)
+
+
+def guardian(nursery: int) -> None:
+    """Wait for the end of *nursery*, whose number this is, and end what it left."""
+    while True:
+        with suppress(ChildProcessError):
+            if os.waitpid(-1, 0)[0] != nursery:
+                continue
+        break
+    end_children()
+
+
+def end_children() -> None:
+    """Kill what is left until there is nothing. What forks meanwhile becomes a child and is killed, too."""
+    until = time.monotonic() + _SWEEP_S
+    while True:
+        _ended()
+        left = _children()
+        if not left or time.monotonic() > until:
+            return
+        for pid in left:
+            _kill(pid)
+        time.sleep(_PAUSE_S)
+
+
+def _say_end(run: Run) -> None:
+    with suppress(OSError):
+        run.control.sendall(ENDED.pack(-signal.SIGKILL if run.status is None else run.status))
+
+
+def _order(control: socket.socket) -> bytes:
+    return _received(control, SIZE.unpack(_received(control, SIZE.size))[0])
+
+
+def _received(control: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = control.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
+
+
+def _ended() -> list[tuple[int, int]]:
+    """The children that have ended since the last time, each with its status."""
+    found: list[tuple[int, int]] = []
+    with suppress(ChildProcessError):
+        while (one := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append((one[0], os.waitstatus_to_exitcode(one[1])))
+    return found
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - pathlib is slow to import
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+        return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+
+
+def _below(tops: list[int]) -> list[int]:
+    """*tops*, their children, and so on."""
+    parents = _parents()
+    found, known = list(tops), set(tops)
+    for above in found:
+        for pid, parent in parents.items():
+            if parent == above and pid not in known:
+                known.add(pid)
+                found.append(pid)
+    return found
+
+
+def _parents() -> dict[int, int]:
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - as above
+        if name.isdigit():
+            with suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+                found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+    return found
+
+
+def _mark(pid: int) -> tuple[int, int] | None:
+    with suppress(OSError):
+        return resource.prlimit(pid, resource.RLIMIT_RTTIME)
+    return None
+
+
+def _kill(pid: int, number: int = signal.SIGKILL) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _adopt() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        os._exit(1)
+
+
+def _wake_on_children() -> int:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _nothing)
+    return reading
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """The number of the signal is in the pipe by now."""
+
+
+def _drain(descriptor: int) -> None:
+    with suppress(BlockingIOError):
+        while os.read(descriptor, 4096):
+            pass
+
+
+def main(orders: int) -> None:
+    """Become the guardian, and the nursery below it."""
+    for ignored in _IGNORED:
+        signal.signal(ignored, signal.SIG_IGN)
+    _adopt()
+    nursery = os.fork()
+    if nursery:
+        os.close(orders)
+        guardian(nursery)
+    else:
+        _adopt()
+        Nursery(orders).serve()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
