@@ -66,6 +66,16 @@ def test_a_person_is_asked_in_every_mode(place: str, mode: str, make_toolbox, ev
     assert (events[-1]["rule"]["text"], events[-1]["stage"]) == ("echo(word=*)", "ask")
 
 
+async def test_asynchronous_callers_wait_alike(make_toolbox) -> None:
+    """In the mode that asks for nothing else, for a tool that another short cut would let pass."""
+    person = Person()
+    toolbox = make_toolbox(ECHO, mode="dangerous", ask=["echo"], approver=person)
+
+    result = await toolbox["echo"].acall(word="now")
+
+    assert (result.outcome, result.text, len(person.asked)) == ("ok", "now", 1)
+
+
 @pytest.mark.parametrize(
     ("person", "reason"),
     [

@@ -102,22 +102,29 @@ def test_a_tool_that_is_not_staged_is_not_rehearsed(effects: Effects, index: Ins
     assert probe(["greet"], NOTHING, effects, index)["dry run"]["greet"] == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "phases", "told"),
+    [
+        ("tools", ["import"], "no installed plugin provides a tool named 'nope'"),
+        ("extensions", ["import", "construction"], "no installed plugin provides an extension named 'nope'"),
+    ],
+)
 def test_main_reads_a_request_and_writes_a_report(
-    effects: Effects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, phases: list[str], told: str, effects: Effects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hook is set before the plugin is imported; a hook can never be removed, so here it is not set."""
     hooks: list[object] = []
     monkeypatch.setattr(sys, "addaudithook", hooks.append)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    request = {"workspace": str(effects.workspace), "tools": ["nope"], "policies": {}, "samples": {}}
+    request = {"workspace": str(effects.workspace), kind: ["nope"], "policies": {}, "samples": {}}
     (tmp_path / "request").write_bytes(orjson.dumps(request))
 
     main(str(tmp_path / "request"), str(tmp_path / "report"))
 
     report = orjson.loads((tmp_path / "report").read_bytes())
     assert [type(hook) for hook in hooks] == [Effects]
-    assert list(report) == ["import"]
-    assert "no installed plugin provides a tool named 'nope'" in report["import"]["nope"][0]
+    assert list(report) == phases
+    assert told in report["import"]["nope"][0]
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,20 @@ def test_log_lists_no_more_than_the_policy_permits_and_says_so(repo, call, asked
 
     result = call("log", policy={"max_commits": 2}, max_count=asked)
 
-    notice = "[truncated: the latest 2 commits; the profile lists no more at once]"
+    notice = "[truncated: the latest 2 commits; no more are listed at once]"
     assert [item["subject"] for item in result.data["items"]] == ["Third", "Second"]
     assert (result.text.endswith(notice), result.data["truncated"], result.truncated) == (is_cut,) * 3
+
+
+def test_a_log_that_is_longer_than_what_is_read_of_git_says_so(repo, call) -> None:
+    """Commits that do not fit are not left out in silence."""
+    for number in range(12):
+        repo.commit(f"{number}.txt", message=f"{number} " + "x" * 900)
+
+    result = call("log", policy={"max_output_chars": 1000}, max_count=12)
+
+    assert 0 < len(result.data["items"]) < 12
+    assert (result.data["truncated"], result.truncated) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,11 @@ def log(git: Git, request: Request) -> Callable[[], Answer]:
     def work() -> Answer:
         most = git.policy.max_commits
         wanted = f"--max-count={min(count, most + 1)}"
-        commits = _commits(repository, [wanted, _range(repository, ref, reason), "--", *paths], reason)
-        has_more = len(commits) > most
+        commits, is_cut = _commits(repository, [wanted, _range(repository, ref, reason), "--", *paths], reason)
+        has_more = is_cut or len(commits) > most
         del commits[most:]
         lines = [f"{each['commit'][:12]} {each['date'][:10]} {each['author']}: {each['subject']}" for each in commits]
-        lines += [f"[truncated: the latest {most} commits; the profile lists no more at once]"] if has_more else []
+        lines += [f"[truncated: the latest {len(commits)} commits; no more are listed at once]"] if has_more else []
         return Answer("\n".join(lines) or "No commits.", {"items": commits, "truncated": has_more})
 
     return work
@@ -92,17 +92,21 @@ def _status_text(state: State, shown: int) -> str:
     return "\n".join((head, *(lines or ["Nothing to commit, the worktree is clean."]), *tail))
 
 
-def _commits(repository: Repository, args: list[str], reason: GitReason, body: str = "") -> list[dict[str, str]]:
+def _commits(
+    repository: Repository, args: list[str], reason: GitReason, body: str = ""
+) -> tuple[list[dict[str, str]], bool]:
+    """Commits, and whether git said more than is read: then the last ones lack."""
     answer = repository.read([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
     *whole, cut = text_of(answer.stdout).split("\0")
     if not whole:  # one commit fills all the room: its last line may be half a secret
         whole = [cut[: cut.rfind("\n") + 1] or cut]
     records = [record.split("\x1f", len(FIELDS)) for record in whole]
-    return [
+    found = [
         dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False))
         for record in records
         if len(record) >= len(FIELDS)
     ]
+    return found, answer.truncated
 
 
 def _range(repository: Repository, ref: str, reason: GitReason) -> str:
@@ -129,7 +133,7 @@ def _checked_place(repository: Repository, path: str) -> str:
 
 
 def _show_commit(repository: Repository, commit: str, reason: GitReason) -> Answer:
-    found = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
+    found, _ = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
     if not found:
         raise failed(reason, "the author of the commit has a name too long to be shown.")
     item = found[0]
