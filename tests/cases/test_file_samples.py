@@ -44,7 +44,8 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def toolbox(workspace: Path, tmp_path: Path) -> Iterator[Toolbox]:
     profile = tmp_path / "profile.yaml"
-    profile.write_text("profile: cases\ntools: {read_file: {}, list_files: {}, glob: {}, grep: {}}\n")
+    # The rows are about paths; which names hold credentials the profile says.
+    profile.write_text("profile: cases\nhidden: []\ntools: {read_file: {}, list_files: {}, glob: {}, grep: {}}\n")
     with build_tools(profile, workspace=workspace, events=[lambda _: None]) as toolbox:
         yield toolbox
 

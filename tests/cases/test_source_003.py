@@ -108,7 +108,7 @@ def test_reserved_name(row: dict[str, Any], tmp_path: Path) -> None:
     assert [event["event"] for event in events] == ["hook.tool.before", POLICY_BEFORE, "hook.tool.after"]
     assert [event["args"] for event in events] == [args] * 3
     assert (events[-1]["status"], events[-1]["reason"], result.text) == (
-        {"ok": ("ok", None), "error": ("error", "tool_error")}[step] + (text,)
+        {"ok": ("ok", None, text), "error": ("error", "tool_error", f"ERROR: {text}")}[step]
     )
     assert events[-1]["elapsed_ms"] == result.elapsed_ms
 

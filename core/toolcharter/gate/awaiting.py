@@ -89,9 +89,10 @@ async def isolated(passage: Passage, ctx: CallContext, body: Body) -> CallContex
     loop = asyncio.get_running_loop()
     done = asyncio.Event()
     threads = passage.tool.isolated
-    thread = threads.start(ctx, body, lambda: _tell(loop, done))
+    thread = threads.prepare(ctx, body, lambda: _tell(loop, done))
     if thread is None:
         return ctx
+    thread.start()
     try:
         async with asyncio.timeout(_remaining(ctx.deadline)):
             await done.wait()

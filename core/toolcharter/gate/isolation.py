@@ -40,11 +40,12 @@ class IsolatedBody:
             *ctx* from then on reaches nobody.
         """
         done = threading.Event()
-        thread = self.start(ctx, body, done.set)
+        thread = self.prepare(ctx, body, done.set)
         if thread is None:
             return ctx
         remaining = ctx.deadline - monotonic()
         try:
+            thread.start()
             # Event.wait refuses a timeout of infinity.
             ended = done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
         except BaseException:
@@ -52,8 +53,8 @@ class IsolatedBody:
             raise
         return ctx if ended else self.abandon(ctx, thread, time_out)
 
-    def start(self, ctx: CallContext, body: Body, done: Callable[[], object]) -> threading.Thread | None:
-        """Start the thread, or deny if too many hang."""
+    def prepare(self, ctx: CallContext, body: Body, done: Callable[[], object]) -> threading.Thread | None:
+        """The thread, for the caller to start; None, and a denial, if too many hang."""
         with self._lock:
             hanging = self._hanging(ctx)
             hanging -= {thread for thread in hanging if not thread.is_alive()}
@@ -73,9 +74,7 @@ class IsolatedBody:
             finally:
                 done()
 
-        thread = threading.Thread(target=work, name=f"toolcharter-{ctx.tool}", daemon=True)
-        thread.start()
-        return thread
+        return threading.Thread(target=work, name=f"toolcharter-{ctx.tool}", daemon=True)
 
     def abandon(self, ctx: CallContext, thread: threading.Thread, time_out: Body) -> CallContext:
         """Give up on *thread* and answer for it."""

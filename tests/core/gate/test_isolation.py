@@ -1,8 +1,10 @@
 """Threads left behind: what is counted, by whom, and what an interrupt leaves."""
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,10 +23,28 @@ def go_on() -> Iterator[threading.Event]:
     event.set()
 
 
-def hanging(go_on: threading.Event, **facts):
+def interrupt_whoever_waits() -> None:
+    """Strike the main thread as Ctrl-C does, once it waits for a body that has begun."""
+    main = threading.main_thread().ident
+    assert main is not None
+    while "wait" not in (names := names_on_stack(main)) or "start" in names:
+        time.sleep(0.001)
+    signal.pthread_kill(main, signal.SIGALRM)
+
+
+def names_on_stack(thread: int) -> set[str]:
+    frame, names = sys._current_frames().get(thread), set[str]()
+    while frame is not None and frame.f_code.co_name != "call":
+        names.add(frame.f_code.co_name)
+        frame = frame.f_back
+    return names
+
+
+def hanging(go_on: threading.Event, begun: Callable[[], object] = lambda: None, **facts):
     def hangs(rt):
         def tool() -> str:
             ctx = rt.start("hangs")
+            begun()
             go_on.wait()
             ctx.policy_passed()
             return ctx.ok("done")
@@ -51,19 +71,17 @@ async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbo
 
 
 @pytest.fixture
-def _an_interrupt_in_a_moment() -> Iterator[None]:
-    """Ctrl-C in the main thread, a little later."""
+def _alarm_interrupts() -> Iterator[None]:
+    """A signal of its own: the test runner has plans for Ctrl-C."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
     yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.usefixtures("_an_interrupt_in_a_moment")
+@pytest.mark.usefixtures("_alarm_interrupts")
 def test_an_interrupt_leaves_the_thread_behind(go_on, make_toolbox, events) -> None:
     """Ctrl-C frees the caller alone: the after says that the body still runs, and it is counted."""
-    toolbox = make_toolbox(hanging(go_on))
+    toolbox = make_toolbox(hanging(go_on, interrupt_whoever_waits))
 
     with pytest.raises(KeyboardInterrupt):
         toolbox.call("hangs", {})
@@ -73,10 +91,10 @@ def test_an_interrupt_leaves_the_thread_behind(go_on, make_toolbox, events) -> N
     assert len(toolbox._tools["hangs"].isolated._abandoned) == 1
 
 
-@pytest.mark.usefixtures("_an_interrupt_in_a_moment")
+@pytest.mark.usefixtures("_alarm_interrupts")
 def test_an_interrupt_of_a_rehearsal_leaves_no_event(go_on, make_toolbox, events) -> None:
     """The same in a dry run, which is counted apart."""
-    toolbox = make_toolbox(hanging(go_on, staged=True))
+    toolbox = make_toolbox(hanging(go_on, interrupt_whoever_waits, staged=True))
 
     with pytest.raises(KeyboardInterrupt):
         toolbox.decide("hangs", {})
