@@ -33,6 +33,8 @@ class Asking:
         self.inner: list[Inner] = []
         self.scripts: list[Word] = []
         self.assignments: list[Assignment] = []
+        self.given: frozenset[str] = frozenset()
+        """The options of the table that was read last."""
         self.targets: list[Word] = []
         """What links are to lead to."""
         self.destinations: list[Word] = []

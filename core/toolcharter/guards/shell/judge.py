@@ -5,7 +5,7 @@ to a shell joins the others and is read in turn, and the floor looks at all of i
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
@@ -106,9 +106,12 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
     look = _looked(commands, workspace, tables, resolves=True)
     if look.fed and not _is_still(commands, look):
         look = _looked(commands, workspace, tables, resolves=False)
-    if not {_name(command) for command in look.commands}.isdisjoint(look.functions):
+    programs = {_name(command) for command in look.commands}
+    if look.functions and not programs.isdisjoint(look.functions):
         look.strange = look.strange or "A function runs under the name of a program."
-    judged = tuple(map(_judged, look.commands, look.with_needs()))
+    if look.keeps or len(look.commands) > 1 or look.reaches:
+        look.add_needs(programs)
+    judged = tuple(map(_judged, look.commands, look.readings))
     script = Script(tuple(look.commands), look.strange, look.unnamed, tuple(look.functions))
     return Judgement(judged, catastrophe(script, workspace=workspace), look.unnamed, look.strange, tuple(look.reaches))
 
@@ -154,8 +157,8 @@ class _Look:
         self.unnamed: str | None = None
         self.fed = dict[int, "Fed"]()
         """By position, commands of which it can be told what they get from the input of xargs."""
-        self._keeps = self._links = False
-        """Whether a command may keep what others print, or make links."""
+        self.keeps = False
+        """Whether a command may keep what others print."""
         self._asked_for = set[int]()
         """By position, commands whose needs are among those of their starter."""
         self._resolves = resolves
@@ -173,22 +176,22 @@ class _Look:
             if done in self.fed:
                 reading = self._resolved(done, reading)
             self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
-            self._keeps = self._keeps or bool(reading.demand.kept)
-            self._links = self._links or _may_link(command.words)
+            if reading.demand.kept:
+                self.keeps = True
             if reading.inner or reading.scripts or reading.runs_input:
                 if depth > MAX_DEPTH:
                     raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
                 self._follow(done, reading, depth)
             done += 1
 
-    def with_needs(self) -> Sequence[Reading]:
-        """The readings, with what only the commands together tell."""
-        if self._keeps:
+    def add_needs(self, programs: Collection[str]) -> None:
+        """Add what only the commands together tell; *programs* are all their names."""
+        if self.keeps:
             from toolcharter.guards.shell.kept import needs_of  # noqa: PLC0415 - few commands keep what others print
 
             for at in range(len(self.readings)):
                 self._demand(at, needs_of(at, self.commands, self.readings))
-        if self._links and (len(self.commands) > 1 or self.reaches):
+        if self._may_link(programs):
             from toolcharter.guards.shell.links import Links  # noqa: PLC0415 - few lines make links
 
             links = Links(self.commands, self.readings, self._workspace)
@@ -196,7 +199,13 @@ class _Look:
                 self._demand(at, needs, listings)
             if links.are_passed(self.reaches):
                 self.strange = self.strange or "The shell itself looks behind a link that the line makes."
-        return self.readings
+
+    def _may_link(self, programs: Collection[str]) -> bool:
+        """Whether a command may make, move or copy links."""
+        if "git" in programs and any(word.text in _GIT_LINKERS for command in self.commands for word in command.words):
+            return True
+        # One that is named by its path may be any of them.
+        return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
 
     def _demand(self, at: int, needs: Iterable[Need], listings: Iterable[Listed] = ()) -> None:
         """Add to what the command at position *at* asks for."""
@@ -264,13 +273,6 @@ class _Look:
         self._depths.append(depth)
         if command.program is not None and not command.program.text:
             self.unnamed = self.unnamed or f"{command.program.form} names the program, and cannot be told."
-
-
-def _may_link(words: Sequence[Word]) -> bool:
-    """Whether a command may make, move or copy links."""
-    name = (words[0].text or "") if words else ""
-    name = name[name.rfind("/") + 1 :]
-    return name in _LINKERS or (name == "git" and any(word.text in _GIT_LINKERS for word in words))
 
 
 def _without_needs(reading: Reading) -> Reading:

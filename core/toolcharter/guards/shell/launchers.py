@@ -234,12 +234,6 @@ TEXT_OPTIONS = {
 STARTERS = LAUNCHERS.keys() | SUBCOMMANDS.keys() | CONTAINERS.keys()
 
 
-def started_by(name: str, command: Command) -> Command | None:
-    """The command that *command* starts, if its program is one of those."""
-    words = started_words(name, command.words)
-    return command._replace(words=words) if words else None
-
-
 def started_words(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The words of the command that the program *name*, called with *words*, starts; none if it starts nothing."""
     if name in LAUNCHERS:

@@ -64,8 +64,10 @@ def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
         asking.command(started)
         return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False), tuple(asking.inner))
     runs_input = _Reader(asking, tables).table(program, words, entry.table)
+    if asking.targets:
+        _ask_targets(asking.given, asking)
     is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
-    demand = Demand(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept))
+    demand = Demand(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept) if asking.kept else ())
     inner, scripts = tuple(asking.inner), tuple(asking.scripts)
     folders = () if asking.folders == command.folders else asking.folders
     return Reading(demand, inner, scripts, runs_input, is_transparent, asking.leading or 0, folders)
@@ -129,7 +131,7 @@ class _Reader:
             asking.source_and_words(asking.scripts.pop(), operands)
             return False
         assign(operands, _roles(table, divided), asking, appends=table.appends)
-        _ask_targets(divided.given, asking)
+        asking.given = divided.given
         if asking.started:
             self._started()
         return table.runs_input and _runs_input(operands, divided.given, table)
@@ -175,7 +177,7 @@ class _Reader:
 
 def _ask_targets(given: frozenset[str], asking: Asking) -> None:
     """Ask for what links are to lead to: only a symbolic one that is not made relative is seen from the link."""
-    if asking.targets and "-s" in given and "-r" not in given:
+    if "-s" in given and "-r" not in given:
         from toolcharter.guards.shell.links import ask_targets  # noqa: PLC0415 - few lines make links
 
         ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)

@@ -40,6 +40,7 @@ _CLONES = {
     "glab": ("clone",),
 }
 _UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio", "7z", "7za", "unrar"})
+_BRINGERS = _UNPACKERS | _CLONES.keys()
 _UNPACKED_TO = frozenset({"-C", "--directory", "-d", "-D"})
 # Windows looks for a program in the working folder, too.
 _WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
@@ -79,8 +80,9 @@ def _key(word: Word | str, command: Command) -> str:
 
 def _note(call: Call, scene: Scene, made: _MadeFiles) -> None:
     words = call.command.words
-    for folder in (*_cloned(call), *_unpacked(call, scene, made)):
-        made[f"{_key(folder, call.command)}/"] = Made("runs code from the network")
+    if call.name in _BRINGERS:
+        for folder in (*_cloned(call), *_unpacked(call, scene, made)):
+            made[f"{_key(folder, call.command)}/"] = Made("runs code from the network")
     if call.name in FETCHERS:
         for name in _outputs(call):
             made[_key(name, call.command)] = Made("runs code from the network")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
-from toolcharter.guards.shell.launchers import started_by
+from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Script, Word
 
 REMOTE_SHELL = "hands a shell to a remote host"
@@ -110,7 +110,8 @@ class Scene:
         while command is not None and command.words and command.words[0].text is not None:
             name = base_name(command.words[0].text)
             yield Call(name, command, self._home, starters)
-            command = started_by(name, command)
+            words = started_words(name, command.words)
+            command = command._replace(words=words) if words else None
             starters = (*starters, name)
 
     def feeders(self, call: Call) -> Iterator[Call]:
