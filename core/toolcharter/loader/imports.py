@@ -63,6 +63,7 @@ class GateFinder:
         self._uses[top] -= 1
         if self._uses[top] <= 0 and not any(isinstance(entry, str) and is_related(entry, top) for entry in sys.path):
             self._workspaces = {name: places for name, places in self._workspaces.items() if name != top}
+            self._trusted = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

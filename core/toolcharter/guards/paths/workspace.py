@@ -176,10 +176,7 @@ class View:
         return place
 
     def changeable(self, path: str, *, with_below: bool = True) -> bool:
-        """Whether *path*, absolute or relative to the workspace, may be changed: nothing protected lies there or above.
-
-        Nor below, unless *with_below* is false: what replaces a folder changes all of it, a new name in it does not.
-        """
+        """Whether nothing protected lies at *path*, which may be absolute, nor above it, nor, *with_below*, below it."""
         held = self._roots.workspace.held()
         full = os.path.join(held.canonical, path)  # noqa: PTH118 - as text
         names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
