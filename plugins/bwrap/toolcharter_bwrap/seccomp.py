@@ -24,6 +24,7 @@ _FIRST_UNKNOWN = 470  # 469 is file_setattr, of Linux 6.17.
 
 _NAMESPACES = 0x7E02_0080  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME
 _SET_ID = 0o6000
+_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and what of O_TMPFILE is not O_DIRECTORY
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PER_LINUX, _PER_QUERY = 0, 0xFFFF_FFFF
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
@@ -153,9 +154,12 @@ class Machine:
     ioctl: int
     socket: int
     personality: int
-    chmod: Mapping[int, int]
-    """The calls that change modes, each with the index of its argument for that."""
+    modes: Mapping[int, int]
+    """The calls that set the mode of a file, each with the index of its argument for that."""
+    opens: Mapping[int, tuple[int, int]]
+    """The calls that do so where they make the file, each with the index of its flags and of the mode."""
     clone3: int = 435
+    openat2: int = 437
 
 
 MACHINES = {
@@ -167,7 +171,8 @@ MACHINES = {
         ioctl=16,
         socket=41,
         personality=135,
-        chmod={90: 1, 91: 1, **_FCHMODAT, 268: 2},
+        modes={85: 1, 90: 1, 91: 1, 133: 1, 259: 2, **_FCHMODAT, 268: 2},  # creat, chmod, fchmod, mknod, mknodat
+        opens={2: (1, 2), 257: (2, 3)},
     ),
     "aarch64": Machine(
         0xC000_00B7,
@@ -177,7 +182,8 @@ MACHINES = {
         ioctl=29,
         socket=198,
         personality=92,
-        chmod={52: 1, 53: 2, **_FCHMODAT},
+        modes={33: 2, 52: 1, 53: 2, **_FCHMODAT},
+        opens={56: (2, 3)},
     ),
 }
 
@@ -201,14 +207,19 @@ def _program(machine: Machine, *, network: bool) -> Iterator[bytes]:
     yield from _refuse(_FROM, _FIRST_UNKNOWN, errno.ENOSYS)
     # The flags of clone3 are in memory, where a filter cannot look; without it, libraries use clone.
     yield from _refuse(_EQUAL, machine.clone3, errno.ENOSYS)
+    # So is the mode of openat2; without it, programs use openat.
+    yield from _refuse(_EQUAL, machine.openat2, errno.ENOSYS)
     for number in sorted(machine.denied.values()):
         yield from _refuse(_EQUAL, number, errno.EPERM)
     for number in (machine.clone, machine.unshare):
         yield from _on(number, [_load_argument(0), *_refuse(_ANY, _NAMESPACES, errno.EPERM)])
-    # A file that takes on its owner's rights would do so for every user of the host, outside the sandbox. Made with
-    # that mode at once, it loses it as soon as something is written to it.
-    for number, argument in machine.chmod.items():
+    # A file that takes on its owner's rights would do so for every user of the host, outside the sandbox.
+    for number, argument in machine.modes.items():
         yield from _on(number, [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)])
+    for number, (flags, argument) in machine.opens.items():
+        # A mode counts only where a file is made: otherwise it is whatever the register held.
+        mode = [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)]
+        yield from _on(number, [_load_argument(flags), _jump(_ANY, _MAKES, skip_else=len(mode)), *mode])
     terminal = [*_refuse(_EQUAL, _TIOCSTI, errno.EPERM), *_refuse(_EQUAL, _TIOCLINUX, errno.EPERM)]
     yield from _on(machine.ioctl, [_load_argument(1), *terminal])
     yield from _on(machine.personality, [_load_argument(0), *_only((_PER_LINUX, _PER_QUERY), errno.EPERM)])

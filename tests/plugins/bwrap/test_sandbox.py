@@ -104,6 +104,34 @@ def test_no_file_takes_on_its_owners_rights(sh: Sh, workspace: Path) -> None:
     assert (ended.exit_code, (workspace / "x").stat().st_mode & 0o7777) == (0, 0o700)
 
 
+MAKING = """
+import os, stat
+def tried(make):
+    try:
+        made = make()
+    except OSError as error:
+        print(error.errno)
+    else:
+        print("made")
+folder = os.open(".", os.O_RDONLY)
+for mode in (0o4755, 0o2755, 0o6711):
+    tried(lambda: os.open("a", os.O_CREAT | os.O_WRONLY, mode))
+    tried(lambda: os.open("b", os.O_CREAT | os.O_EXCL, mode, dir_fd=folder))
+    tried(lambda: os.mknod("c", stat.S_IFREG | mode))
+    tried(lambda: os.open(".", os.O_TMPFILE | os.O_WRONLY, mode))
+    os.umask(0)
+tried(lambda: os.open("plain", os.O_CREAT, 0o755))
+"""
+
+
+def test_no_file_is_made_with_its_owners_rights(runner: BwrapRunner, workspace: Path) -> None:
+    """However it is made, named or not."""
+    ended = runner.run(job("/usr/bin/python3", "-S", "-c", MAKING))
+
+    assert ended.stdout.split() == [b"1"] * 12 + [b"made"]
+    assert sorted(path.name for path in workspace.iterdir()) == ["plain"]
+
+
 def test_a_program_has_no_descriptor_of_ours(runner: BwrapRunner) -> None:
     """Its three streams, and nothing of bubblewrap's."""
     code = "import os; print([n for n in range(3, 256) if os.path.exists(f'/proc/self/fd/{n}')])"

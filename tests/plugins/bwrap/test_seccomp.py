@@ -65,6 +65,19 @@ def judged(program: bytes, number: int, *args: int, architecture: int = X86) -> 
         pytest.param(91, (0, 0o2755), EPERM, id="the rights of the group"),
         pytest.param(268, (0, 0, 0o4755), EPERM, id="beneath a folder"),
         pytest.param(452, (0, 0, 0o4755), EPERM, id="beneath a folder, the newer way"),
+        pytest.param(2, (0, 0o101, 0o644), 0, id="a new file"),
+        pytest.param(2, (0, 0, 0o4755), 0, id="no new file, and a mode that does not count"),
+        pytest.param(2, (0, 0o101, 0o4755), EPERM, id="a new file with the rights of the owner"),
+        pytest.param(2, (0, 0o101, 0o2755), EPERM, id="a new file with the rights of the group"),
+        pytest.param(257, (0, 0, 0o102, 0o644), 0, id="a new file beneath a folder"),
+        pytest.param(257, (0, 0, 0o2, 0o6755), 0, id="none beneath a folder"),
+        pytest.param(257, (0, 0, 0o102, 0o4755), EPERM, id="one with the rights of the owner"),
+        pytest.param(257, (0, 0, 0o20200002, 0o4755), EPERM, id="one without a name"),
+        pytest.param(85, (0, 0o644), 0, id="creat"),
+        pytest.param(85, (0, 0o4755), EPERM, id="creat with the rights of the owner"),
+        pytest.param(133, (0, 0o104755), EPERM, id="mknod with the rights of the owner"),
+        pytest.param(259, (0, 0, 0o102755), EPERM, id="mknodat with the rights of the group"),
+        pytest.param(437, (), ENOSYS, id="openat2"),
         pytest.param(41, (2, 1, 0), 0, id="an internet socket"),
         pytest.param(41, (10, 2, 0), 0, id="one of version 6"),
         pytest.param(41, (16, 3, 0), 0, id="a socket for routes"),
@@ -112,9 +125,10 @@ def test_the_numbers_are_those_of_the_system() -> None:
     numbers = {name.removeprefix("__NR_"): int(number) for _, name, number in lines}
 
     assert {name: numbers.get(name, number) for name, number in MACHINE.denied.items()} == MACHINE.denied
-    machine_modes = [numbers[name] for name in ("chmod", "fchmod", "fchmodat")]
-    special = ("clone", "unshare", "ioctl", "socket", "personality", "clone3")
-    assert set(machine_modes) <= set(MACHINE.chmod)
+    machine_modes = [numbers[name] for name in ("chmod", "fchmod", "fchmodat", "creat", "mknod", "mknodat")]
+    special = ("clone", "unshare", "ioctl", "socket", "personality", "clone3", "openat2")
+    assert set(machine_modes) <= set(MACHINE.modes)
+    assert {numbers[name] for name in ("open", "openat")} == set(MACHINE.opens)
     assert {name: numbers[name] for name in special} == {name: getattr(MACHINE, name) for name in special}
 
 

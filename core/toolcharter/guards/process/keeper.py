@@ -33,8 +33,9 @@ IFS='
 set -f
 set -- $left
 set +f
-# More than once: a sandbox that was about to start when we died has the mark only when its program begins.
-for round in 1 2 3 4; do
+# More than once: a sandbox that was about to start when we died has the mark only when its program begins, which on a busy
+# machine takes seconds.
+kill_marked() {
     passes=100
     while [ "$passes" -gt 0 ]; do
         passes=$((passes - 1))
@@ -43,15 +44,20 @@ for round in 1 2 3 4; do
         [ "$found" ] || break
         for file in $found; do file=${file#/proc/}; kill -KILL "${file%%/*}"; done
     done
-    sleep 0.25
-done
+}
 # What a process has just left, or another of these folders lies in, may take another try.
-for try in 1 2 3 4 5; do
-    left=
-    for folder; do [ -k "$folder" ] && { flock -n "$folder" rmdir -- "$folder" || left=1; }; done
-    [ "$left" ] || break
-    sleep 0.1
-done
+remove_folders() {
+    for try in 1 2 3 4 5; do
+        left=
+        for folder; do [ -k "$folder" ] && { flock -n "$folder" rmdir -- "$folder" || left=1; }; done
+        [ "$left" ] || break
+        sleep 0.1
+    done
+}
+for pause in 0.25 0.25 0.25 0.25; do kill_marked; sleep "$pause"; done
+remove_folders "$@"
+for pause in 1 2 4; do sleep "$pause"; kill_marked; done
+remove_folders "$@"
 """
 
 

@@ -128,7 +128,7 @@ def test_a_keeper_removes_empty_folders_of_ours(tmp_path: Path) -> None:
     pipe, process = released(keeper)
     pipe.close()
 
-    assert process.wait(10) is not None
+    assert process.wait(60) is not None
     left = {"dropped", "full", "theirs"}
     assert {name for name, folder in folders.items() if folder.exists()} == left
 
@@ -147,7 +147,7 @@ def test_a_folder_is_kept_in_mind_as_long_as_one_run_needs_it(tmp_path: Path) ->
     pipe, process = released(keeper)
     pipe.close()
 
-    assert process.wait(10) is not None
+    assert process.wait(60) is not None
     assert [entry.name for entry in tmp_path.iterdir()] == ["done"]
 
 
