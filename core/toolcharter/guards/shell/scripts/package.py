@@ -15,4 +15,6 @@ _FROM_REGISTRY: Final = re.compile(
 
 def objection(text: str) -> str | None:
     """Why *text* has to be named; None for a package of the registry."""
+    if re.fullmatch(r"\.(?:\[[\w, -]*\])?", text):
+        return None  # The project itself.
     return None if _FROM_REGISTRY.fullmatch(text) else "is no plain name of a package in the registry"

@@ -11,7 +11,7 @@ from typing import Final
 _ASKS: Final = frozenset({"select", "with", "explain", "show", "values", "table", "describe", "desc", "pragma"})
 _HARMFUL: Final = re.compile(
     r"\b(?:insert|update|delete|merge|replace|create|drop|alter|truncate|grant|revoke|copy|into|call|do|attach|detach"
-    r"|vacuum|reindex|load_extension|readfile|writefile|edit|fts3_tokenizer|fsdir|lsmode|nextval|setval|set_config"
+    r"|vacuum|reindex|load_extension|zipfile|readfile|writefile|edit|fts3_tokenizer|fsdir|lsmode|nextval|setval|set_config"
     r"|query_to_xml\w*|database_to_xml\w*|lo_\w+|dblink\w*|xp_\w+|load_file|sleep|pg_(?:read|ls|stat_file|logdir|write|sleep|terminate|cancel|reload|rotate|switch"
     r"|promote|create|drop|copy|advisory|logical|replication|file|notify|start|stop|backup)\w*)\b"
 )

@@ -17,6 +17,8 @@ def objection(text: str) -> str | None:
     """Why the task *text* has to be named; None for one that stays with the project."""
     if _SWITCH.fullmatch(text):
         return None  # A variable of make that can name no program.
+    if text == "env":
+        return "prints the environment"
     if not _PLAIN.fullmatch(text) or ".." in text.split("/") or text.startswith(("/", "-")):
         return "is no plain name of a task"
     if _REACHES_OTHERS.search(text):

@@ -5,6 +5,20 @@ from importlib import import_module
 import pytest
 
 HARMLESS = {
+    "git_since": ["main", "HEAD~1", "origin/main"],
+    "js_tests": ["tests", "src", "src/a.test.ts", "test/a.js", "a-spec.mjs", "__tests__/a.js"],
+    "pnpm_filter": ["web", "./packages/web", "...[origin/main]", "@scope/*"],
+    "target_triple": ["x86_64-unknown-linux-musl", "wasm32-wasip1"],
+    "unittest_name": [
+        "discover",
+        "tests",
+        "tests.test_a.TestA",
+        "test_a",
+        "pkg.a_test",
+        "test*.py",
+        "*_test.py",
+        "tests/test_a.py",
+    ],
     "aws_value": ["i-0123", "Name=tag:Name,Values=web", "=x", "s3://bucket/key"],
     "database": ["app", "app_test"],
     "gh_endpoint": ["repos/o/r/pulls", "/user", "12"],
@@ -21,7 +35,16 @@ HARMLESS = {
         "custom-columns=A:.b",
     ],
     "kube_resource": ["pods", "deploy/web", "pods,services", "secretstores"],
-    "package": ["left-pad", "@scope/name@1.2.3", "react@^18", "requests[socks]>=2,<3", "a@npm:b@1", "numpy==2.0"],
+    "package": [
+        ".",
+        ".[dev, test]",
+        "left-pad",
+        "@scope/name@1.2.3",
+        "react@^18",
+        "requests[socks]>=2,<3",
+        "a@npm:b@1",
+        "numpy==2.0",
+    ],
     "psql": ["select 1", r"\dt", r"\d+ users", r"\l", r"\dt public.*"],
     "python_version": ["3.12", "cpython@3.12", ">=3.11", "pypy3.10", "=3.12", "python3.12"],
     "sql": [
@@ -38,6 +61,11 @@ HARMLESS = {
     "yq": [".a.b", '.items[] | select(.kind == "Service")', ".loader"],
 }
 NAMED = {
+    "git_since": ["--output=x", "-x"],
+    "js_tests": ["evil.js", "./evil.ts", "../a.test.js", "/a.test.js", "latest.js", "~/a.test.js"],
+    "pnpm_filter": ["[--output=x]", "...[-x]", "../other"],
+    "target_triple": ["evil.json", "./x86_64", "../x.json"],
+    "unittest_name": ["evil", "*.py", "../test_a.py", "/test_a.py", "latest"],
     "aws_value": ["file://x.json", "fileb://x", "=file://x", "https://example.com/x", "@x.json", " file://x"],
     "database": ["postgresql://h/d", "host=h dbname=d", "/tmp"],
     "gh_endpoint": ["graphql", "/graphql", "https://example.com/x"],
