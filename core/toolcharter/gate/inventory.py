@@ -82,10 +82,10 @@ def _folders_of_names(workspace: Path) -> Iterator[Path]:
     if not lower.is_relative_to(upper):
         yield from (current / PROFILES, workspace / PROFILES)
         return
-    for folder in (lower, *lower.parents):
-        yield folder / PROFILES
-        if folder == upper:
-            return
+    yield lower / PROFILES
+    while lower != upper:
+        lower = lower.parent
+        yield lower / PROFILES
 
 
 def _profiles_in(folder: Path) -> list[Path]:

@@ -118,18 +118,14 @@ class GateFinder:
         known = self._trusted.get(entry)
         if known is None:
             is_current = not entry or os.path.realpath(entry) in self._current
-            known = not is_current and not self._is_in_workspace(entry)
-            if len(self._trusted) < _MOST_KNOWN:
-                self._trusted[entry] = known
+            known = self._trusted[entry] = not is_current and not self._is_in_workspace(entry)
         return known
 
     def _is_in_workspace(self, path: str) -> bool:
         """Whether a tool could write what lies at *path*, by any of its names."""
         names = self._names.get(path)
         if names is None:
-            names = names_of(path)
-            if len(self._names) < _MOST_KNOWN:
-                self._names[path] = names
+            names = self._names[path] = names_of(path)
         return any(
             is_within(name, workspace) and not lies_in(name, Path(workspace), protected)
             for name in names
@@ -158,7 +154,6 @@ class GateFinder:
         return [entry for entry in dict.fromkeys((*sys.path, *homes)) if entry and self._is_trusted(entry)]
 
 
-_MOST_KNOWN = 10_000
 _FINDER = GateFinder()
 
 

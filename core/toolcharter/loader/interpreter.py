@@ -224,11 +224,8 @@ def _needed(first: Iterable[str]) -> frozenset[str]:
     folders = {_distribution_of(folder): folder for folder in _metadata_folders()}
     found, left = set[str](), list(first)
     while left:
-        name = left.pop()
-        if name in found:
-            continue
-        found.add(name)
-        left += _requirements(folders[name]) if name in folders else ()
+        found.update(left)
+        left = [need for name in left if name in folders for need in _requirements(folders[name]) if need not in found]
     return frozenset(found)
 
 

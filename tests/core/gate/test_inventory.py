@@ -47,12 +47,14 @@ def put(workspace: Path, **files: str) -> None:
         ("ws", ()),
         ("ws/sub/deep", ("sub/deep/profiles", "sub/profiles")),
         ("/", ()),
+        ("beside", ()),
     ],
 )
 def test_profiles_are_protected_wherever_a_name_finds_them(
     places: Places, workspace: Path, monkeypatch: pytest.MonkeyPatch, start: str, expected: tuple[str, ...]
 ) -> None:
     """In the current folder, in the workspace, and on the way from one to the other; also where none lies yet."""
+    (workspace.parent / "beside").mkdir()
     monkeypatch.chdir(workspace.parent / start)
 
     assert places() == expected

@@ -140,13 +140,30 @@ def test_a_closed_toolbox_leaves_nothing_behind(workspace: Path, monkeypatch: py
     assert seen == [False, True]
 
 
+@pytest.mark.parametrize("holds", ["nothing", "toolcharter"])
+def test_the_current_folder_is_passed_over_unless_the_gate_lies_there(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: str
+) -> None:
+    """Who works on the source of a plugin starts in its folder; an empty entry of `sys.path` is passed over always."""
+    current = tmp_path / "current"
+    (current / holds).mkdir(parents=True)
+    monkeypatch.chdir(current)
+    monkeypatch.setattr(sys, "path", ["", str(current), Path("/not-text"), *sys.path])
+    finder = GateFinder()
+    finder.cover(workspace, CODE, ())
+
+    found = finder.search_path()
+
+    assert (str(current) in found, "" in found) == (holds == "toolcharter", False)
+
+
 def test_the_finder_stands_first_and_once(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where somebody has put another one ahead of it meanwhile."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     ends = [keep_imports_out(workspace, CODE)]
     other = type("Other", (), {"find_spec": staticmethod(lambda *_: None)})
     sys.meta_path.insert(0, other)  # type: ignore[arg-type]
-    ends.append(keep_imports_out(workspace, CODE))
+    ends += [keep_imports_out(workspace, CODE), keep_imports_out(workspace, CODE)]
 
     kinds = [type(finder).__name__ for finder in sys.meta_path]
     for end in ends:

@@ -13,7 +13,7 @@ from toolcharter.loader import interpreter
 from toolcharter.loader.interpreter import code_of_the_gate, names_of
 from toolcharter.loader.scan import Installed, installed
 
-Places = Callable[[], tuple[str, ...]]
+Places = Callable[..., tuple[str, ...]]
 
 
 @pytest.fixture
@@ -109,8 +109,11 @@ def test_the_sources_of_what_the_gate_needs_are_protected(places: Places, worksp
     distribution(site, "acme-plugin", workspace / "plugin", 'Requires-Dist: acme.Needed (>=1); extra == "x"')
     distribution(site, "acme_needed", workspace / "needed/src", "Requires-Dist: absent")
     distribution(site, "mine", workspace / "mine/src", "Requires-Dist: acme-plugin")
-    (site / "old.egg-info").mkdir()
-    (site / "old.egg-info/PKG-INFO").write_text("Requires-Dist: x\n")
+    (site / "absent.egg-info").mkdir()
+    (site / "absent.egg-info/PKG-INFO").write_text(
+        "Requires-Dist: x\nRequires-Dist: bare\nRequires-Dist: acme-plugin\n"
+    )
+    (site / "bare-1.dist-info").mkdir()
     (site / "broken-1.dist-info").mkdir()
     (site / "broken-1.dist-info/direct_url.json").write_text("{")
     (site / "web-1.dist-info").mkdir()
