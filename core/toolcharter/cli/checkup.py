@@ -143,7 +143,7 @@ def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
     name = plan.profile.runner
     if name is None:
         return
-    code = code_of_the_gate(workspace, installed())
+    code = code_of_the_gate(workspace, plan.index or installed())
     scope = RunnerScope(workspace, inventory_of(workspace, code, plan.files, (), os.environ).places)
     runners = Runners(name, loaded.runners.get(name), scope)
     try:

@@ -170,7 +170,7 @@ def open_ground(
     """All of a toolbox but its tools: what a reload leaves as it is."""
     root = existing_folder(workspace)
     sinks = tuple(sinks)
-    code = code_of_the_gate(root, installed())
+    code = code_of_the_gate(root, plan.index or installed())
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
     inventory = inventory_of(root, code, plan.files, sinks, os.environ)

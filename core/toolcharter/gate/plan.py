@@ -50,6 +50,8 @@ class Plan:
     """By tool of kind `bash`, the `allow` of its own policy: rules that permit this tool's commands and no other's."""
     discovered: Discovered = NOTHING
     """What its discoverers have added to the tools that are loaded."""
+    index: Installed | None = None
+    """What is installed, as it was listed for the plan."""
 
     @cached_property
     def digest(self) -> str:
@@ -143,7 +145,7 @@ def plan_profile(
     policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
     extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
     rules = dict(_tool_rules(source, loaded, policies, faults))
-    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules)
+    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index)
     try:
         plan = with_discovered(plan, workspace, index.tools)
     except ConfigurationError as error:
