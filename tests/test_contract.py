@@ -1,10 +1,24 @@
 """Every installed plugin keeps the contract; whether its reasons are reached is judged when the whole run ends."""
 
+from collections.abc import Iterator
+from secrets import token_hex
+
+import pytest
+
 from toolcharter.testing.contract import contract_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def shared_secret() -> Iterator[None]:
+    """What the approver's service proves itself with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("APPROVER_SECRET", token_hex(32))
+        yield
+
 
 TestContract = contract_of(
     policies={
-        "approver": [{"url": "http://127.0.0.1:8080/ask"}],
+        "approver": [{"url": "http://127.0.0.1:8080/ask", "secret_env": "APPROVER_SECRET"}],
         "docker": [{"image": "debian:stable"}],
         "principles": [{"url": "http://127.0.0.1:8080/check"}],
     },
