@@ -345,3 +345,29 @@ def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
             left = {node: others for node, others in left.items() if node not in circle}
         else:
             return
+
+
+def idle_entries(entries: Sequence[Availability]) -> Iterator[tuple[int, Availability, str]]:
+    """The entries that change nothing for anybody, each with its number and why, as a sentence."""
+    for index, entry in enumerate(entries):
+        for what in _why_idle(entry, entries):
+            yield index, entry, what
+            break
+
+
+def _why_idle(entry: Availability, entries: Sequence[Availability]) -> Iterator[str]:
+    callers = entry.callers
+    if any(getattr(callers, fact) == () for fact in ("provider", "agent", "group")) or not _has_depth(callers):
+        yield "no caller matches its `for`."
+    for other in entries:
+        if entry.name is not None and other.replaces == entry.name and other.callers in {CallerPattern(), callers}:
+            yield f"the entry at {other.place} always replaces it."
+    if entry.tools is None and not (entry.deny or entry.also_allow or entry.replaces):
+        yield "it has neither `tools` nor `deny` nor `also_allow`, so it changes nothing."
+
+
+def _has_depth(callers: CallerPattern) -> bool:
+    """Whether any depth fulfils all comparisons: if one does, one of those beside their numbers does."""
+    depth = callers.depth or ()
+    candidates = {0, *(number + step for _, number in depth for step in (-1, 0, 1))}
+    return any(one >= 0 and all(COMPARISONS[word](one, number) for word, number in depth) for one in candidates)

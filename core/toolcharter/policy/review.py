@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from toolcharter.errors import did_you_mean
-from toolcharter.policy.availability import COMPARISONS, PlaceOf
+from toolcharter.policy.availability import PlaceOf, idle_entries
 from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.evaluate import Policy, by_mode
 from toolcharter.policy.names import literal_name, written_patterns
@@ -18,7 +18,7 @@ from toolcharter.policy.reach import Coverers, Known, Reaching, Sense, declared_
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Availability, CallerPattern, Ceiling
+from toolcharter.profile.settings import Ceiling
 from toolcharter.spec.call import Decision
 
 Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared", "hidden", "ceiling"]
@@ -64,7 +64,8 @@ def review(subject: Reviewed) -> Iterator[Finding]:
     """Everything that there is to say of a profile without its ceilings' help, rules first, in the order of the keys."""
     yield from RulesReview(subject).findings()
     yield from _of_tools(subject)
-    yield from _of_availability(subject.profile.availability)
+    for index, entry, what in idle_entries(subject.profile.availability):
+        yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or mend it.")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -353,7 +354,7 @@ def _why_uncovering(rule: Reaching, reached: Sequence[Known]) -> tuple[str, str]
     return what, f"Write the tool's own name, or a rule that begins with {kinds}."
 
 
-# -- tools and availability
+# -- tools
 
 
 def _of_tools(subject: Reviewed) -> Iterator[Finding]:
@@ -379,28 +380,3 @@ def why_hidden(concealed: Decision) -> str:
     if concealed.stage == "mode":
         return "it needs an `allow` rule, and there is none that could cover it."
     return concealed.message or f"{concealed.reason}."
-
-
-def _of_availability(entries: Sequence[Availability]) -> Iterator[Finding]:
-    for index, entry in enumerate(entries):
-        for what in _why_idle(entry, entries):
-            yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or mend it.")
-            break
-
-
-def _why_idle(entry: Availability, entries: Sequence[Availability]) -> Iterator[str]:
-    callers = entry.callers
-    if any(getattr(callers, fact) == () for fact in ("provider", "agent", "group")) or not _has_depth(callers):
-        yield "no caller matches its `for`."
-    for other in entries:
-        if entry.name is not None and other.replaces == entry.name and other.callers in {CallerPattern(), callers}:
-            yield f"the entry at {other.place} always replaces it."
-    if entry.tools is None and not (entry.deny or entry.also_allow or entry.replaces):
-        yield "it has neither `tools` nor `deny` nor `also_allow`, so it changes nothing."
-
-
-def _has_depth(callers: CallerPattern) -> bool:
-    """Whether any depth fulfils all comparisons: if one does, one of those beside their numbers does."""
-    depth = callers.depth or ()
-    candidates = {0, *(number + step for _, number in depth for step in (-1, 0, 1))}
-    return any(one >= 0 and all(COMPARISONS[word](one, number) for word, number in depth) for one in candidates)
