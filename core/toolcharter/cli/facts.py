@@ -1,9 +1,11 @@
 """What `tools` and `plugins` both say of a tool, and what they say of their environment."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+
+from toolcharter.errors import Fault
 
 if TYPE_CHECKING:
     from toolcharter.spec.tool import ToolSpec
@@ -33,6 +35,13 @@ def described(spec: "ToolSpec[Any]") -> str:
     import inspect  # noqa: PLC0415 - `--help` does without it
 
     return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
+
+
+def close_faults(place: str, group: ExceptionGroup[Exception]) -> Iterator[Fault]:
+    """What tools raised while their toolbox closed."""
+    for error in group.exceptions:
+        what = f"closing a tool failed: {type(error).__name__}: {error}"
+        yield Fault(place, "", what, "The plugin's author has to mend what it gives to `rt.on_close`.")
 
 
 def ordered(words: Collection[str] | None) -> list[str] | None:

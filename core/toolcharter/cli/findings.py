@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter.cli.facts import close_faults
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile.settings import DEFAULT_HIDDEN
 
 if TYPE_CHECKING:
     from toolcharter.gate.build import Plan
+    from toolcharter.loader.scan import Installed
     from toolcharter.policy.reach import Known
     from toolcharter.profile.nodes import Places
 
@@ -48,6 +50,11 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
             tools, has_approver = known_tools(toolbox), toolbox.has_approver
     except ConfigurationError as error:
         return Findings(faults=error.faults)
+    except ExceptionGroup as group:  # of closing
+        return Findings(faults=tuple(close_faults(file, group)))
+    unknown = tuple(_unknown_words(plan, index))
+    if unknown:
+        return Findings(faults=unknown)
     places = read_profile(file, search=search).places
     warnings = [
         *_needless(plan, places, index.tools),
@@ -57,6 +64,26 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     if not has_approver:
         warnings += _unanswered(plan, places)
     return Findings(warnings=tuple(in_file_order(warnings, places.root.place.file)))
+
+
+def _unknown_words(plan: "Plan", index: "Installed") -> Iterator[Fault]:
+    """Words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each takes away what its author meant to leave."""
+    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - as above
+    from toolcharter.profile.ceilings import ALLOWED_PERMS  # noqa: PLC0415 - as above
+    from toolcharter.profile.globs import parse_glob  # noqa: PLC0415 - as above
+
+    written = [word for one in plan.ceilings if one.name == ALLOWED_PERMS for word in one.capabilities.allow or ()]
+    plugins = list_plugins(index) if written else []
+    if any(plugin.problems for plugin in plugins):
+        return  # What they declare is not known.
+    declared = [spec.all_capabilities() for plugin in plugins for spec in plugin.specs.values()]
+    known = frozenset[str]().union(*(words for words in declared if words is not None))
+    for word in written:
+        # A pattern may be meant for what is not installed here; a word is looked up by who wrote it.
+        if parse_glob(word).literal not in {None, *known}:
+            listed = ", ".join(map(repr, sorted(known)))
+            fix = f"{did_you_mean(word, known)} Known capabilities: {listed}.".lstrip()
+            yield Fault(ALLOWED_PERMS, "", f"no installed tool declares the capability {word!r}.", fix)
 
 
 def _doubtful(plan: "Plan", tools: Sequence["Known"], places: "Places", installed: Collection[str]) -> Iterator[Fault]:

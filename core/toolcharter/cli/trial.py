@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from toolcharter.cli.facts import close_faults
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.gate.build import open_toolbox, plan_profile
 
@@ -39,5 +40,7 @@ def _faults(tool: str, folder: Path, index: "Installed") -> Iterator[Fault]:
         open_toolbox(plan, workspace=workspace, caller=None, sinks=()).close()
     except PluginError as error:
         yield from error.faults
+    except ExceptionGroup as group:  # of closing
+        yield from close_faults(tool, group)
     except ConfigurationError:
         return  # Its policy has required fields, which only a profile can fill.

@@ -64,7 +64,8 @@ def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") ->
 
     coverage.expect_plan(plan)
     verdicts: list[Verdict] = []
-    with open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True) as toolbox:
+    toolbox = open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True)
+    try:
         for case in plan.profile.cases:
             try:
                 result = run_case(toolbox, case)
@@ -72,6 +73,11 @@ def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") ->
             except ContractBroken as error:
                 passed, text = False, f"{case.place}: {name_of(case)}\n  {error}"
             verdicts.append(Verdict(name_of(case), case.place, passed, text))
+    finally:
+        errors = toolbox.close_shared()
+    for raised in errors:
+        text = f"{file}: closing a tool failed: {type(raised).__name__}: {raised}"
+        verdicts.append(Verdict("every tool closes", file, passed=False, text=text))
     return Tested(file, plan.profile.name, tuple(verdicts))
 
 

@@ -126,6 +126,9 @@ class Closer:
             truncated = truncated or is_cut
             message = message and self._cut(message, ctx)[0]
             user_text = user_text and self._cut(user_text, ctx)[0]
+        hint = shown_text(ctx.hint)
+        if hint and ctx.outcome != "ok":
+            text = self._with_hint(text, hint)
         return ToolResult(
             ctx.outcome or "error",
             text,
@@ -133,7 +136,7 @@ class Closer:
             data,
             ctx.reason,
             message,
-            shown_text(ctx.hint),
+            hint,
             bool(ctx.retryable) or (ctx.reason in RETRYABLE and not ctx.is_final),
             ctx.exit_code if isinstance(ctx.exit_code, int) else None,
             truncated,
@@ -148,6 +151,14 @@ class Closer:
         if ctx.outcome == "denied" and text == ctx.text:
             limit = max(limit, text.find("\n") if "\n" in text else len(text))
         return truncate(text, limit, self.limit.strategy) if len(text) > limit else (text, False)
+
+    def _with_hint(self, text: str, hint: str) -> str:
+        """*text* with what the model can do instead, where the limit leaves room for it."""
+        line = f"\nHint: {hint}"
+        limit = self.limit.max_chars
+        # A result that another call has given, and that the tool hands on, has it already.
+        has_room = limit is None or len(text) + len(line) <= limit
+        return text + line if has_room and not text.endswith(line) else text
 
     def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
         lines = self.lines

@@ -1,6 +1,7 @@
 """What is known of a toolbox's tools before they are called, for the review of a profile."""
 
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from typing import Any
 
 from toolcharter.gate.passage import BuiltTool
@@ -24,7 +25,10 @@ def known(tool: BuiltTool) -> Known:
     properties = schema.get("properties", {})
     textless = frozenset(name for name, argument in properties.items() if _texts_of(argument, schema) == frozenset())
     known_names = None if arguments is None else arguments | tool.spec.argument_aliases.keys()
-    return Known(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool))
+    advertised = None
+    if tool.spec.advertise is not None and actions:
+        advertised = _actions(tool.spec.advertise(tool.policy, deepcopy(schema)), arguments)
+    return Known(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool), advertised)
 
 
 def _evaluated(tool: BuiltTool) -> tuple[str, ...]:

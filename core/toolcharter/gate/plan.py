@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -139,7 +138,7 @@ def plan_profile(
             index=index,
         )
     except PluginError as error:
-        faults += _faults_of_what_loads(source, chosen, index)
+        faults += _faults_of_what_loads(source, chosen, ceilings, index)
         kind = ConfigurationError if faults else PluginError
         raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
     policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
@@ -207,20 +206,34 @@ def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
     return rule
 
 
-def _faults_of_what_loads(source: ProfileSource, profile: Profile, index: Installed) -> list[Fault]:
-    """What is wrong with limits, and with the policies of those plugins that do load, where others do not."""
-    faults, aliases = list[Fault](), list[str]()
+def _faults_of_what_loads(
+    source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: Installed
+) -> list[Fault]:
+    """What is wrong with names, limits and policies, as far as it can be said while some plugins do not load."""
+    faults, specs, aliases = list[Fault](), list[ToolSpec[Any]](), list[str]()
+    # What a plugin that does not load would provide is not known; a name that nothing provides brings nothing.
+    all_known = True
     for name in profile.tools:
-        with suppress(PluginError):
+        try:
             loaded = load_plugins({name: source.places.of("tools", name)}, index=index)
-            aliases += loaded.aliases
-            dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
-    faults += limit_faults(profile, aliases, source.places.of)
+        except PluginError:
+            all_known = all_known and name not in index.tools
+            continue
+        specs += [tool.spec for tool in loaded.specs.values()]
+        aliases += loaded.aliases
+        dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
     for name, place in _extension_places(source, profile).items():
-        with suppress(PluginError):
-            extensions = load_plugins({}, {name: place}, index=index).extension_specs
-            dict(_policies(source, "extensions", profile.all_extensions, extensions, faults))
-    return faults
+        try:
+            loaded = load_plugins({}, {name: place}, index=index)
+        except PluginError:
+            all_known = False
+            continue
+        all_known = all_known and not has_discoverers(loaded)
+        dict(_policies(source, "extensions", profile.all_extensions, loaded.extension_specs, faults))
+    if all_known:
+        known = [*index.tools, *profile.tools]
+        return [*faults, *faults_of_names(profile, ceilings, universe_of(profile, specs), known, source.places.of)]
+    return [*faults, *limit_faults(profile, aliases, source.places.of)]
 
 
 def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]:

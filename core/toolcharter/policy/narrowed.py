@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.compile import compile_policy
 from toolcharter.policy.evaluate import by_mode
 from toolcharter.policy.reach import Coverers, Reaching
@@ -21,6 +22,7 @@ def taken_away(subject: Reviewed) -> Iterator[Finding]:
     rules = RulesReview(subject)
     for ceiling in subject.ceilings:
         yield from _hidden(subject, ceiling)
+        yield from _closed(subject, ceiling)
         yield from _denied(rules, ceiling)
         yield from _asked(subject, ceiling)
         yield from _tightened(subject, ceiling)
@@ -35,6 +37,24 @@ def _hidden(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
             name = tool.facts.name
             what = f"{ceiling.name} hides it from everyone: {why_hidden(concealed)}"
             yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
+
+
+def _closed(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    """Actions that a ceiling's capabilities close, of tools that keep others."""
+    after = compile_policy(subject.profile, (ceiling,))
+    own, its = (
+        Bounds([bound("profile", subject.profile.capabilities)]),
+        Bounds([bound(ceiling.name, ceiling.capabilities)]),
+    )
+    for tool in subject.tools:
+        if after.for_tool(tool.facts).concealed is not None:
+            continue
+        for action in sorted(tool.open_actions):
+            refused = its.refuse(tool.facts, action)
+            if refused is not None and own.refuse(tool.facts, action) is None:
+                name = tool.facts.name
+                what = f"{ceiling.name} closes an action of it: {refused.message}"
+                yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
 
 
 def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:

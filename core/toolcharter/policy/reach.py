@@ -36,6 +36,15 @@ class Known(NamedTuple):
     evaluated: tuple[str, ...] = ()
     """Arguments whose text a shell or an interpreter gets as code."""
 
+    advertised: frozenset[str] | None = None
+    """The actions that the model is shown under this profile; None if they are not listed."""
+
+    @property
+    def open_actions(self) -> frozenset[str]:
+        """The actions that its arguments or its capabilities list, and that the tool's own policy does not close."""
+        named = self.named_actions
+        return named if self.advertised is None else named & self.advertised
+
     @property
     def named_actions(self) -> frozenset[str]:
         """The actions that its arguments or its capabilities list."""

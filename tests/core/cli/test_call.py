@@ -72,7 +72,7 @@ def test_json_shows_every_field(run) -> None:
 
     wanted = ended(
         "denied",
-        "ERROR: denied_by_policy reason=word_not_allowed\nNot this word.",
+        "ERROR: denied_by_policy reason=word_not_allowed\nNot this word.\nHint: Say another.",
         reason="word_not_allowed",
         message="Not this word.",
         hint="Say another.",

@@ -170,3 +170,65 @@ def test_a_profile_that_asks_and_brings_nobody_who_answers_is_told(run, desk, si
     answered = run("profiles", "--check", "./p.yaml")
 
     assert (alone.stderr, answered.stderr) == (f"Warning: {place}: {UNANSWERED}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("permitted", "said"),
+    [
+        pytest.param(
+            "text, txet", "no installed tool declares the capability 'txet'.\nDid you mean 'text'?", id="word"
+        ),
+        pytest.param("text,fs:read", "no installed tool declares the capability 'fs:read'.\n", id="of-no-tool"),
+        pytest.param("text,fs:*", None, id="a-glob-for-tools-elsewhere"),
+        pytest.param("t*", None, id="a-glob-that-matches"),
+    ],
+)
+def test_an_unknown_word_of_the_environment_is_a_fault(run, desk, monkeypatch, permitted, said) -> None:
+    """A misspelt capability in ALLOWED_TOOL_PERMS takes away what its author meant to leave."""
+    monkeypatch.setenv("ALLOWED_TOOL_PERMS", permitted)
+
+    result = run("profiles", "--check", "./demo.yaml")
+
+    if said is None:
+        assert (result.stderr, result.exit_code) == ("", 0)
+    else:
+        known = "Known capabilities: 'text'.\n"
+        told = f"ALLOWED_TOOL_PERMS: {said}"
+        assert (result.stderr, result.exit_code) == ((told if told.endswith("\n") else f"{told} ") + known, 2)
+
+
+CLOSING = "closing a tool failed: RuntimeError: stuck"
+MEND = "The plugin's author has to mend what it gives to `rt.on_close`."
+
+
+def test_a_tool_that_raises_while_it_closes_is_a_fault(run, desk) -> None:
+    """`profiles --check` tells it as it tells what a constructor raises."""
+    (desk / "demo.yaml").write_text("profile: demo\ntools: {echo: {fail_at_close: true}}\n")
+
+    result = run("profiles", "--check", "./demo.yaml")
+
+    assert (result.stderr, result.exit_code) == (f"./demo.yaml: {CLOSING}\n{MEND}\n", 2)
+
+
+def test_a_tool_that_raises_while_it_closes_fails_the_cases(run, desk) -> None:
+    """`test` reports it beside the cases, which have been decided."""
+    (desk / "demo.yaml").write_text(
+        "profile: demo\ntools: {echo: {fail_at_close: true}}\n"
+        "cases: [{tool: echo, args: {word: no}, expect: deny, reason: word_not_allowed}]\n"
+    )
+
+    result = run("test", "./demo.yaml")
+
+    assert result.stdout.startswith(f"FAILED ./demo.yaml: {CLOSING}\n\n./demo.yaml: 1 failed, 1 passed\n")
+    assert (result.stderr, result.exit_code) == ("", 1)
+
+
+def test_a_plugin_that_raises_while_it_closes_has_a_problem(run, site) -> None:
+    """`plugins --check` builds each tool once, and closes it."""
+    module = site / "toolcharter_demo/__init__.py"
+    module.write_text(module.read_text().replace("fail_at_close: bool = False", "fail_at_close: bool = True"))
+
+    result = run("plugins", "--check")
+
+    assert CLOSING in result.stderr
+    assert (MEND in result.stderr, result.exit_code) == (True, 2)

@@ -45,7 +45,7 @@ def test_every_call_is_answered_in_order(run, desk) -> None:
             "id": "b",
             **ended(
                 "denied",
-                f"{denied}word_not_allowed\nNot this word.",
+                f"{denied}word_not_allowed\nNot this word.\nHint: Say another.",
                 reason="word_not_allowed",
                 message="Not this word.",
                 hint="Say another.",

@@ -308,7 +308,7 @@ def test_undocumented_reason_is_listed_bare(run, site) -> None:
     result = run("reasons")
 
     rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
-    said = "echo (outcome and meaning come from the plugin's README, which has no row for it)"
+    said = "echo no (outcome and meaning come from the plugin's README, which has no row for it)"
     assert (" ".join(rows["word_not_allowed"]), rows["timed_out"][:3]) == (said, ["core", "error", "yes"])
 
 

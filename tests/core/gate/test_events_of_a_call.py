@@ -267,7 +267,10 @@ async def test_an_unknown_tool(way, make_toolbox, events) -> None:
         "hook.tool.after",
     ]
     assert (result.outcome, result.reason, result.hint) == ("denied", "unknown_tool", "Did you mean 'greet'?")
-    assert result.text == "ERROR: denied_by_policy reason=unknown_tool\nThere is no tool named 'great'."
+    assert (
+        result.text
+        == "ERROR: denied_by_policy reason=unknown_tool\nThere is no tool named 'great'.\nHint: Did you mean 'greet'?"
+    )
     assert (events[0]["tool"], events[0]["plugin"], events[0]["args"]) == ("great", None, {"name": "Ann"})
     assert events[2]["stage"] == "name"
 

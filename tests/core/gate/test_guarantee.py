@@ -158,7 +158,16 @@ ROWS = [
     (never_starts, OK, ("ok", None, ""), {}),
     (raises, OK, ("error", "unexpected_failure", "ERROR: unexpected_failure: ValueError: boom"), {}),
     (raises_after_the_end, OK, ("ok", None, "done"), {"fault": ["raised_after_end"]}),
-    (raises_denied, DENIED, ("denied", "too_late", "ERROR: denied_by_policy reason=too_late\nThe shop is closed."), {}),
+    (
+        raises_denied,
+        DENIED,
+        (
+            "denied",
+            "too_late",
+            "ERROR: denied_by_policy reason=too_late\nThe shop is closed.\nHint: Come back tomorrow.",
+        ),
+        {},
+    ),
     (raises_tool_error, OK, ("error", "shop_not_found", "ERROR: no such shop"), {}),
     (denies, DENIED, ("denied", "name_not_allowed", "ERROR: denied_by_policy reason=name_not_allowed"), {}),
     (

@@ -74,7 +74,8 @@ def test_a_tool_reaches_the_network_through_the_gate(world: World, tmp_path, way
         "private_address",
         (
             "ERROR: denied_by_policy reason=private_address\n"
-            "The name 'inside.example' leads to an address that is not a public one."
+            "The name 'inside.example' leads to an address that is not a public one.\n"
+            f"Hint: {inside.hint}"
         ),
     )
     assert world.dialled == [("93.184.216.34", 80)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcharter.errors import SpecError
+from toolcharter.errors import SpecError, ToolError
 from toolcharter.gate.closing import ContractBroken
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
@@ -419,3 +419,52 @@ def test_output_of_a_program_that_was_cut_is_told(exit_code: int, make_toolbox, 
     assert [(toolbox.call(name, {}).truncated, events[-1]["truncated"]) for name in ("program", "own")] == [
         (True, True)
     ] * 2
+
+
+def refuses(rt):
+    def tool(how: str, message: str = "Not this one."):
+        ctx = rt.start("refuses")
+        if how == "denied":
+            return ctx.deny("not_listed", message, hint="Try 'tea'.")
+        if how == "error":
+            return ctx.error(message, reason="no_such_cup", hint="Try 'tea'.")
+        if how == "raised":
+            raise ToolError(message, reason="no_such_cup", hint="Try 'tea'.")
+        return ctx.ok(message)
+
+    return tool
+
+
+def hands_on(rt):
+    def tool(how: str):
+        return rt.call("refuses", {"how": how})
+
+    return tool
+
+
+@pytest.mark.parametrize("through", ["refuses", "hands_on"])
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("denied", "ERROR: denied_by_policy reason=not_listed\nNot this one.\nHint: Try 'tea'."),
+        ("error", "ERROR: Not this one.\nHint: Try 'tea'."),
+        ("raised", "ERROR: Not this one.\nHint: Try 'tea'."),
+        ("ok", "Not this one."),
+    ],
+)
+def test_the_model_reads_the_hint(how, text, through, make_toolbox) -> None:
+    """It is the last line of a refusal and of an error, once, also where another tool hands the result on."""
+    result = make_toolbox(spec_with_runtime(refuses), spec_with_runtime(hands_on)).call(through, {"how": how})
+
+    assert (result.text, result.hint) == (text, None if how == "ok" else "Try 'tea'.")
+    assert "Hint" not in (result.message or "")
+
+
+@pytest.mark.parametrize(("limit", "has_hint"), [(72, True), (71, False)])
+def test_a_hint_keeps_to_the_limit(limit, has_hint, make_toolbox) -> None:
+    """A text that fills its limit gets no hint; the field has it all the same."""
+    toolbox = make_toolbox(spec_with_runtime(refuses), limits=Limits(max_output_chars=limit))
+
+    result = toolbox.call("refuses", {"how": "denied"})
+
+    assert (len(result.text), "Hint" in result.text, result.hint) == (72 if has_hint else 55, has_hint, "Try 'tea'.")

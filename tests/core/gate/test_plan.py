@@ -32,6 +32,7 @@ def register_extensions():
     return [ExtensionSpec("words", WordPolicy, lambda workspace, policy: object())]
 """
 LARGE = 10**20
+UNKNOWN = "no installed plugin provides a tool named 'sya_it'."
 
 
 @pytest.fixture
@@ -158,3 +159,38 @@ def test_limits_are_judged_beside_a_tool_that_nothing_provides(plan: Callable[..
         "p.yaml:2:21: tools.sayit: no installed plugin provides a tool named 'sayit'.",
         "p.yaml:3:64: limits.tools.gti: the profile lists no tool named 'gti'.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        pytest.param(
+            "profile: p\ntools: {say_it: {}, sya_it: {}}\ndeny: [say_ti, sya_it]\nask: ['group:nowhere']\n"
+            "availability: [{deny: [speak]}]\nlimits: {tools: {shout: {timeout_s: 1}}}\n",
+            [
+                "p.yaml:3:8: deny: nothing provides a tool named 'say_ti'.",
+                "p.yaml:4:7: ask: there is no group 'nowhere'.",
+                "p.yaml:5:24: availability.0.deny.0: nothing provides a tool named 'speak'.",
+                "p.yaml:6:18: limits.tools.shout: the profile lists no tool named 'shout'.",
+            ],
+            id="names-everywhere",
+        ),
+        pytest.param("profile: p\ntools: {sya_it: {}}\nallow: [sya_it, say_it]\n", [], id="its-own-name-is-told-once"),
+    ],
+)
+def test_an_unknown_tool_hides_no_other_unknown_name(plan, text, rest) -> None:
+    """A tool that nothing provides, and names in rules that nothing provides, are told together."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(text)
+
+    assert heads(caught) == [f"p.yaml:2:{text.splitlines()[1].index('sya_it') + 1}: tools.sya_it: {UNKNOWN}", *rest]
+
+
+def test_names_are_not_judged_while_a_plugin_does_not_load(plan) -> None:
+    """What a broken plugin would provide is not known: no name is called unknown for that."""
+    broken = WORDS.replace("class SayPolicy(ToolPolicy):", "import no_such_module\n\n\nclass SayPolicy(ToolPolicy):")
+
+    with pytest.raises(ConfigurationError) as caught:
+        plan("profile: p\ntools: {say_it: {}}\ndeny: [alias_of_it]\n", broken)
+
+    assert len(caught.value.faults) == 1

@@ -163,3 +163,43 @@ def test_limits_that_a_ceiling_lowers_are_told() -> None:
         lowered("calls_per_session", "5; the profile sets none."),
         lowered("agents.a*.calls_per_hour", "9; the profile sets none."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "closed"),
+    [
+        pytest.param({}, ["commit", "push"], id="all-actions"),
+        pytest.param({"advertised": frozenset({"log", "push"})}, ["push"], id="those-that-the-policy-leaves"),
+    ],
+)
+def test_actions_that_a_ceiling_closes_are_told(tool, closed) -> None:
+    """A tool that keeps some of its actions is not hidden, and the others are gone all the same."""
+    capabilities = {"log": {"fs:read"}, "commit": {"fs:write"}, "push": {"net", "fs:write"}, "gone": {"docker"}}
+    facts = ToolFacts(
+        "git", capabilities={name: frozenset(words) for name, words in capabilities.items()}, safety="low"
+    )
+    known = Known(facts, actions=frozenset({"log", "commit", "push"}), **tool)
+    profile, ceiling = Profile("p"), Ceiling("ALLOWED_TOOL_PERMS", capabilities=Capabilities(allow=("fs:read",)))
+
+    found = list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+
+    needs = {"commit": "fs:write", "push": "fs:write, net"}
+    assert found == [
+        Finding(
+            "ceiling",
+            "p:tools:git",
+            "tools.git",
+            f"ALLOWED_TOOL_PERMS closes an action of it: The action {action!r} needs {needs[action]}, which is not permitted.",
+        )
+        for action in closed
+    ]
+
+
+def test_an_action_that_the_profile_closes_itself_is_not_told() -> None:
+    """A ceiling takes away only what was there."""
+    profile = Profile("p", capabilities=Capabilities(deny=("net",)))
+    known = Known(ToolFacts("git", capabilities={"push": frozenset({"net"}), "log": frozenset()}, safety="low"))
+
+    ceiling = Ceiling("admin", capabilities=Capabilities(deny=("net",)))
+
+    assert list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path))))) == []

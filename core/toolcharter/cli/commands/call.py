@@ -55,6 +55,7 @@ def _show(result: "ToolResult", *, as_json: bool) -> None:
         return
     # A person is shown what was meant for them; a pipe gets what a model would.
     text = result.user_text if is_terminal() and result.user_text is not None else result.text
-    print_text(text, _STYLES[result.outcome])
-    if result.hint and result.outcome != "ok":
-        print_text(f"Hint: {result.hint}", "dim")
+    hint = f"\nHint: {result.hint}" if result.hint and result.outcome != "ok" else ""
+    print_text(text.removesuffix(hint), _STYLES[result.outcome])
+    if hint:
+        print_text(hint[1:], "dim")

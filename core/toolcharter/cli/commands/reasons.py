@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from toolcharter.profile.settings import Ceiling
 
 _UNEXPLAINED = "(outcome and meaning come from the plugin's README, which has no row for it)"
-_RETRY = {"yes": True, "no": False}
 
 
 class _Row(NamedTuple):
     source: str
     reason: str
     outcome: str
-    retry: bool | None
+    retry: bool
     meaning: str
 
 
@@ -57,7 +56,9 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
     if as_json:
         print_json([row._asdict() for row in rows])
         return
-    shown = [(row.reason, row.source, row.outcome, _yes(row.retry), row.meaning or _UNEXPLAINED) for row in rows]
+    shown = [
+        (row.reason, row.source, row.outcome, "yes" if row.retry else "no", row.meaning or _UNEXPLAINED) for row in rows
+    ]
     print_table(("reason", "from", "outcome", "retry", "meaning"), shown, ("bold",))
 
 
@@ -90,6 +91,7 @@ def _of_plugins() -> Iterator[_Row]:
     """What plugins declare, explained by their READMEs: no second list that could differ from what the author says."""
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
+    from toolcharter.spec.reasons import RETRYABLE  # noqa: PLC0415 - as above
     from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
 
     index = installed()
@@ -98,21 +100,20 @@ def _of_plugins() -> Iterator[_Row]:
             for name, spec in sorted(specs.items()):
                 documented = _documented(readme_of(entries[name]))
                 for reason in map(str, spec.reasons or ()):
-                    for explained in documented.get(reason, [("", None, "")]):
-                        yield _Row(name, reason, *explained)
+                    for outcome, retry, meaning in documented.get(reason, [("", False, "")]):
+                        yield _Row(name, reason, outcome, retry or reason in RETRYABLE, meaning)
 
 
-def _documented(readme: str) -> dict[str, list[tuple[str, bool | None, str]]]:
-    """Outcome, retry and meaning of each row by reason, from the tables headed `reason`; the last column is the meaning."""
+def _documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
+    """Outcome, retry and meaning of each row by reason, from the tables headed `reason`; the last column is the meaning.
+
+    A call is not to be tried again where the table does not say so: that is the default of `ctx.deny` and `ctx.error`, too.
+    """
     from toolcharter.testing.readme import tables  # noqa: PLC0415 - as above
 
-    found: dict[str, list[tuple[str, bool | None, str]]] = {}
+    found: dict[str, list[tuple[str, bool, str]]] = {}
     for row in tables(readme):
         for reason in row.names if "reason" in row.cells else ():
-            outcome, retry = row.cells.get("outcome", ""), _RETRY.get(row.cells.get("retry", ""))
+            outcome, retry = row.cells.get("outcome", ""), row.cells.get("retry") == "yes"
             found.setdefault(reason, []).append((outcome, retry, list(row.cells.values())[-1]))
     return found
-
-
-def _yes(retry: bool | None) -> str:  # noqa: FBT001 - a cell of the table
-    return "" if retry is None else "yes" if retry else "no"
