@@ -3,8 +3,21 @@
 Names load on first use (PEP 562), so that `import toolcharter` costs next to nothing.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# This module alone is read by any Python 3, so that an old one says what is wrong with it.
+if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and copied environments do not
+    _NEEDED = "toolcharter needs Python 3.11 or newer; this is Python %d.%d, %s." % (  # noqa: UP031 - as above
+        sys.version_info[0],
+        sys.version_info[1],
+        sys.executable,
+    )
+    if sys.argv[0] == "-m" or sys.argv[0].replace("\\", "/").rpartition("/")[2].startswith("toolcharter"):
+        sys.stderr.write(_NEEDED + "\n")  # the command: a person reads it, and needs no traceback
+        sys.exit(2)
+    raise ImportError(_NEEDED)
 
 if TYPE_CHECKING:
     from toolcharter.errors import ConfigurationError as ConfigurationError

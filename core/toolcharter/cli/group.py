@@ -69,6 +69,9 @@ class Group(click.Group):
         except Exception as error:
             from toolcharter.errors import ConfigurationError  # noqa: PLC0415 - help and version do without it
 
+            if isinstance(error, PermissionError) and error.filename is not None:
+                click.echo(f"{error.filename}: {error.strerror}", err=True)
+                ctx.exit(2)
             if not isinstance(error, ConfigurationError):
                 raise
             click.echo("\n\n".join(map(str, error.faults)), err=True)

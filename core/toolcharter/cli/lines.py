@@ -26,28 +26,38 @@ class Line(NamedTuple):
 def answer_lines(answer: Callable[[Line], Mapping[str, Any]]) -> None:
     """Answer every line of standard input on standard output."""
     output = sys.stdout.buffer
-    for line in sys.stdin.buffer:
-        call = parse(line)
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        call = parse(line, number)
         write_line(output, {"id": call.id, **answer(call)})
 
 
-def parse(line: bytes) -> Line:
+def parse(line: bytes, number: int) -> Line:
     """Read one line; whether the tool exists and the arguments fit is for the gate to say."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return Line(None, "", {}, f"The line is not JSON: {error}.")
+        return Line(None, "", {}, f"line {number}, column {error.colno}: no JSON: {error.msg}.")
     if not isinstance(record, dict):
-        return Line(None, "", {}, "The line is JSON but no object.")
-    return Line(record.get("id"), record.get("tool", ""), record.get("args", {}), _fault(record))
+        return Line(None, "", {}, f"line {number}: JSON, but no object.")
+    fault = _fault(record)
+    said = None if fault is None else f"line {number}: {fault}"
+    return Line(_shown(record.get("id")), record.get("tool", ""), record.get("args", {}), said)
 
 
 def _fault(record: Mapping[str, Any]) -> str | None:
-    if not isinstance(record.get("tool"), str):
-        return "The line has no tool: a text under the key 'tool'."
     strangers = sorted(record.keys() - set(_KEYS))
-    if strangers and "args" not in record:
-        # Without this a misspelt `args` would be a call without arguments.
+    if strangers:
+        # Not ignored: a misspelt `args` would be a call without arguments.
         near = did_you_mean(strangers[0], _KEYS)
-        return f"The line has no key 'args', but {strangers[0]!r}. {near}".rstrip()
+        known = "Known keys: 'tool', 'args', 'id'."
+        return f"unknown key {_shown(strangers[0])!r}. {near} {known}".replace("  ", " ")
+    if not isinstance(record.get("tool"), str):
+        return "no tool: write its name under the key 'tool'."
     return None
+
+
+def _shown(value: Any) -> Any:
+    """What a line brings, without secrets."""
+    from toolcharter.guards.secrets import scrub_value  # noqa: PLC0415 - `--help` does without it
+
+    return scrub_value(value)[0] if isinstance(value, str | list | dict) else value

@@ -335,12 +335,15 @@ def existing_folder(workspace: str | Path) -> Path:
     """The real path of a workspace.
 
     Raises:
-        ConfigurationError: It is no folder.
+        ConfigurationError: It is no folder, or none that the process may enter.
     """
     with suppress(OSError, ValueError):
         root = Path(os.path.realpath(workspace, strict=True))
-        if root.is_dir():
+        if root.is_dir() and os.access(root, os.X_OK):
             return root
+        if root.is_dir():
+            what = f"{str(workspace)!r} may not be entered: Permission denied."
+            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
     fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
     raise ConfigurationError([fault])
 

@@ -63,10 +63,10 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
         return None
     file = workspace / WORKSPACE_POLICY
     misspelt = file.with_suffix(".yml")
-    if not _is_absent(file.parent) and file.parent.is_dir() and not _is_absent(misspelt):
+    if not _is_absent(file.parent) and os.path.isdir(file.parent) and not _is_absent(misspelt):  # noqa: PTH112 - Path raises
         faults.append(Fault(str(misspelt), "", "nothing reads it.", f"Name it {file.name!r}."))
     # A link to nowhere is not absent: somebody meant it to be there.
-    if _is_absent(file.parent) or (_is_absent(file) and file.parent.is_dir()):
+    if _is_absent(file.parent) or (_is_absent(file) and os.path.isdir(file.parent)):  # noqa: PTH112 - as above
         return None
     real = os.path.realpath(file)
     if not Path(real).is_relative_to(os.path.realpath(workspace)):

@@ -75,10 +75,10 @@ def run_case(toolbox: Toolbox, case: Case) -> CaseResult:
 def name_of(case: Case) -> str:
     """What a case is called: its name, or its call and expectation, on one line."""
     if case.name is not None:
-        return " ".join(case.name.split())[:_MAX_NAME]
+        return _printable(case.name)[:_MAX_NAME]
     args = " ".join(f"{name}={_short(value)}" for name, value in case.args.items())
     call = f"{case.tool} {args}".strip()
-    return f"{' '.join(call.split())[:_MAX_NAME]}: {case.reason or case.expect}"
+    return f"{_printable(call)[:_MAX_NAME]}: {case.reason or case.expect}"
 
 
 def unique_names(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
@@ -88,6 +88,12 @@ def unique_names(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
         name = name_of(case).replace("::", ":")
         seen[name] = seen.get(name, 0) + 1
         yield (name if seen[name] == 1 else f"{name} ({seen[name]})"), case
+
+
+def _printable(text: str) -> str:
+    """*text* on one line, its control characters written out."""
+    words = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
 
 
 def _short(value: object) -> str:

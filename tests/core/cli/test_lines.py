@@ -1,27 +1,34 @@
 """`toolcharter run` and `toolcharter decide`: JSON lines in, one answer a line."""
 
+import json
+
 import pytest
 
 from .conftest import QUIET, ended, events_in, lines_of
 
+KNOWN = "Known keys: 'tool', 'args', 'id'."
 FAULTS = [
+    pytest.param(b"nonsense", None, "line 2, column 1: no JSON: invalid literal, expected 'null'.", id="no-json"),
+    pytest.param(b'{"id": 7,', None, "line 2, column 1: no JSON: unexpected end of data.", id="cut-off"),
+    pytest.param(b"", None, "line 2, column 1: no JSON: input data is empty.", id="empty"),
+    pytest.param(b"[1]", None, "line 2: JSON, but no object.", id="no-object"),
+    pytest.param(b'{"id": 7}', 7, "line 2: no tool: write its name under the key 'tool'.", id="no-tool"),
     pytest.param(
-        b"nonsense",
-        None,
-        "The line is not JSON: invalid literal, expected 'null': line 1 column 1 (char 0).",
-        id="no-json",
+        b'{"id": 7, "tool": 1}', 7, "line 2: no tool: write its name under the key 'tool'.", id="tool-no-text"
     ),
-    pytest.param(b"", None, "The line is not JSON: input data is empty: line 1 column 1 (char 0).", id="empty"),
-    pytest.param(b"[1]", None, "The line is JSON but no object.", id="no-object"),
-    pytest.param(b'{"id": 7}', 7, "The line has no tool: a text under the key 'tool'.", id="no-tool"),
-    pytest.param(b'{"id": 7, "tool": 1}', 7, "The line has no tool: a text under the key 'tool'.", id="tool-no-text"),
     pytest.param(
         b'{"id": 7, "tool": "echo", "arg": {}}',
         7,
-        "The line has no key 'args', but 'arg'. Did you mean 'args'?",
+        f"line 2: unknown key 'arg'. Did you mean 'args'? {KNOWN}",
         id="misspelt-args",
     ),
-    pytest.param(b'{"id": 7, "tool": "echo", "zzz": {}}', 7, "The line has no key 'args', but 'zzz'.", id="a-stranger"),
+    pytest.param(
+        b'{"id": 7, "tool": "echo", "args": {"word": "hi"}, "argz": 1}',
+        7,
+        f"line 2: unknown key 'argz'. Did you mean 'args'? {KNOWN}",
+        id="beside-args",
+    ),
+    pytest.param(b'{"id": 7, "tool": "echo", "zzz": {}}', 7, f"line 2: unknown key 'zzz'. {KNOWN}", id="a-stranger"),
 ]
 
 
@@ -31,7 +38,7 @@ def test_every_call_is_answered_in_order(run, desk) -> None:
         b'{"tool": "echo", "args": {"word": "hi"}, "id": {"a": [1]}}\n'
         b'{"tool": "echo", "args": {"word": "no"}, "id": "b"}\n'
         b'{"tool": "nope"}\n'
-        b'{"tool": "echo", "args": 5, "id": 3, "note": "more keys do no harm"}'
+        b'{"tool": "echo", "args": 5, "id": 3}'
     )
 
     result = run("run", *QUIET, stdin=calls)
@@ -70,18 +77,18 @@ def test_keys_of_a_result_line_are_in_the_order_of_the_result(run) -> None:
 
 @pytest.mark.parametrize(("line", "identity", "message"), FAULTS)
 def test_line_that_is_no_call_gets_an_answer(run, line, identity, message) -> None:
-    """Every line has its answer, so that a driver never loses count."""
-    result = run("run", *QUIET, stdin=line + b"\n")
+    """Every line has its answer, so that a driver never loses count, and says which line it was."""
+    result = run("run", *QUIET, stdin=b'{"tool": "echo", "args": {"word": "hi"}}\n' + line + b"\n")
 
     text = f"ERROR: invalid_arguments\n{message}"
     wanted = {"id": identity, **ended("error", text, reason="invalid_arguments", message=message)}
-    assert (lines_of(result.stdout), result.exit_code) == ([wanted], 0)
+    assert (lines_of(result.stdout)[1:], result.exit_code) == ([wanted], 0)
 
 
 @pytest.mark.parametrize(("line", "identity", "message"), FAULTS)
 def test_line_that_is_no_call_is_decided(run, line, identity, message) -> None:
-    """What is no call is an error at the stage of the arguments."""
-    result = run("decide", *QUIET, stdin=line + b"\n")
+    """What is no call is an error at the stage of the arguments; standard error says what is wrong with which line."""
+    result = run("decide", *QUIET, stdin=b'{"tool": "echo", "args": {"word": "hi"}}\n' + line + b"\n")
 
     wanted = {
         "id": identity,
@@ -91,7 +98,22 @@ def test_line_that_is_no_call_is_decided(run, line, identity, message) -> None:
         "rule": None,
         "tool_checks": "not_evaluated",
     }
-    assert (lines_of(result.stdout), result.exit_code) == ([wanted], 0)
+    assert (lines_of(result.stdout)[1:], result.exit_code) == ([wanted], 0)
+    assert result.stderr == f"toolcharter: {message}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "decide"])
+@pytest.mark.parametrize("form", ["%s", '{"deep": ["%s"]}'])
+def test_a_secret_in_an_id_is_masked(run, desk, command, form) -> None:
+    """An id comes from the model's side, and goes where results go; one that holds no secret comes back as it was."""
+    secret = "gh" + "p_" + "a1B2" * 9
+    told = form if form.startswith("{") else f'"{form}"'
+    line = '{"tool": "echo", "args": {"word": "hi"}, "id": ' + told % secret + "}"
+
+    result = run(command, *QUIET, stdin=line)
+
+    assert json.loads(result.stdout)["id"] == json.loads(told % "[REDACTED]")
+    assert secret not in result.stdout + result.stderr
 
 
 def test_decisions_execute_nothing(run, desk) -> None:

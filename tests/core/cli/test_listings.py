@@ -4,8 +4,9 @@ import json
 from subprocess import PIPE, STDOUT
 
 import pytest
+from click.testing import Result
 
-from .conftest import MODULE, QUIET, install
+from .conftest import MODULE, PROFILE, QUIET, install
 
 ECHO = {"kind": "builtin", "safety": "low", "capabilities": ["text"]}
 
@@ -352,3 +353,29 @@ def test_reasons_of_an_unknown_tool_are_usage(run, name, guess) -> None:
 
     error = f"Error: No installed tool named {name!r} declares reasons.{guess}"
     assert (result.stderr.splitlines()[-1], result.exit_code) == (error, 2)
+
+
+def test_a_check_judges_the_users_profiles(run, desk) -> None:
+    """What is installed is not the user's to mend: its faults do not fail a check, unless it is asked for."""
+    shipped = desk / "shipped"
+    shipped.mkdir()
+    (shipped / "ready.yaml").write_text("profile: ready\ntools: {nope: {}}\n")
+
+    alone = run("profiles", "--check")
+    own = desk / "profiles"
+    own.mkdir()
+    (own / "mine.yaml").write_text(PROFILE)
+    mine, everywhere, named = (
+        run("profiles", *words) for words in (["--check"], ["--check", "--all"], ["--check", "ready"])
+    )
+
+    def judged(result: Result) -> list[str]:
+        return [line.split()[0] for line in result.stdout.splitlines()[1:]]
+
+    assert [(judged(result), result.exit_code) for result in (alone, mine, everywhere, named)] == [
+        (["ready"], 2),
+        (["mine"], 0),
+        (["mine", "ready"], 2),
+        (["ready"], 2),
+    ]
+    assert judged(run("profiles")) == ["mine", "ready"]

@@ -113,3 +113,10 @@ def test_explanation_of_an_early_end_leaves_the_tool_out() -> None:
     explained = CaseResult(Case("t", {}, "allow"), Decision("deny", "name", "unknown_tool")).explain()
 
     assert explained.splitlines()[-1] == "  got         deny, reason unknown_tool, stage name"
+
+
+def test_a_name_shows_what_a_terminal_would_obey() -> None:
+    """The name of a case is one line of printable characters, whatever its arguments hold."""
+    case = Case("echo", {"word": "a\x1b[31m\nb", "list": ["\u202e"]}, "deny")
+
+    assert name_of(case) == r"echo word=a\x1b[31m b list=[\"\u202e\"]: deny".replace(r"\"", '"')

@@ -7,6 +7,7 @@ import click
 
 from toolcharter.cli import options
 from toolcharter.cli.lines import Line, answer_lines
+from toolcharter.cli.output import shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     malformed = Decision("error", "arguments", "invalid_arguments")
 
     def answer(line: Line) -> dict[str, Any]:
+        if line.fault is not None:
+            click.echo(f"toolcharter: {shown(line.fault)}", err=True)
         decision = malformed if line.fault is not None else toolbox.decide(line.tool, line.args)
         return {
             "outcome": decision.outcome,

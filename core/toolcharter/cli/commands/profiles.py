@@ -29,6 +29,9 @@ class _Row(NamedTuple):
 @click.option(
     "--check", is_flag=True, help="Load and build each; report faults and warnings; exit status 2 for a fault."
 )
+@click.option(
+    "--all", "everywhere", is_flag=True, help="With --check: also judge what is installed, where ./profiles has some."
+)
 @click.option("--strict", is_flag=True, help="Check; exit status 1 if there are warnings and no fault.")
 @click.option("--show", is_flag=True, help="Print each instead, as YAML: with all that it extends, without defaults.")
 @options.json_output
@@ -36,6 +39,7 @@ class _Row(NamedTuple):
 def command(
     chosen: Sequence[str],
     check: bool,  # noqa: FBT001 - click passes by name
+    everywhere: bool,  # noqa: FBT001 - as above
     strict: bool,  # noqa: FBT001 - as above
     show: bool,  # noqa: FBT001 - as above
     as_json: bool,  # noqa: FBT001 - as above
@@ -44,13 +48,15 @@ def command(
 ) -> None:
     """List the profiles that a name finds, or those given by name or path.
 
-    Looked up in ./profiles, among the ready ones and in plugins.
+    Looked up in ./profiles, among the ready ones and in plugins. --check judges those in ./profiles, if there are any.
     """
     if show:
         _show(chosen or [row.place for row in _findable()], as_json=as_json)
         return
     rows = list(_given(chosen) if chosen else _findable())
     check = check or strict
+    if check and not chosen and not everywhere:
+        rows = _own(rows) or rows
     if check:
         rows = [_checked(row, workspace) for row in rows]
     faults = [str(fault) for row in rows for fault in row.faults] if check or chosen else []
@@ -96,6 +102,13 @@ def _findable() -> Iterator[_Row]:
     from toolcharter.profile.read import list_profiles  # noqa: PLC0415 - `--help` does without it
 
     yield from map(_row, list_profiles(_search()))
+
+
+def _own(rows: Sequence[_Row]) -> list[_Row]:
+    """Those in ./profiles, which the user can mend."""
+    from toolcharter.profile.find import OWN_FOLDER, identity, own_place  # noqa: PLC0415 - as above
+
+    return [row for row in rows if own_place(row.place)[0] == identity(OWN_FOLDER)]
 
 
 def _row(found: "FoundProfile") -> _Row:

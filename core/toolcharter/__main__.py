@@ -1,0 +1,5 @@
+"""`python -m toolcharter` is the command `toolcharter`."""
+
+from toolcharter.cli import main
+
+main()
