@@ -44,7 +44,7 @@ BASE_FIELDS = (
 )
 """On every event, in this order; on the two of a toolbox, those of a call are null."""
 
-OPEN_FIELDS = ("files", "workspace", "versions", "host")
+OPEN_FIELDS = ("files", "workspace", "versions", "host", "hidden_from_programs")
 """Added by `toolbox.open`."""
 
 CLOSE_FIELDS = ("elapsed_ms", "lost")

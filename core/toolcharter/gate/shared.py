@@ -27,6 +27,7 @@ from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, Universe
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.model import HOST
 from toolcharter.profile.settings import HiddenGlob
 from toolcharter.spec.call import Caller
 from toolcharter.spec.runner import RunnerScope
@@ -182,7 +183,7 @@ class Shared:
 
     def announce(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
         """The event `toolbox.open`, which says what this toolbox is made of."""
-        system = os.uname()
+        system, runner = os.uname(), self.runners.name_for(bounded=False)
         opened = {
             "files": [shown_id(file.absolute()) for file in self.files],
             "workspace": shown_id(self.workspace),
@@ -192,6 +193,8 @@ class Shared:
                 "python": ".".join(map(str, sys.version_info[:3])),
                 "platform": f"{system.sysname} {system.release} {system.machine}",
             },
+            # On the host programs see all that this user may read.
+            "hidden_from_programs": runner != HOST if self.hidden and runner else None,
         }
         self.opened_for = caller
         return self.lines.frame(TOOLBOX_OPEN, caller, opened)

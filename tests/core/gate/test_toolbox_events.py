@@ -69,9 +69,32 @@ def test_a_toolbox_says_what_it_is_made_of(profile, tmp_path: Path) -> None:
             "python": ".".join(map(str, sys.version_info[:3])),
             "platform": f"{system.sysname} {system.release} {system.machine}",
         },
+        "hidden_from_programs": False,
     }
     assert closed["lost"] == 0
     assert closed["elapsed_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param("runner: host", False, id="the host"),
+        pytest.param("runner: bwrap", True, id="a sandbox"),
+        pytest.param("runner: bwrap\nhidden: []", None, id="nothing hidden"),
+        pytest.param("", None, id="no runner"),
+    ],
+)
+def test_the_opening_says_whether_programs_see_hidden_files(
+    tmp_path: Path, lines: str, *, expected: bool | None
+) -> None:
+    """On the host they do."""
+    (tmp_path / "p.yaml").write_text(f"profile: p\ntools: {{list_files: {{}}}}\n{lines}\n")
+    events: list[dict[str, Any]] = []
+
+    with build_tools(tmp_path / "p.yaml", workspace=tmp_path, events=events.append) as toolbox:
+        toolbox.call("list_files", {})
+
+    assert events[0]["hidden_from_programs"] is expected
 
 
 def test_a_toolbox_without_calls_leaves_nothing(profile, tmp_path: Path) -> None:
