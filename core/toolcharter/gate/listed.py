@@ -1,5 +1,6 @@
 """Whether names that one command prints reach another one as they are, each as one word and none as an option."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ def objection(paths: WorkspacePaths, workspace: Path, folder: str, listed: Names
     """
     if listed.kind == "unlinked":
         return _link_objection(paths, folder, listed, budget)
+    if listed.kind == "folder":
+        return None if _may_enter(paths, join(folder, listed.path)) else f"{listed.path!r} is no folder to enter."
     if listed.kind == "index":
         return _index_objection(paths, workspace, folder, listed, budget)
     if listed.kind in {"below", "in"}:
@@ -69,6 +72,15 @@ def _path_objection(path: str, listed: Names) -> str | None:
     parts = [part for part in path.split("/") if part]
     found = (_name_objection(part, listed, not place) for place, part in enumerate(parts))
     return None if path == listed.path else next(filter(None, found), None)
+
+
+def _may_enter(paths: WorkspacePaths, path: str) -> bool:
+    try:
+        with paths.open_folder(path) as held:
+            os.stat(".", dir_fd=held.fileno())  # asks for the right to search it, as `cd` does
+    except (ToolError, OSError):
+        return False
+    return True
 
 
 def _is_folder(paths: WorkspacePaths, path: str) -> bool:

@@ -15,6 +15,7 @@ from toolcharter.policy.capability import Bounds, bound
 from toolcharter.policy.evaluate import Policy, by_mode
 from toolcharter.policy.names import literal_name, written_patterns
 from toolcharter.policy.reach import Coverers, Known, Reaching, Sense, declared_by, placeholder
+from toolcharter.policy.signs import taken_literally
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule
@@ -25,8 +26,6 @@ Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared",
 """Of the first two, the rule or entry at that place can be removed and no decision changes."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
-# Not the brackets of `bash:[ -f *`, which are a program's name and its last word.
-_SHELL_GLOB = re.compile(r"\[[^\]\[\s]+\]|\?|\{[^{}\s]+,[^{}\s]*\}")
 _KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
 _MOST_NAMED = 6
 
@@ -123,7 +122,8 @@ class RulesReview:
             yield from self._vague(path, rule, sense)
         if path == "allow":
             yield from self._launching(rule.rule)
-        yield from _taken_literally(path, rule.rule)
+        if what := taken_literally(rule.rule.text):
+            yield Finding("risky", rule.rule.source, path, what, "Write a star, or a rule for each.")
 
     def may_come(self, rule: Rule) -> bool:
         """Whether a tool that is not there yet may be what the rule is about."""
@@ -304,14 +304,6 @@ class RulesReview:
         if named and not rule.asked:
             what = f"{rule.rule.text!r} stands for any program that {names(named)} may start, interpreters included."
             yield Finding("risky", rule.rule.source, "allow", what, "Write the commands out: `bash:git status`.")
-
-
-def _taken_literally(path: str, rule: Rule) -> Iterator[Finding]:
-    """Signs that are special to a shell, and plain characters in a rule."""
-    found = _SHELL_GLOB.search(rule.text)
-    if found is not None:
-        what = f"{found.group()!r} in {rule.text!r} stands for itself: only `*` is special."
-        yield Finding("risky", rule.source, path, what, "Write a star, or a rule for each.")
 
 
 def _capabilities(tools: Iterable[Known]) -> frozenset[str]:

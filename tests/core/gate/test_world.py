@@ -87,6 +87,30 @@ def test_links_are_carried_nowhere_by_a_line_that_looks_at_files(
     assert (found and found[0]) == said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cd sub; cd ..; ls", None),
+        ("cd sub; cat ../a.txt", None),
+        ("cd nothing; cat ../a.txt", "not_understood"),
+        ("cd a.txt; cat ../a.txt", "not_understood"),
+        ("cd away; cat ../a.txt", "path_outside_workspace"),
+        ("cd sub/deep/top; cat ../a.txt", "path_outside_workspace"),
+        ("cd shut; cat ../a.txt", "not_understood"),
+    ],
+)
+def test_a_folder_from_which_a_line_leads_up_can_be_entered(
+    space: Path, objection: Objection, line: str, said: str | None
+) -> None:
+    """Otherwise `cd` would fail, and what follows would look from the workspace itself."""
+    (space / "shut").mkdir(mode=0o600)
+
+    found = objection(understood([line], str(space)).world or World())
+
+    if "shut" not in line or os.geteuid():  # to root, no folder is shut
+        assert (found and found[0]) == said
+
+
 @pytest.mark.parametrize("line", ["for f in away/*; do :; done", "for f in */*; do :; done"])
 def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Objection, line: str) -> None:
     """The shell itself lists what is behind a link, though no command ever sees a name."""

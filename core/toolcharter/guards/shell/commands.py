@@ -195,8 +195,10 @@ class Commands(Redirections):
         if self.branches or "CDPATH" in self.values:
             self.here = ()
             return Flow((), ())
-        is_cd = words[0].text == "cd"
-        return Flow(after(words, here, self.workspace), here if is_cd else ())
+        moved = after(words, here, self.workspace)
+        if self.enters:
+            return Flow(moved, moved)
+        return Flow(moved, here if words[0].text == "cd" else ())
 
 
 def _once(positions: Sequence[int]) -> tuple[int, ...]:

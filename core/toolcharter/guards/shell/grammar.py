@@ -19,8 +19,10 @@ _EVALUATING = frozenset({"eval", "source", ".", "trap"})
 class Grammar(Compounds):
     """The whole of the language, as far as it is understood."""
 
-    def __init__(self, source: str, workspace: str = "", depth: int = 0, *, is_posix: bool = False) -> None:
-        super().__init__(source, workspace, depth, is_posix=is_posix)
+    def __init__(
+        self, source: str, workspace: str = "", depth: int = 0, *, is_posix: bool = False, enters: bool = False
+    ) -> None:
+        super().__init__(source, workspace, depth, is_posix=is_posix, enters=enters)
         self.feeding = Feeding([], [])
         self.substitutes = []
         self.inners = 0
@@ -47,7 +49,7 @@ class Grammar(Compounds):
         if self.inners > MAX_COMMANDS:
             raise NotUnderstood(f"The command line has more than {MAX_COMMANDS} texts between backticks.")
         with self.deeper():
-            grammar = Grammar(text, self.workspace, self.depth, is_posix=self.is_posix)
+            grammar = Grammar(text, self.workspace, self.depth, is_posix=self.is_posix, enters=self.enters)
             grammar.here, grammar.branches = self.here, self.branches
             grammar.inners = self.inners
             grammar.values, grammar.patterns = dict(self.values), dict(self.patterns)

@@ -10,7 +10,7 @@ from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolcharter.guards.shell.launchers import STARTERS, contained_words, started_words
+from toolcharter.guards.shell.guises import bare, guises
 from toolcharter.guards.shell.parts import (
     ENDLESS,
     Command,
@@ -24,7 +24,6 @@ from toolcharter.guards.shell.parts import (
     Redirection,
     Script,
     Word,
-    quoted,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +105,8 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
     look = _looked(commands, workspace, tables, resolves=True)
     if look.fed and not _is_still(commands, look):
         look = _looked(commands, workspace, tables, resolves=False)
+    if look.leaves:
+        look = _entered(commands, look, workspace, tables) or look
     programs = {_name(command) for command in look.commands}
     if look.functions and not programs.isdisjoint(look.functions):
         look.strange = look.strange or "A function runs under the name of a program."
@@ -116,11 +117,28 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
     return Judgement(judged, catastrophe(script, workspace=workspace), look.unnamed, look.strange, tuple(look.reaches))
 
 
-def _looked(commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool) -> "_Look":
+def _looked(
+    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: bool = False
+) -> "_Look":
     look = _Look(workspace, tables, resolves=resolves)
     for command in commands:
-        look.at(_script(command, workspace))
+        look.at(_script(command, workspace, enters=enters))
     return look
+
+
+def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables: "Tables | None") -> "_Look | None":
+    """The same, if it can be seen on disk that each `cd` succeeds: nothing in the line changes what there is."""
+    if not any(isinstance(one, str) and ".." in one for one in commands) or look.fed:
+        return None
+    entered = _looked(commands, workspace, tables, resolves=False, enters=True)
+    if not _is_still(commands, entered):
+        return None
+    for at, command in enumerate(entered.commands):
+        if _name(command) == "cd" and len(command.words) > 1:
+            folder = Listed(command.words[1].text or "", command.folders, "folder")
+            reading = entered.readings[at]
+            entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
+    return entered
 
 
 def _is_still(commands: Iterable[object], look: "_Look") -> bool:
@@ -132,11 +150,11 @@ def _is_still(commands: Iterable[object], look: "_Look") -> bool:
     return is_ordinary and not (mixes or look.functions) and change_no_names(look.commands)
 
 
-def _script(command: object, workspace: str, *, is_posix: bool = False) -> Script:
+def _script(command: object, workspace: str, *, is_posix: bool = False, enters: bool = False) -> Script:
     from toolcharter.guards.shell.script import of_vector, parse  # noqa: PLC0415 - few profiles run programs
 
     if isinstance(command, str):
-        return parse(command, workspace, is_posix=is_posix)
+        return parse(command, workspace, is_posix=is_posix, enters=enters)
     if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
         return Script((of_vector(command),))
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
@@ -157,6 +175,8 @@ class _Look:
         self.unnamed: str | None = None
         self.fed = dict[int, "Fed"]()
         """By position, commands of which it can be told what they get from the input of xargs."""
+        self.leaves = False
+        """Whether a command asks for more, and it is not certain where it runs."""
         self.keeps = False
         """Whether a command may keep what others print."""
         self._asked_for = set[int]()
@@ -178,6 +198,8 @@ class _Look:
             self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
             if reading.demand.kept:
                 self.keeps = True
+            if reading.demand.needs and len(command.folders) != 1:
+                self.leaves = True
             if reading.inner or reading.scripts or reading.runs_input:
                 if depth > MAX_DEPTH:
                     raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
@@ -342,10 +364,10 @@ def _judged(command: Command, reading: Reading) -> Judged:
         program,
         reading.folders or command.folders,
         demand.is_known,
-        _bare(command, demand.needs),
+        bare(command, demand.needs),
         reading.is_transparent,
         command.within,
-        _guises(command, reading),
+        guises(command, reading),
         demand.listings,
     )
 
@@ -356,42 +378,6 @@ def _as_often(needs: Sequence[Need], command: Command) -> Iterable[Need]:
         return ()
     times = Counter(word.form for word in command.words)
     return (need._replace(times=max(1, times[need.form])) for need in needs)
-
-
-def _bare(command: Command, needs: Sequence[Need]) -> str | None:
-    if command.words and command.words[0].text == "[[":
-        # The same conditions in bash's own words: what is not the same is strange.
-        return " ".join(word.form for word in _test(command.words))
-    if not (command.assignments and command.words):
-        return None
-    named = {need.form for need in needs}
-    if any(assignment.form in named for assignment in command.assignments):
-        return None
-    return command._replace(assignments=()).form
-
-
-def _guises(command: Command, reading: Reading) -> tuple[str, ...]:
-    if not command.words:
-        return ()
-    words = command.words
-    found = [words] if command.assignments or command.redirections else []
-    name = (words[0].text or "").rpartition("/")[2]
-    if name and name != words[0].text:
-        words = (Word(quoted(name), name, prefix=name), *words[1:])
-        found.append(words)
-    if reading.leading:
-        found.append((words[0], *words[1 + reading.leading :]))
-    if name in {"[", "[["}:
-        found.append(_test(words))
-    if name in STARTERS and not reading.inner and (inner := contained_words(name, words) or started_words(name, words)):
-        found.append(inner)
-    return tuple(" ".join(word.form for word in one) for one in found)
-
-
-def _test(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words of `[` and `[[` as those of `test`."""
-    end = -1 if words[-1].text in {"]", "]]"} else None
-    return Word("test", "test", prefix="test"), *words[1:end]
 
 
 def _path_need(words: Sequence[Word]) -> Iterable[Need]:

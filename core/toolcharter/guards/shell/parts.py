@@ -145,7 +145,7 @@ class Listed(NamedTuple):
     """From where it is seen."""
     kind: str = "below"
     """`below`: at any depth; `in`: right in it; `matches`; `files`: that match, and none of them a folder; `index`: those
-    that git tracks there; `unlinked`: that match, of which none is a link or holds one."""
+    that git tracks there; `folder`: a folder that can be entered; `unlinked`: that match, of which none is a link or holds one."""
     is_bare: bool = False
     """Whether they are printed without the path in front, so that one could be an option."""
     is_split: bool = True

@@ -42,14 +42,15 @@ _OTHERS: Final = frozenset(
 _HERE: Final = (".",)
 
 
-def script_of(source: str, workspace: str) -> Script | None:
+def script_of(source: str, workspace: str, *, enters: bool = False) -> Script | None:
     """What *source* runs, if it is that plain; None if `grammar` has to read it, or to refuse it.
 
     Args:
         source: Without control characters other than tab and newline.
         workspace: As for `script.parse`.
+        enters: As for `script.parse`.
     """
-    reading = _Plain(workspace)
+    reading = _Plain(workspace, enters=enters)
     for found in _TOKEN.finditer(source):
         kind = found.lastgroup
         text = found[kind or 0]
@@ -88,7 +89,7 @@ _ARGUMENTS: Final[dict[str | None, Callable[[str], Word]]] = {"quoted": _quoted,
 class _Plain:
     """One pass over a line. A command is made when what ends it has been read."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, *, enters: bool) -> None:
         self.words: list[Word] = []
         """Of the command being read."""
         self.redirections: list[Redirection] = []
@@ -96,6 +97,7 @@ class _Plain:
         self.at = 0
         """Where it begins, in characters."""
         self._workspace = workspace
+        self._enters = enters
         self._commands: list[Command] = []
         self._made = 0
         self._pipeline = 0
@@ -130,7 +132,8 @@ class _Plain:
         """The end of a pipeline; *moving* are the words of one that changes the folder."""
         here, before = self._here, self._flow
         self._pipeline = len(self._commands)
-        flow = Flow(after(moving, here, self._workspace), here) if moving else Flow(here, here)
+        moved = after(moving, here, self._workspace) if moving else here
+        flow = Flow(moved, moved if self._enters else here)
         if self._joined == "&&":
             flow = Flow(flow.success, either(before.failure, flow.failure))
         elif self._joined == "||":

@@ -23,11 +23,15 @@ Span: TypeAlias = tuple[int, int]
 class Reader:
     """One pass over a source."""
 
-    def __init__(self, source: str, workspace: str = "", depth: int = 0, *, is_posix: bool = False) -> None:
+    def __init__(
+        self, source: str, workspace: str = "", depth: int = 0, *, is_posix: bool = False, enters: bool = False
+    ) -> None:
         self.source = source
         self.workspace = workspace
         self.is_posix = is_posix
         """Whether the shell may be another than bash, such as dash."""
+        self.enters = enters
+        """Whether each `cd` to a folder that its letters tell succeeds."""
         self.at = 0
         self.commands = list[Command]()
         self.functions: list[str] = []

@@ -20,12 +20,13 @@ _RESERVED = frozenset(
 )
 
 
-def parse(source: str, workspace: str = "", *, is_posix: bool = False) -> Script:
+def parse(source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False) -> Script:
     """Read a line of shell source.
 
     Args:
         source: What a shell would be given.
         workspace: Its absolute path, so that an absolute `cd` into it is understood.
+        enters: Each `cd` to a folder that its letters tell succeeds: somebody has to look.
         is_posix: The shell may be another than bash: what such a one reads differently is not understood.
 
     Raises:
@@ -36,11 +37,11 @@ def parse(source: str, workspace: str = "", *, is_posix: bool = False) -> Script
         if words[0] not in _RESERVED:
             return Script((Command(tuple(Word(word, word, prefix=word) for word in words)),))
     check_source(source)
-    if (script := script_of(source, workspace)) is not None:
+    if (script := script_of(source, workspace, enters=enters)) is not None:
         return script
     from toolcharter.guards.shell.grammar import Grammar  # noqa: PLC0415 - plain lines need none
 
-    return Grammar(source, workspace, is_posix=is_posix).script()
+    return Grammar(source, workspace, is_posix=is_posix, enters=enters).script()
 
 
 def of_vector(words: tuple[str, ...]) -> Command:

@@ -84,6 +84,53 @@ def test_the_commands_of_a_timed_group_have_to_be_covered() -> None:
     assert needed == ["-o", "../c"]
 
 
+@pytest.mark.parametrize(
+    ("line", "folders"),
+    [
+        ("cd src; cd ..; ls", [("src", (".",))]),
+        ("cd src; ls; cd ..; cat README.md", [("src", (".",))]),
+        ("cd src; cat ../README.md", [("src", (".",))]),
+        ("cd src && ls; cd .. && ls", [("src", (".",))]),
+        ("cd src; cd deep; cat ../../a | wc -l", [("src", (".",)), ("deep", ("src",))]),
+    ],
+)
+def test_a_folder_that_is_there_is_entered(line: str, folders: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Where nothing changes what there is, a look at the disk tells that `cd` succeeds, and `..` is seen from there."""
+    commands = judge([line], WS).commands
+    listed = [(one.path, one.folders) for command in commands for one in command.listings if one.path != ".."]
+
+    assert [need for command in commands for need in command.needs] == []
+    assert listed == folders
+    assert {one.kind for command in commands for one in command.listings} == {"folder"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm -r src; cd src; cat ../x",
+        "mv src y; cd src; cat ../x",
+        "npm test; cd src; cat ../x",
+        "cd src; ls >x; cat ../x",
+        "cd src; cat ../../x",
+        "cd src; cd ../..; ls",
+        "cd src & cat ../x",
+        "cd src && ls & cat ../x",
+        "cd src || cd ..; cat ../x",
+        "(cd src); cat ../x",
+        "cd src | cat; cat ../x",
+        "if cd src; then ls; fi; cat ../x",
+        "cd; cat ../x",
+        "cd -P src; cat ../x",
+        'cd "$x"; cat ../x',
+    ],
+)
+def test_a_folder_that_may_not_be_entered_is_no_ground_to_leave_it(line: str) -> None:
+    """Where `cd` may fail, or not count, `..` leads out of the workspace."""
+    judgement = judge([line], WS)
+
+    assert judgement.strange or [need for command in judgement.commands for need in command.needs]
+
+
 def test_a_rule_may_mention_a_folder_outside() -> None:
     """`bash:cd /opt/proj` covers that command: the folder is all that it asks for."""
     (command,) = judge(["cd /opt/proj"], WS).commands
