@@ -119,28 +119,33 @@ class _Reader:
             _ask_more(name, words, divided, table, asking)
         if table.style == "subcommands":
             return self._subcommand(words, divided.operands, table)
-        if table.behind is not None and divided.behind:
-            self.table(name, divided.behind, table.behind)
-        return self._operands(name, divided, table)
-
-    def _operands(self, name: Word, divided: Divided, table: Table) -> bool:
-        asking, operands = self.asking, divided.operands
-        if asking.placeholder is not None and not divided.given.isdisjoint(table.replace_undone_by):
-            asking.need(name, "takes its input in two ways")
-        if asking.scripts and not divided.given.isdisjoint(table.joined_by):
-            asking.source_and_words(asking.scripts.pop(), operands)
+        if (divided.behind or asking.placeholder is not None or asking.scripts) and self._other(name, divided, table):
             return False
+        operands = divided.operands
         assign(operands, _roles(table, divided), asking, appends=table.appends)
         asking.given = divided.given
         if asking.started:
             self._started()
         return table.runs_input and _runs_input(operands, divided.given, table)
 
+    def _other(self, name: Word, divided: Divided, table: Table) -> bool:
+        """Words behind `--`, what the input becomes, and source that other words continue; whether nothing is left."""
+        asking = self.asking
+        if table.behind is not None and divided.behind:
+            self.table(name, divided.behind, table.behind)
+        if asking.placeholder is not None and not divided.given.isdisjoint(table.replace_undone_by):
+            asking.need(name, "takes its input in two ways")
+        if asking.scripts and not divided.given.isdisjoint(table.joined_by):
+            asking.source_and_words(asking.scripts.pop(), divided.operands)
+            return True
+        return False
+
     def _subcommand(self, words: Sequence[Word], operands: Sequence[Word], table: Table) -> bool:
         if self.asking.leading is None and operands:
             self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
-        subcommand = _found(operands[0].text or "", table) if operands else None
-        if subcommand is not None:
+        name = operands[0].text or "" if operands else ""
+        subcommand = table.subcommands.get(name) or _found(name, table)
+        if operands and subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
         if operands and table.operands == NO_OPERANDS:
             self.asking.need(operands[0], "is no subcommand that is known")
@@ -204,10 +209,10 @@ def _ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table,
 
 
 def _found(name: str, table: Table) -> Table | None:
-    """The subcommand of *table* that is called *name*, or that a star stands for; a group of them may be any word."""
-    subcommand = table.subcommands.get(name)
-    if subcommand is None and table.patterns:
-        subcommand = next((sub for begin, sub in table.patterns if name.startswith(begin)), None)
+    """The subcommand of *table* that a star stands for where *name* is none; or a group of the same, which is any word."""
+    subcommand = (
+        next((sub for begin, sub in table.patterns if name.startswith(begin)), None) if table.patterns else None
+    )
     if subcommand is None and table.nested and _GROUP.fullmatch(name):
         return table._replace(alone_named=True)
     return subcommand

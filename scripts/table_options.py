@@ -1,0 +1,70 @@
+"""Hold the table of a program against the program's own help: which options take a value, and which it does not know.
+
+    python scripts/table_options.py uv pip list -- uv help pip list
+    python scripts/table_options.py kubectl get -- kubectl get --help
+
+The words before `--` are the program and its subcommand as the table has them; those behind it print the help. An option
+that takes a value in one of them and none in the other makes the exit status 1: what follows it would be read as another
+word than the program does. Help is written for people, so that each line it prints has to be looked at by one.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from toolcharter.guards.shell.table import Table, Takes
+from toolcharter.guards.shell.tables import CORE
+
+# What stands behind an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
+_VALUE = r"\[?=(?!(?:true|false)\b)[^\s,]+| (?:<[^>]+>|\[[^\]]+\]|\{[^}]+\}|[A-Z][A-Z_0-9|:.=-]*(?=[\s,\]]|$)|(?:string\w*|ints?|uint|duration|list|count|float|format)(?=  |$))"
+_OPTION = re.compile(rf"(?<![\w-])(--?[A-Za-z0-9][\w.-]*)({_VALUE})?")
+_DESCRIPTION = re.compile(r"(?<=\S)(?:  +|\t+)(?=\S)")
+
+
+def main(words: Sequence[str]) -> int:
+    """Print what differs; whether any option is read in another way."""
+    if "--" not in words:
+        sys.stderr.write("usage: table_options.py PROGRAM [SUBCOMMAND ...] -- COMMAND ...\n")
+        return 2
+    border = words.index("--")
+    listed = _listed(_help(words[border + 1 :]))
+    known = _table(words[:border]).options
+    differing = [name for name in sorted(listed.keys() & known.keys()) if _differs(known[name], is_valued=listed[name])]
+    for name in differing:
+        print(f"{name}: {'takes a value' if listed[name] else 'takes none'} by the help, and not by the table")
+    print("not in the table:", " ".join(sorted(listed.keys() - known.keys())) or "nothing")
+    return 1 if differing or not listed else 0
+
+
+def _table(path: Sequence[str]) -> Table:
+    entry = CORE.find(path[0])
+    if entry is None:
+        raise SystemExit(f"{path[0]} has no table")
+    table = entry.table
+    for name in path[1:]:
+        table = table.subcommands[name]
+    return table
+
+
+def _help(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout + done.stderr)
+
+
+def _listed(text: str) -> Mapping[str, bool]:
+    """The options of lines that begin with one, and whether any spelling of it shows a value."""
+    listed: dict[str, bool] = {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("-"):
+            found = _OPTION.findall(_DESCRIPTION.split(line)[0])
+            listed |= {name: any(value for _, value in found) for name, _ in found}
+    return listed
+
+
+def _differs(takes: Takes, *, is_valued: bool) -> bool:
+    return bool(takes.roles) != is_valued and not takes.is_attached
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
