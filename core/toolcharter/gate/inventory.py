@@ -39,7 +39,7 @@ def inventory_of(
         ConfigurationError: Events would be written to a file that the gate executes or believes.
     """
     policies = [*_policies(workspace, environ), *files]
-    believed = [*policies, *_profiles(workspace, tuple(files)), _state(environ)]
+    believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), _state(environ)]
     trusted = [*code.trusted, *(name for path in believed if path is not None for name in names_of(str(path)))]
     written = {url: names_of(path) for url, path in _files_of(sinks)}
     _require_harmless(workspace, written, trusted, policies)
@@ -59,6 +59,13 @@ def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     administrators = environ.get(ADMIN_POLICY)
     if administrators:
         yield Path(administrators)
+
+
+def _settings_of_repositories(workspace: Path) -> Iterator[Path]:
+    """Where Mercurial and Jujutsu read which programs to run. Git's are guarded wherever they lie."""
+    for settings in (Path(".hg", "hgrc"), Path(".jj", "repo", "config.toml")):
+        if (workspace / settings.parent).is_dir():
+            yield workspace / settings
 
 
 def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:

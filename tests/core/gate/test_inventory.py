@@ -152,3 +152,12 @@ def test_the_repository_is_a_list_of_its_own(workspace: Path) -> None:
     found = inventory_of(workspace, NO_CODE, (), (), {})
 
     assert (found.repositories, "store" in found.places) == (("store",), False)
+
+
+def test_settings_of_other_version_control_are_protected(places: Places, workspace: Path) -> None:
+    """Mercurial and Jujutsu read there which programs to run; where there is no such repository, nothing is."""
+    before = places()
+    (workspace / ".hg").mkdir()
+    (workspace / ".jj/repo").mkdir(parents=True)
+
+    assert (before, places()) == ((), (".hg/hgrc", ".jj/repo/config.toml"))

@@ -10,6 +10,7 @@ from toolcharter.guards.shell.parts import Reach, Redirection, Word
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.table import Role
 
+_JOINS: Final = frozenset({">&", "<&"})
 _OUT: Final = frozenset({"", "1", "2"})
 _READ: Final = Role("read")
 
@@ -24,12 +25,22 @@ def ask(redirection: Redirection, asking: Asking) -> None:
         _input(redirection, asking)
     elif not _is_ordinary(redirection):
         _need(redirection, asking, "is a redirection that writes or joins")
-        _written(redirection.target, asking)
+        if redirection.operator not in _JOINS or not _is_descriptor(redirection.target):
+            _written(redirection.target, asking)
+
+
+def _is_descriptor(target: Word | None) -> bool:
+    return target is not None and target.text is not None and (target.text == "-" or target.text.rstrip("-").isdigit())
 
 
 def _written(target: Word | None, asking: Asking) -> None:
-    """Note the file, if it lies in the workspace by its letters: a rule may name it, and it may be a protected one."""
-    if target is not None and target.text and not objection(target.text, asking.folders, asking.workspace):
+    """Note the file, if it lies in the workspace by its letters: a rule may mention it, and it may be a protected one."""
+    if (
+        target is not None
+        and target.text
+        and target.text != "/dev/null"
+        and not objection(target.text, asking.folders, asking.workspace)
+    ):
         asking.reaches.append(Reach(target.text, folders=asking.folders, change="write"))
 
 

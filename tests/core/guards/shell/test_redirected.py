@@ -80,12 +80,13 @@ def test_ordinary_redirection_of_a_whole_list_needs_no_rule(one: Redirection, *,
     ],
 )
 def test_other_redirection_has_to_be_named(operator: str, target: str | None, descriptor: str) -> None:
-    """By its form, as the normal form shows it."""
+    """By its form, as the normal form shows it. A file that it writes in the workspace is noted."""
     given = redirection(operator, target, descriptor)
+    written = (Reach("out.txt", change="write"),) if target == "out.txt" else ()
 
     demand = reading_of(given).demand
 
-    assert ([need.form for need in demand.needs], demand.reaches) == ([given.form], ())
+    assert ([need.form for need in demand.needs], demand.reaches) == ([given.form], written)
 
 
 @pytest.mark.parametrize(
