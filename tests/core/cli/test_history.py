@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.cli import history
 from toolcharter.cli.history import Held, hidden_in_git
 from toolcharter.guards.paths.hidden import HiddenNames
 from toolcharter.profile.settings import DEFAULT_HIDDEN
@@ -48,7 +47,7 @@ def test_all_of_them_are_named(repository: Path) -> None:
 
 def test_without_a_repository_or_globs_git_is_not_asked(tmp_path: Path, repository: Path, monkeypatch) -> None:
     """Nothing is held."""
-    monkeypatch.setattr(history.subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "run", None)
 
     assert (hidden_in_git(tmp_path, HIDDEN), hidden_in_git(repository, HiddenNames())) == (Held(), Held())
 

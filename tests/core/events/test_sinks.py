@@ -399,7 +399,12 @@ def test_threads_that_write_during_rotations_lose_and_tear_no_line(tmp_path: Pat
     monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
     path = tmp_path / "events.jsonl"
     sink = FileSink(path)
-    threads = [threading.Thread(target=lambda: [sink.write(LINE) for _ in range(200)]) for _ in range(4)]
+
+    def write_often() -> None:
+        for _ in range(200):
+            sink.write(LINE)
+
+    threads = [threading.Thread(target=write_often) for _ in range(4)]
     for thread in threads:
         thread.start()
     number = 0

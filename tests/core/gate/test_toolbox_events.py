@@ -179,7 +179,8 @@ def test_identifiers_and_names_of_a_host_show_no_secret(name, make_toolbox, even
 
         return tool
 
-    caller = Caller(*[f"{fact}-{SECRET}" for fact in ("agent", "provider", "group", "session", "user", "project")])
+    facts = ("agent", "provider", "group", "session", "user", "project")
+    caller = Caller(**{fact: f"{fact}-{SECRET}" for fact in facts})  # type: ignore[arg-type] # no number among them
     toolbox = make_toolbox(spec_of(greet), spec_with_runtime(refuse), caller=caller)
 
     result = toolbox.call(name, {}, call_id=f"call-{SECRET}", parent_id=f"parent-{SECRET}")

@@ -101,11 +101,8 @@ def _commits(
     if not whole:  # one commit fills all the room: its last line may be half a secret
         whole = [cut[: cut.rfind("\n") + 1] or cut]
     records = [record.split("\x1f", len(FIELDS)) for record in whole]
-    found = [
-        dict(zip((*FIELDS, "body") if body else FIELDS, record, strict=False))
-        for record in records
-        if len(record) >= len(FIELDS)
-    ]
+    fields: list[str] = [*FIELDS, "body"] if body else [*FIELDS]
+    found = [dict(zip(fields, record, strict=False)) for record in records if len(record) >= len(FIELDS)]
     return found, answer.truncated
 
 

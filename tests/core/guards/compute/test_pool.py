@@ -90,6 +90,14 @@ def test_a_worker_serves_one_call_after_another(ask: Ask, pool: ComputePool) -> 
     assert first != os.getpid()
 
 
+def test_a_large_parent_makes_no_worker_large(ask: Ask) -> None:
+    """The kernel tells a program the peak of the process that started it, too; workers are kept all the same."""
+    ballast = bytearray(b"x") * 400_000_000
+
+    assert len({ask("number") for _ in range(3)}) == 1
+    assert len(ballast) == 400_000_000
+
+
 def test_a_worker_is_replaced_in_time(ask: Ask) -> None:
     """A worker serves a bounded number of calls."""
     assert len({ask("number") for _ in range(201)}) == 2
