@@ -10,13 +10,16 @@ from toolcharter.profile.nodes import Entry, KeyPath, Node, dotted, entries, pla
 from toolcharter.profile.rules import GLOB, PATTERN, RuleError, parse_rule
 from toolcharter.profile.shapes import SOME, Keys, Text, whole, wrong
 
-# Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts.
-_COMPONENT = r"(?:[^/\x00.]|\.[^/\x00.]|\.\.[^/\x00])[^/\x00]*"
-_FIRST_COMPONENT = _COMPONENT.replace(r"[^/\x00.]|", r"[^/\x00.!]|", 1)
+# Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts. Whoever writes
+# `*.{pem,key}` means two names: read as one name, it would hide nothing.
+_NOT_IN_NAMES = r"/\x00\[\]{}\\"
+_COMPONENT = rf"(?:[^{_NOT_IN_NAMES}.]|\.[^{_NOT_IN_NAMES}.]|\.\.[^{_NOT_IN_NAMES}])[^{_NOT_IN_NAMES}]*"
+_FIRST_COMPONENT = _COMPONENT.replace(".]|", ".!]|", 1)
 HIDDEN_GLOB = Text(
     "a glob of names, or of paths below the workspace",
     rf"!?{_FIRST_COMPONENT}(?:/{_COMPONENT})*/?",
-    "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one.",
+    "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one. "
+    "Braces, brackets and backslashes have no meaning here: write one entry for each name, or '?' for any one letter.",
 )
 COMPARISON = r"(>=|<=|>|<|==)?\s*([0-9]{1,6})"
 

@@ -6,6 +6,7 @@ accepts and, where JSON Schema cannot say it, more. Shapes are named tuples, bec
 adds half a millisecond to every start.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -201,6 +202,11 @@ class Free(NamedTuple):
         return {"type": "object"}
 
 
+def _in_a_list(text: str) -> str:
+    """*text* as YAML takes it between brackets: in quotes, unless it is a plain word."""
+    return text if re.fullmatch(r"[A-Za-z.][\w./-]*(?::[\w./-]+)*", text) else json.dumps(text, ensure_ascii=False)
+
+
 class Items(NamedTuple):
     """A list."""
 
@@ -210,8 +216,8 @@ class Items(NamedTuple):
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
         if not isinstance(node.value, list):
-            is_one = isinstance(node.value, str)
-            faults.append(wrong(node, path, self.expected, f"Write [{node.value}]." if is_one else ""))
+            fix = f"Write [{_in_a_list(node.value)}]." if isinstance(node.value, str) else ""
+            faults.append(wrong(node, path, self.expected, fix))
             return None
         good = (self.of.clean(item, (*path, index), faults) for index, item in enumerate(node.value))
         return Node([item for item in good if item is not None], node.place)

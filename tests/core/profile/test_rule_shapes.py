@@ -60,6 +60,13 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
             id="one rule without brackets",
         ),
         pytest.param(
+            "deny: '*(path=*secret*)'",
+            [
+                "2:7: deny: expected a list of rules, found the text '*(path=*secret*)'.\nWrite [\"*(path=*secret*)\"].",
+            ],
+            id="one rule without brackets that has to be quoted",
+        ),
+        pytest.param(
             "deny: [5, git push, {}, {rule: }, {rule: 'git:', text: x}]",
             [
                 f"2:8: deny.0: expected a rule, found the number 5.\n{RULES}",

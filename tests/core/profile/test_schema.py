@@ -17,7 +17,10 @@ STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"
 LISTED = "expected the name of a tool, 'group:NAME' or 'toolset:NAME'"
 GLOB = "expected a glob of names, or of paths below the workspace"
-GLOB_FIX = "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one."
+GLOB_FIX = (
+    "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one. "
+    "Braces, brackets and backslashes have no meaning here: write one entry for each name, or '?' for any one letter."
+)
 NO_GLOBS = [
     (0, 10, "the text ''"),
     (1, 14, "the text '/etc'"),
@@ -175,6 +178,19 @@ hidden: [.env, "!.env.example", "..x", "config/**/*.pem", {glob: "*.key", contai
                 f"2:78: hidden.8.glob: {GLOB}, found the text ''.\n{GLOB_FIX}",
             ],
             id="hidden files",
+        ),
+        pytest.param(
+            "profile: p\nhidden: ['*.{pem,key}', 'secret.[ab]', 'a/[b]', '\\*']",
+            [
+                f"2:{column}: hidden.{number}: {GLOB}, found the text {found}.\n{GLOB_FIX}"
+                for number, column, found in (
+                    (0, 10, "'*.{pem,key}'"),
+                    (1, 25, "'secret.[ab]'"),
+                    (2, 40, "'a/[b]'"),
+                    (3, 49, r"'\\*'"),
+                )
+            ],
+            id="globs of other languages in hidden",
         ),
         pytest.param(
             "profile: p\nplugins: {-x: '>1', a.b: '>1', A-b: '>1'}",
