@@ -5,6 +5,7 @@ and removed after it. Several runs, also of several processes, may need the same
 and who gets it for himself at the end removes it. The sticky bit tells placeholders from folders of others.
 """
 
+import errno
 import fcntl
 import os
 import stat
@@ -14,11 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from toolcharter import ToolError
+from toolcharter import Denied, Reason, ToolError
 
 _MODE = 0o1755
 _PATIENCE_S = 2.0
 _PAUSE_S = 0.002
+_NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class Keeper(Protocol):
@@ -43,6 +45,7 @@ def placeholder(path: str, keeper: Keeper) -> Generator[None]:
     """Have a placeholder at *path*, an absolute path in a folder that exists, or use that of another run.
 
     Raises:
+        Denied: `sandbox_unavailable`, if this user may make no folder there.
         ToolError: Something else came to be there, or somebody does not let go of it.
         OSError: It cannot be made, as on a full disk.
     """
@@ -64,7 +67,7 @@ def _held(path: str) -> int:
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         with suppress(FileExistsError):
-            Path(path).mkdir(_MODE)
+            _make(path)
         with suppress(FileNotFoundError, NotADirectoryError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             if _is_locked(path, descriptor):
@@ -73,6 +76,20 @@ def _held(path: str) -> int:
         time.sleep(_PAUSE_S)
     message = f"The protected path {path!r} could not be reserved for the program: something else is there."
     raise ToolError(message, retryable=True)
+
+
+def _make(path: str) -> None:
+    try:
+        Path(path).mkdir(_MODE)
+    except OSError as error:
+        if error.errno not in _NOT_PERMITTED:
+            raise
+        raise Denied(
+            Reason.SANDBOX_UNAVAILABLE,
+            f"The protected path {path!r} does not exist, and toolcharter may not make a folder there to cover it: "
+            f"{error.strerror}.",
+            hint="Ask the user to let toolcharter make folders in the workspace.",
+        ) from error
 
 
 def _is_locked(path: str, descriptor: int) -> bool:

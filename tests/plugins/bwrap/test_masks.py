@@ -247,6 +247,22 @@ def test_the_place_of_a_placeholder_may_be_taken(workspace: Path, monkeypatch: p
     os.close(descriptor)
 
 
+def test_a_folder_in_which_no_placeholder_may_be_made_is_told_with_its_path() -> None:
+    """The call is denied with the path, and with what the user can do; the sysfs lets nobody make folders."""
+    path = "/sys/.toolcharter"
+
+    with pytest.raises(Denied) as caught, placeholders.placeholder(path, Remembering()):
+        pytest.fail("a placeholder was made")
+
+    assert (caught.value.reason, caught.value.hint) == (
+        "sandbox_unavailable",
+        "Ask the user to let toolcharter make folders in the workspace.",
+    )
+    assert str(caught.value.message).startswith(
+        f"The protected path {path!r} does not exist, and toolcharter may not make a folder there to cover it: "
+    )
+
+
 def test_a_placeholder_that_was_replaced_is_left(workspace: Path) -> None:
     """What is there at the end is somebody else's."""
     keeper = Remembering()
