@@ -93,4 +93,4 @@ clean:
 	rm -rf .venv .venvs .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
 
 python:
-	@$(if $(PYTHON),:,echo "toolcharter needs Python 3.11 to 3.13 with venv: apt-get install python3 python3-venv" >&2; exit 1)
+	@$(or $(PYTHON),false) -c 'import ensurepip, tomllib' 2>/dev/null || { echo "toolcharter needs Python 3.11 to 3.13 with venv$(if $(PYTHON),; $(PYTHON) is none of these): apt-get install python3 python3-venv" >&2; exit 1; }
