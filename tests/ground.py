@@ -1,0 +1,151 @@
+"""A workspace with profiles, policies and a Python environment, for tests that attack what the gate executes or believes."""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PURELIB = Path(sysconfig.get_path("purelib"))
+
+DRIVER = """
+    import json, os, sys
+    from toolcharter import build_tools
+    given = json.load(sys.stdin)
+    with build_tools(given["profile"], workspace=given["workspace"], events=given["events"] or [lambda event: None]) as toolbox:
+        for tool, args in given["calls"]:
+            result = toolbox.call(tool, args)
+            print(json.dumps([result.outcome, result.reason, str(result)]))
+"""
+PROFILES = {
+    "profiles/deploy.yaml": "profile: deploy\nextends: [../ops/base.yaml]\n",
+    "ops/base.yaml": "profile: base\ntools: {list_files: {}}\n",
+    "profiles/linked.yaml": "../ops/linked.yaml",
+    "ops/linked.yaml": "profile: linked\ntools: {list_files: {}}\n",
+    "packages/app/profiles/own.yaml": "profile: own\ntools: {list_files: {}}\n",
+}
+POLICIES = {
+    ".toolcharter/policy.yaml": "../ops/policy.yaml",
+    "ops/policy.yaml": "deny: ['bash:rm *']\n",
+    "ops/admin.yaml": "deny: ['bash:dd *']\n",
+}
+FREE = """
+profile: free
+runner: RUNNER
+mode: dangerous
+tools:
+  list_files: {}
+  read_file: {}
+  grep: {}
+  write_file: {protected: []}
+  edit_file: {protected: []}
+  move_file: {protected: []}
+  delete_file: {protected: []}
+  make_dir: {protected: []}
+  execute_code: {}
+  git: {allowed_actions: [create_branch, checkout, add, commit], managed_branch_prefix: agent/}
+"""
+
+
+class Project:
+    """A workspace with profiles, policies and an environment, and an agent's tools in a process of its own."""
+
+    def __init__(self, folder: Path, *, inside: bool) -> None:
+        self.top = folder / "ws"
+        self.environment = (self.top if inside else folder) / ".venv"
+        venv.create(self.environment, symlinks=True)
+        self.python = self.environment / "bin/python"
+        self.site = self.environment / "lib" / PYTHON / "site-packages"
+        self._install()
+        for name, text in {**PROFILES, **POLICIES}.items():
+            file = self.top / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if text.startswith("../"):
+                file.symlink_to(text)
+            else:
+                file.write_text(text)
+        (self.top / "src").mkdir()
+        (self.top / "src/main.py").write_text("print(1)\n")
+        (folder / "free.yaml").write_text(FREE.replace("RUNNER", "bwrap"))
+        self.variables = {"TOOLCHARTER_ADMIN_POLICY": str(self.top / "ops/admin.yaml"), "HOME": str(folder)}
+
+    def _install(self) -> None:
+        """The core and all plugins as wheels bring them; what they depend on is seen where it is installed already."""
+        shutil.copytree(
+            ROOT / "core/toolcharter", self.site / "toolcharter", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        shutil.copytree(ROOT / "profiles", self.site / "toolcharter/profiles", dirs_exist_ok=True)
+        for package in ROOT.glob("plugins/*/toolcharter_*"):
+            shutil.copytree(package, self.site / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+        for metadata in PURELIB.glob("toolcharter*.dist-info"):
+            shutil.copytree(metadata, self.site / metadata.name, ignore=shutil.ignore_patterns("direct_url.json"))
+        for needed in PURELIB.iterdir():
+            if not needed.name.startswith(("toolcharter", "_editable", "__pycache__")) and needed.suffix != ".pth":
+                (self.site / needed.name).symlink_to(needed)
+        for metadata in PURELIB.glob("ripgrep-*.dist-info"):
+            (self.site / metadata.name).unlink()
+            shutil.copytree(metadata, self.site / metadata.name)
+        shutil.copy(Path(sysconfig.get_path("scripts"), "rg"), self.environment / "bin/rg")
+
+    def calls(
+        self, profile: str, *calls: tuple[str, Mapping[str, Any]], start: str = ".", events: tuple[str, ...] = ()
+    ) -> list[tuple[str, str | None, str]]:
+        """Outcome, reason and text of each call, started in a folder of the workspace."""
+        given = {"profile": profile, "workspace": str(self.top), "events": list(events), "calls": calls}
+        ended = self.run("-c", dedent(DRIVER), start=start, stdin=json.dumps(given))
+        assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
+        return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
+
+    def run(self, *args: str, start: str = ".", stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        """Run the environment's Python."""
+        return subprocess.run(
+            [self.python, *args],
+            cwd=self.top / start,
+            env={"PATH": "/usr/bin:/bin", **self.variables},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def files(self) -> dict[str, object]:
+        """All that lies in the workspace: what links say, what files hold."""
+        found: dict[str, object] = {}
+        for path in sorted(self.top.rglob("*")):
+            name = str(path.relative_to(self.top))
+            if "__pycache__" in name or name.startswith(".git/"):
+                continue
+            if path.is_symlink():
+                found[name] = path.readlink()
+            else:
+                found[name] = path.read_bytes() if path.is_file() else None
+        return found
+
+    def believed(self) -> list[str]:
+        """A path of each kind that the gate executes or believes, those that lie in the workspace."""
+        environment = ["bin/python", "bin/rg", "bin/activate", "pyvenv.cfg", "lib/" + PYTHON + "/site-packages/new.pth"]
+        inside = [f".venv/{name}" for name in environment] if self.environment.parent == self.top else []
+        return [*inside, *PROFILES, *POLICIES, "profiles/coder.yaml", "profiles/new.yml", "profiles"]
+
+
+def attacks_on(path: str) -> list[tuple[str, dict[str, Any]]]:
+    """Each way in which a file tool may change what lies at *path*, or have it lie elsewhere."""
+    return [
+        ("write_file", {"path": path, "content": "x"}),
+        ("edit_file", {"path": path, "old": "e", "new": "x"}),
+        ("delete_file", {"path": path}),
+        ("move_file", {"path": path, "target": "src/taken"}),
+        ("move_file", {"path": "src/main.py", "target": path}),
+    ]
+
+
+def git(folder: Path, *args: str) -> None:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True)

@@ -1,0 +1,298 @@
+"""No tool of any shipped profile changes what the gate executes or believes, and no program that one of them starts.
+
+Each profile is opened on a workspace whose Python environment lies in it or beside it, and each of its tools that may
+change something tries to change one thing of every kind.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from tests.ground import ROOT, Project, git
+from tests.sandbox import conftest as sandbox
+from tests.sandbox.dockerd import Dockerd
+
+dockerd = sandbox.dockerd
+
+Calls = list[tuple[str, dict[str, Any]]]
+READING = {"fs:read", "fs:lock", "net:read", "text"}
+FILE_TOOLS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    "write_file": lambda path: [{"path": path, "content": "x"}],
+    "edit_file": lambda path: [{"path": path, "old_string": "e", "new_string": "x"}],
+    "delete_file": lambda path: [{"path": path}],
+    "make_dir": lambda path: [{"path": path}, {"path": f"{path}/new"}],
+    "move_file": lambda path: [{"path": path, "to": "src/taken"}, {"path": "src/main.py", "to": path}],
+}
+LINES = (
+    "echo x > {0}",
+    "sort -o {0} src/main.py",
+    "sed -i s/e/x/ {0}",
+    "find {0} -delete",
+    "sed -n 'w {0}' src/main.py",
+)
+TOOLS_THAT_CHANGE = {
+    "coder": {*FILE_TOOLS, "bash", "git"},
+    "fixer": {"git"},
+    "minimal": set[str](),
+    "releaser": {"git"},
+    "researcher": {"write_file", "edit_file", "make_dir"},
+    "reviewer": {"git"},
+}
+"""By profile, its tools with a capability beyond reading. `git` has all of its own, whatever actions a profile allows."""
+NOTES = ("research/profiles/own.yaml", "research/profiles/new.yaml", "research/to_profiles/deploy.yaml")
+CHANGING = ("create_branch", "checkout", "add", "commit", "tag", "push")
+CAPABILITIES = """
+    import json
+    from toolcharter import build_tools
+    with build_tools({profile!r}, workspace={workspace!r}, events=[lambda event: None]) as toolbox:
+        print(json.dumps({{name: sorted(tool.capabilities) for name, tool in toolbox.items()}}))
+"""
+
+
+@pytest.fixture(params=["inside", "outside"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    made = Project(tmp_path, inside=request.param == "inside")
+    notes = made.top / "research"
+    (notes / "profiles").mkdir(parents=True)
+    (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
+    (notes / "to_profiles").symlink_to("../profiles")
+    return made
+
+
+def test_the_table_names_every_shipped_profile() -> None:
+    """Whoever adds a profile says here which of its tools can change something."""
+    assert {file.stem for file in (ROOT / "profiles").glob("*.yaml")} == set(TOOLS_THAT_CHANGE)
+
+
+def test_the_table_names_every_tool_that_can_change_something(project: Project) -> None:
+    """A tool with a capability beyond reading is in the table, so that its attacks below are complete."""
+    found = {}
+    for profile in TOOLS_THAT_CHANGE:
+        program = dedent(CAPABILITIES).format(profile=profile, workspace=str(project.top))
+        ended = project.run("-c", program)
+        assert ended.stderr == ""
+        capabilities: dict[str, list[str]] = json.loads(ended.stdout)
+        found[profile] = {name for name, declared in capabilities.items() if not {*declared} <= READING}
+
+    assert found == TOOLS_THAT_CHANGE
+
+
+def attacks(project: Project, tools: set[str]) -> Calls:
+    """What each of some tools tries on one thing of each kind."""
+    calls: Calls = []
+    for path in (*project.believed(), *NOTES):
+        calls += [(tool, args) for tool in sorted(tools & set(FILE_TOOLS)) for args in FILE_TOOLS[tool](path)]
+        if "bash" in tools:
+            calls += [("bash", {"command": line.format(path)}) for line in LINES]
+        if "git" in tools:
+            calls += [("git", {"action": "add", "paths": [path]})]
+    if "git" in tools:
+        calls += [("git", {"action": action, **GIT_ARGUMENTS[action]}) for action in CHANGING]
+    return calls
+
+
+GIT_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "create_branch": {"branch": "mine", "ref": "agent/loose-0"},
+    "checkout": {"branch": "loose-0"},
+    "add": {"paths": ["src/main.py"]},
+    "commit": {"message": "Change"},
+    "tag": {"tag": "v1.0.0", "message": "First"},
+    "push": {"remote": "origin", "branch": "main"},
+}
+
+
+def with_repository(project: Project, folder: Path) -> list[str]:
+    """Make the workspace a repository with a bare remote, and a branch for each thing that differs in that alone.
+
+    Returns:
+        The branches' names, without the prefix of managed branches.
+    """
+    (project.top / ".gitignore").write_text(".venv\n")
+    git(project.top, "init")
+    git(project.top, "add", ".")
+    git(project.top, "commit", "-m", "Begin")
+    git(folder, "init", "--bare", "origin.git")
+    git(project.top, "remote", "add", "origin", str(folder / "origin.git"))
+    git(folder, "clone", "--branch", "main", str(project.top), "elsewhere")
+    branches = []
+    for number, path in enumerate(path for path in project.believed() if path != "profiles"):
+        git(folder / "elsewhere", "checkout", "--force", "-b", f"agent/loose-{number}", "origin/main")
+        changed = folder / "elsewhere" / path
+        changed.parent.mkdir(parents=True, exist_ok=True)
+        changed.unlink(missing_ok=True)
+        changed.write_text("profile: loose\n")
+        git(folder / "elsewhere", "add", "--force", path)
+        git(folder / "elsewhere", "commit", "-m", f"Change {path}")
+        branches.append(f"loose-{number}")
+    git(project.top, "fetch", str(folder / "elsewhere"), "refs/heads/agent/*:refs/heads/agent/*")
+    return branches
+
+
+def with_remote(profile: str, folder: Path) -> str:
+    """The shipped profile; where it may push, with the operator's word that the remote is a folder of this machine."""
+    shipped = (ROOT / "profiles" / f"{profile}.yaml").read_text()
+    line = "    allowed_remotes: [origin]\n"
+    if line not in shipped:
+        return profile
+    file = folder / f"{profile}.yaml"
+    file.write_text(shipped.replace(line, f"{line}    remote_urls: {{origin: 'file://{folder}/origin.git'}}\n"))
+    return str(file)
+
+
+@pytest.mark.needs_program("git")
+@pytest.mark.needs_program("bwrap", package="bubblewrap")
+@pytest.mark.parametrize("profile", TOOLS_THAT_CHANGE)
+def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
+    project: Project, tmp_path: Path, profile: str
+) -> None:
+    """Whatever its tools that change something try, on each thing of each kind, all of it is as it was."""
+    with_repository(project, tmp_path)
+    # What lies in one of the two folders called `profiles` is believed by who starts beside it.
+    place, other = ("research", "packages/app") if profile == "researcher" else ("packages/app", "research")
+    calls = [call for call in attacks(project, TOOLS_THAT_CHANGE[profile]) if f"{other}/" not in str(call)]
+    before = project.files()
+
+    answers = project.calls(with_remote(profile, tmp_path), *calls, start=place)
+
+    assert project.files() == before
+    succeeded = [args["action"] for (_, args), answer in zip(calls, answers, strict=True) if answer[0] == "ok"]
+    # A tag, and what is pushed, lie in the repository and its remote; they change no file.
+    assert succeeded == (["tag", "push"] if profile == "releaser" else [])
+
+
+@pytest.mark.parametrize("path", ["research/profiles/own.yaml", "research/profiles/new.yaml", "research/admin.yaml"])
+def test_a_folder_that_may_be_written_may_hold_what_may_not(project: Project, path: str) -> None:
+    """`researcher` writes its notes, and no profile or policy that lies among them."""
+    project.variables["TOOLCHARTER_ADMIN_POLICY"] = str(project.top / "research/admin.yaml")
+    (project.top / "research/admin.yaml").write_text("deny: ['bash:dd *']\n")
+    calls = [("write_file", {"path": name, "content": "x"}) for name in (path, "research/notes.md")]
+
+    answers = project.calls("researcher", *calls, start="research")
+
+    assert [answer[:2] for answer in answers] == [("denied", "protected_path"), ("ok", None)]
+
+
+@pytest.mark.needs_program("git")
+def test_a_fixer_switches_to_no_branch_that_changes_what_the_gate_believes(project: Project, tmp_path: Path) -> None:
+    """Also where the workspace's git ignores the file, which a switch would overwrite; other branches can be used."""
+    branches = with_repository(project, tmp_path)
+    switches = [("git", {"action": "checkout", "branch": branch}) for branch in branches]
+    begun = [("git", {"action": "create_branch", "branch": "mine", "ref": f"agent/{branch}"}) for branch in branches]
+    work = [
+        ("git", {"action": "create_branch", "branch": "mine"}),
+        ("git", {"action": "push", "remote": "origin", "branch": "agent/mine"}),
+    ]
+    before = project.files()
+
+    answers = project.calls(with_remote("fixer", tmp_path), *switches, *begun, *work, start="packages/app")
+
+    assert {answer[:2] for answer in answers[:-2]} == {("denied", "protected_path")}, answers
+    assert [answer[:2] for answer in answers[-2:]] == [("ok", None)] * 2, answers[-2:]
+    assert project.files() == before
+
+
+KEEPING = """
+profile: keeping
+runner: bwrap
+mode: dangerous
+tools:
+  execute_code: {}
+  background_process: {on_close: keep, max_runtime_s: 20}
+"""
+REPLACE_INTERPRETER = """
+import glob, os
+for path in (*glob.glob(".venv/bin/python*"), ".venv/pyvenv.cfg", %r):
+    for act in (lambda: os.remove(path), lambda: os.rename(path, "src/old")):
+        try:
+            act()
+            print("removed", path)
+        except OSError:
+            pass
+    try:
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\\ntouch %s\\nexit 1\\n")
+        os.chmod(path, 0o755)
+        print("replaced", path)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.needs_program("bwrap", package="bubblewrap")
+def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(tmp_path: Path) -> None:
+    """The supervisor of a process that is kept runs outside of the sandbox: with the Python that was there before."""
+    project = Project(tmp_path, inside=True)
+    (tmp_path / "keeping.yaml").write_text(KEEPING)
+    mark = tmp_path / "ran-outside"
+    customize = f".venv/lib/{project.site.parent.name}/site-packages/sitecustomize.py"
+    attack = {"language": "python", "code": REPLACE_INTERPRETER % (customize, mark)}
+    before = project.files()
+
+    tried, spawned = project.calls(
+        str(tmp_path / "keeping.yaml"),
+        ("execute_code", attack),
+        ("background_process", {"action": "spawn", "command": "echo kept > src/kept"}),
+    )
+
+    assert (tried[0], "replaced" in tried[2], "removed" in tried[2]) == ("ok", False, False), tried
+    assert spawned[0] == "ok", spawned
+    assert not mark.exists()
+    after = project.files()
+    after.pop("src/kept", None)
+    assert after == before
+
+
+BOXED = """
+profile: boxed
+runner: docker
+mode: dangerous
+hidden: [secrets.txt]
+tools: {list_files: {}}
+extensions:
+  docker: {image: "IMAGE", host: "HOST"}
+  cli_tools:
+    tools:
+      attack: {command: sh, args: [src/attack.sh], capabilities: ["fs:read", "fs:write", "proc:exec"]}
+"""
+EVERY_WAY = """
+for path in {paths}; do
+  (echo x >> $path) 2>/dev/null && echo written $path
+  rm -r $path </dev/null 2>/dev/null && echo deleted $path
+  mv $path src/taken 2>/dev/null && echo moved $path
+  mkdir $path 2>/dev/null && echo made $path
+  ln -s src/main.py $path 2>/dev/null && echo linked $path
+done
+for path in profiles packages packages/app ops .venv .venv/bin .toolcharter; do
+  mv $path taken 2>/dev/null && echo moved $path
+done
+cat secrets.txt
+echo 1 > src/new.py
+"""
+
+
+@pytest.mark.needs_program("dockerd", package="docker.io")
+@pytest.mark.needs_program("busybox", package="busybox-static")
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "outside"])
+def test_no_program_in_a_container_changes_what_the_gate_believes(
+    dockerd: Dockerd, tmp_path: Path, *, inside: bool
+) -> None:
+    """Nor does it see what is hidden; the rest of the workspace it may write."""
+    project = Project(tmp_path, inside=inside)
+    (tmp_path / "boxed.yaml").write_text(BOXED.replace("IMAGE", dockerd.image).replace("HOST", dockerd.host))
+    (project.top / "secrets.txt").write_text("quiet")
+    (project.top / "src/attack.sh").write_text(EVERY_WAY.format(paths=" ".join(project.believed())))
+    before = project.files()
+
+    (answer,) = project.calls(str(tmp_path / "boxed.yaml"), ("attack", {}), start="packages/app")
+
+    assert answer[0] == "ok", answer
+    words = ("written", "deleted", "moved", "made", "linked", "quiet")
+    assert [word for word in words if word in answer[2]] == [], answer
+    after = project.files()
+    # `mv` copies what it cannot rename.
+    assert {name: after.get(name) for name in before} == before
+    assert after["src/new.py"] == b"1\n"
+    assert {name.split("/")[0] for name in {*after} - {*before}} <= {"src", "taken"}
