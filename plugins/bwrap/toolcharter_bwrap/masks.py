@@ -34,7 +34,9 @@ class Mask(Enum):
 
 
 @contextmanager
-def masked(workspace: Path, protected: Iterable[str], keeper: Keeper) -> Generator[tuple[str, ...]]:
+def masked(
+    workspace: Path, protected: Iterable[str], keeper: Keeper, hidden: Iterable[HiddenPath] = ()
+) -> Generator[tuple[str, ...]]:
     """The arguments for bubblewrap that protect paths, behind those that bind the workspace.
 
     What is missing is there, empty, until the context is left.
@@ -43,6 +45,8 @@ def masked(workspace: Path, protected: Iterable[str], keeper: Keeper) -> Generat
         workspace: A real path.
         protected: Relative to it.
         keeper: Removes what is left if we are killed.
+        hidden: What `covered` puts emptiness over. The folders on the way to it cannot be renamed either: under another
+            name a later program might be shown what lies in them.
 
     Raises:
         Denied: `protected_path`, if a link leads to a protected path, since links cannot be held.
@@ -51,14 +55,13 @@ def masked(workspace: Path, protected: Iterable[str], keeper: Keeper) -> Generat
     with ExitStack() as stack:
         for name in sorted(set(protected), key=lambda name: PurePosixPath(name).parts):
             _mask(workspace, name, masks, stack, keeper)
+        for place in hidden:
+            _hold_way(workspace, place.path, masks)
         yield tuple(word for path, mask in masks.items() for word in _mount(path, mask))
 
 
 def covered(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
-    """The arguments for bubblewrap, behind those of `masked`, that put emptiness over what no program may see.
-
-    A folder that leads to it may be renamed: what is mounted in it goes along.
-    """
+    """The arguments for bubblewrap, behind those of `masked`, that put emptiness over what no program may see."""
     for place in hidden:
         path = f"{workspace}/{place.path}"
         yield from _mount(path, Mask.EMPTY) if place.is_folder else ("--ro-bind", str(_NOTHING), path)
@@ -78,6 +81,15 @@ def _mask(
     if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _LOOKED_INTO or is_behind):
         for place in (*_git_folders(workspace, Path(path)), *places_behind_links(workspace, path)):
             _mask(workspace, place, masks, stack, keeper, is_behind=True)
+
+
+def _hold_way(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
+    """Mask the folders that lead to *name*, as far as nothing protects them already."""
+    path = str(workspace)
+    for part in PurePosixPath(name).parts[:-1]:
+        path = f"{path}/{part}"
+        if masks.setdefault(path, Mask.WAY) is not Mask.WAY:
+            return  # a mount of its own would make it writable again
 
 
 def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> Mask:

@@ -139,14 +139,15 @@ class BwrapRunner(LocalRunner):
     def _arguments(self, job: Job, program: str, stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
         workspace = str(self.workspace)
         protected = () if job.read_only else (*self._scope.protected, *job.protected)
+        hidden = self._scope.hidden()
         return (
             *self._system,
             *(network_arguments() if self._has_network(job) else ()),
             # A program that a plugin brings, such as ripgrep, is there where its environment is not.
             *(() if is_visible(program, self._policy, self.workspace) else ("--ro-bind", program, program)),
             *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
-            *stack.enter_context(masked(self.workspace, protected, self.keeper())),
-            *covered(self.workspace, self._scope.hidden()),
+            *stack.enter_context(masked(self.workspace, protected, self.keeper(), () if job.read_only else hidden)),
+            *covered(self.workspace, hidden),
             *covered_sockets((self.workspace, *self._policy.read_roots)),
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
             # On a terminal of its own a program leads a session of its own: see `_ON_TERMINAL`.

@@ -39,13 +39,15 @@ class Hold(NamedTuple):
     """Device and inode of what was seen there."""
 
 
-def hold(workspace: Path, protected: Iterable[str], stack: ExitStack) -> list[Hold]:
+def hold(workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: Iterable[str] = ()) -> list[Hold]:
     """Find or make what keeps *protected* from being written, renamed or created.
 
     Args:
         workspace: The real path of a folder.
         protected: Paths relative to it.
         stack: Gives back what is held, and removes what was made, when it is closed.
+        hidden: Paths relative to it. The folders on the way to them cannot be renamed: under another name a later program
+            might be shown what lies in them.
 
     Returns:
         Each path once, parents first.
@@ -59,6 +61,8 @@ def hold(workspace: Path, protected: Iterable[str], stack: ExitStack) -> list[Ho
         for part in _held(workspace, path, stack):
             if part.path not in held or not part.writable:
                 held[part.path] = part
+    for path in hidden:
+        _hold_way(workspace, path, held)
     return [held[path] for path in sorted(held, key=lambda path: path.count("/"))]
 
 
@@ -92,6 +96,21 @@ def _held(workspace: Path, path: str, stack: ExitStack) -> Iterator[Hold]:
         yield Hold(here, is_on_the_way, (found.st_dev, found.st_ino))
         if not is_on_the_way:
             return
+
+
+def _hold_way(workspace: Path, path: str, held: dict[str, Hold]) -> None:
+    """Hold the folders that lead to *path*, as far as nothing protects them already."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        here = "/".join(parts[:depth])
+        if here not in held:
+            try:
+                found = (workspace / here).lstat()
+            except OSError as error:
+                raise Unprotectable(f"{here!r}: {error.strerror}") from error
+            held[here] = Hold(here, writable=True, identity=(found.st_dev, found.st_ino))
+        if not held[here].writable:
+            return  # a mount of its own would make it writable again
 
 
 def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:

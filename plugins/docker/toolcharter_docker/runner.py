@@ -5,12 +5,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from toolcharter import Denied, Ended, Job, ProgramRunner, RunnerScope, Running, TerminalSize, ToolError, hookimpl
+from toolcharter import (
+    Denied,
+    Ended,
+    HiddenPath,
+    Job,
+    ProgramRunner,
+    RunnerScope,
+    Running,
+    TerminalSize,
+    ToolError,
+    hookimpl,
+)
 from toolcharter_docker import leftovers
 from toolcharter_docker.container import Container, attend
 from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect
@@ -120,11 +131,10 @@ class DockerRunner:
         daemon, watchdog = self._connected()
         self._check_folder(job.cwd)
         with ExitStack() as stack:
-            held = self._hold(job, watchdog, stack)
+            hidden = self._scope.hidden()
+            held = self._hold(job, hidden, watchdog, stack)
             ground = Ground(self._policy, self._scope, daemon.image, self._owner)
-            container = Container(
-                daemon, plan(ground, job, held, self._scope.hidden(), is_open=is_open, is_terminal=is_terminal)
-            )
+            container = Container(daemon, plan(ground, job, held, hidden, is_open=is_open, is_terminal=is_terminal))
             with self._lock:
                 self._held[container] = stack.pop_all()
         try:
@@ -142,11 +152,12 @@ class DockerRunner:
         if path := changed(self._scope.workspace, held):
             raise Denied("protected_path", f"{path!r} was replaced while the container started.")
 
-    def _hold(self, job: Job, watchdog: "_Watchdog", stack: ExitStack) -> list[Hold]:
+    def _hold(self, job: Job, hidden: Iterable[HiddenPath], watchdog: "_Watchdog", stack: ExitStack) -> list[Hold]:
         if job.read_only:
             return []
         try:
-            held = hold(self._scope.workspace, (*self._scope.protected, *job.protected), stack)
+            protected = (*self._scope.protected, *job.protected)
+            held = hold(self._scope.workspace, protected, stack, (place.path for place in hidden))
         except Unprotectable as error:
             raise Denied("protected_path", f"A protected path cannot be protected in a container: {error}.") from error
         watchdog.note(self._scope.workspace / part.path for part in held if not part.writable)

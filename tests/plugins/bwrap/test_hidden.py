@@ -7,7 +7,7 @@ from tests.plugins.bwrap.conftest import shell
 
 from toolcharter import RunnerScope
 from toolcharter.guards.paths.hidden import HiddenFiles
-from toolcharter.profile.settings import DEFAULT_HIDDEN
+from toolcharter.profile.settings import DEFAULT_HIDDEN, HiddenGlob
 from toolcharter_bwrap.policy import BwrapPolicy
 from toolcharter_bwrap.runner import BwrapRunner
 
@@ -58,6 +58,48 @@ def test_what_is_hidden_stays_so(hiding: BwrapRunner, workspace: Path, script: s
 
     assert WORD not in ended.stdout.decode()
     assert [path.read_text() for path in workspace.rglob(".env")] == [WORD]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "moves", "reads"),
+    [
+        pytest.param(
+            "config/secrets/key", "mv config other", "cat other/secrets/key", id="a path that no glob matches"
+        ),
+        pytest.param("a/b/.env", "mkdir n; mv a/b n/.git", "cat n/.git/.env", id="a folder that is not searched"),
+        pytest.param("a/b/.env", "mv a n; mkdir -p a/b; touch a/b/.env", "cat n/b/.env", id="a decoy in its place"),
+    ],
+)
+def test_no_program_moves_a_hidden_file_for_a_later_one(workspace: Path, hidden: str, moves: str, reads: str) -> None:
+    """The folders on the way to a hidden file keep their names, so that the next search finds the file where it was."""
+    (workspace / hidden).parent.mkdir(parents=True)
+    (workspace / hidden).write_text(WORD)
+    globs = (HiddenGlob(".env"), HiddenGlob("config/secrets/**"))
+    runner = BwrapRunner(RunnerScope(workspace, (".git",), HiddenFiles(workspace, globs)), BwrapPolicy())
+
+    first = runner.run(shell(f"{{ {moves}; }} 2>&1"))
+    second = runner.run(shell(reads))
+    runner.close()
+
+    assert (b"Device or resource busy" in first.stdout, second.stdout) == (True, b"")
+    assert (workspace / hidden).read_text() == WORD
+
+
+def test_a_way_to_a_hidden_file_stays_as_protected_as_it_was(workspace: Path) -> None:
+    """A protected folder with hidden files in it is not writable for them, nor is a workspace that is only read."""
+    (workspace / "kept/in").mkdir(parents=True)
+    (workspace / "free").mkdir()
+    for folder in ("kept/in", "free"):
+        (workspace / folder / ".env").write_text(WORD)
+    runner = BwrapRunner(RunnerScope(workspace, ("kept",), HiddenFiles(workspace, DEFAULT_HIDDEN)), BwrapPolicy())
+
+    written = runner.run(shell("touch kept/in/x free/x"))
+    read = runner.run(shell("touch kept/in/y free/y", read_only=True))
+    runner.close()
+
+    assert written.exit_code == read.exit_code == 1
+    assert sorted(path.name for path in workspace.rglob("?")) == ["x"]
+    assert (workspace / "free/x").exists()
 
 
 def test_what_appears_later_is_hidden_from_the_next_program(hiding: BwrapRunner, workspace: Path) -> None:

@@ -28,6 +28,23 @@ def test_folders_on_the_way_are_held_too(workspace: Path) -> None:
     assert held(workspace, "a/b/c", "a") == [("a", False), ("a/b", True), ("a/b/c", False)]
 
 
+def test_folders_on_the_way_to_hidden_files_are_held(workspace: Path) -> None:
+    """They stay writable, and below a protected folder nothing becomes writable again."""
+    for folder in ("a/b", "kept/c"):
+        (workspace / folder).mkdir(parents=True)
+
+    with ExitStack() as stack:
+        found = hold(workspace, ["kept"], stack, ["a/b/.env", "kept/c/.env", ".env"])
+
+    assert [(part.path, part.writable) for part in found] == [("kept", False), ("a", True), ("a/b", True)]
+
+
+def test_a_way_to_a_hidden_file_that_is_gone_is_refused(workspace: Path) -> None:
+    """Somebody renames folders at this moment: what the search has found lies elsewhere by now."""
+    with ExitStack() as stack, pytest.raises(Unprotectable, match="'a': No such file"):
+        hold(workspace, [], stack, ["a/.env"])
+
+
 def test_what_is_missing_is_made_and_removed(workspace: Path) -> None:
     """The first missing component is there, empty, until it is given back."""
     (workspace / "a").mkdir()

@@ -124,8 +124,12 @@ class HiddenFiles:
             name = left.pop()
             try:
                 folder = self._folder(name, known.get(name))
-            except (FileNotFoundError, NotADirectoryError, PermissionError):
-                continue  # gone since it was listed, or closed to the sandbox's programs as it is to us
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone since it was listed
+            except PermissionError:
+                # Closed to us. A program of the same user could open it for itself.
+                yield HiddenPath(name or ".", is_folder=True)
+                continue
             if len(self._known) > MAX_FOLDERS:
                 message = f"The workspace has more than {MAX_FOLDERS:,} folders, too many to look for hidden files."
                 raise Denied(Reason.SANDBOX_UNAVAILABLE, message, hint="Choose a smaller workspace, or `hidden: []`.")
@@ -169,8 +173,8 @@ class HiddenFiles:
     def _holds(self, name: str, texts: tuple[bytes, ...]) -> bool:
         try:
             fd = os.open(f"{self._workspace}/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        except OSError:
-            return False
+        except OSError as error:
+            return isinstance(error, PermissionError)  # as a folder that is closed to us
         try:
             return S_ISREG(os.fstat(fd).st_mode) and holds_any(fd, texts)
         except OSError:
