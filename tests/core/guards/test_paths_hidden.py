@@ -5,6 +5,7 @@ import pickle
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -249,6 +250,52 @@ def test_a_workspace_that_is_too_large_is_refused(workspace: Path, monkeypatch) 
 
     with pytest.raises(Denied, match="more than 2 folders, too many to look for hidden files") as denied:
         find(workspace)
+
+    assert denied.value.reason == "sandbox_unavailable"
+
+
+@pytest.fixture
+def as_a_user() -> Iterator[Path]:
+    """A workspace of an ordinary user, as whom the test runs: for root nothing is closed."""
+    with TemporaryDirectory() as name:
+        folder, user = Path(name).resolve(), os.geteuid() or 65534
+        os.chown(folder, user, -1)
+        before = os.geteuid()
+        os.seteuid(user)
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
+            folder.chmod(0o700)
+            for closed in folder.iterdir():
+                closed.chmod(0o700)
+
+
+def test_what_is_closed_to_us_is_hidden(as_a_user: Path) -> None:
+    """A program in a sandbox could close a folder or file of its user's, and a later program could open it and read."""
+    for folder in ("closed", "listed", "open"):
+        (as_a_user / folder).mkdir()
+        (as_a_user / folder / ".env").write_text("x")
+        (as_a_user / folder / "key.pem").write_bytes(KEY)
+    (as_a_user / "open/key.pem").chmod(0)
+    (as_a_user / "closed").chmod(0o100)
+    (as_a_user / "listed").chmod(0o400)
+
+    assert find(as_a_user) == [
+        ("closed", True),
+        ("listed/.env", False),
+        ("listed/key.pem", False),
+        ("open/.env", False),
+        ("open/key.pem", False),
+    ]
+
+
+def test_a_workspace_that_is_closed_to_us_is_refused(as_a_user: Path) -> None:
+    """What cannot be searched may hold what is hidden."""
+    as_a_user.chmod(0)
+
+    with pytest.raises(Denied, match="cannot be searched for hidden files") as denied:
+        find(as_a_user)
 
     assert denied.value.reason == "sandbox_unavailable"
 

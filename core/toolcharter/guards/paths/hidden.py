@@ -126,9 +126,12 @@ class HiddenFiles:
                 folder = self._folder(name, known.get(name))
             except (FileNotFoundError, NotADirectoryError):
                 continue  # gone since it was listed
-            except PermissionError:
+            except PermissionError as error:
+                if not name:
+                    message = "The workspace cannot be searched for hidden files: permission denied."
+                    raise Denied(Reason.SANDBOX_UNAVAILABLE, message) from error
                 # Closed to us. A program of the same user could open it for itself.
-                yield HiddenPath(name or ".", is_folder=True)
+                yield HiddenPath(name, is_folder=True)
                 continue
             if len(self._known) > MAX_FOLDERS:
                 message = f"The workspace has more than {MAX_FOLDERS:,} folders, too many to look for hidden files."
