@@ -19,8 +19,9 @@ from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
 
 PROFILES = "profiles"
-# Whether a profile names a parent by its path; a bare name is found in folders that are protected anyway.
-_EXTENDS_A_PATH = re.compile(rb"^extends:(?:[^\S\n]*\[[^\]]*|[^\n]*|(?:\s*\n\s*-[^\n]*)+)(?:/|\.ya?ml)", re.MULTILINE)
+# A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
+# protected anyway. Any other way to write them is read as YAML.
+_EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
 
 
 def inventory_of(
@@ -76,8 +77,16 @@ def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
         yield folder
         for file in _profiles_in(folder):
             yield file
-            yield from _parents(file)
-    # `extends` looks beside its own file first: what is written there would be found before the one that is meant.
+            yield from _family(tuple(_parents(file)))
+    yield from _family(files)
+
+
+def _family(files: tuple[Path, ...]) -> Iterator[Path]:
+    """A profile and all that it extends, and what would be found before one of them.
+
+    `extends` looks beside its own file first.
+    """
+    yield from files
     names = {file.stem + suffix for file in files for suffix in SUFFIXES}
     yield from (folder / name for folder in {file.resolve().parent for file in files} for name in names)
 
@@ -106,7 +115,8 @@ def _profiles_in(folder: Path) -> list[Path]:
 def _parents(file: Path) -> Iterator[Path]:
     """What a profile extends by path, and what that extends."""
     try:
-        if not _EXTENDS_A_PATH.search(read_bytes(str(file))):
+        text = read_bytes(str(file))
+        if text.count(b"extends") == len(_EXTENDS_NAMES.findall(text)):
             return
         composer = Composer(())
         composer.read(str(file))

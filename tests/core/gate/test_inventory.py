@@ -75,7 +75,40 @@ def test_what_a_profile_leads_to_is_protected(places: Places, workspace: Path) -
     (workspace / "profiles/e.yaml").symlink_to("../real/e.yaml")
     (workspace / "profiles/gone.yml").symlink_to("nowhere/x.yml")
 
-    assert places() == ("ops/b.yaml", "ops/c.yaml", "ops/deep/d.yaml", "real/e.yaml")
+    assert {"ops/b.yaml", "ops/c.yaml", "ops/deep/d.yaml", "real/e.yaml"} <= {*places()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "extends : [../ops/b.yaml]\n",
+        "extends:  # ours\n  - ../ops/b.yaml\n",
+        "extends:\n  # ours\n  - minimal\n\n  - ../ops/b.yaml\n",
+        "extends: [minimal,\n  ../ops/b.yaml]\n",
+        "'extends': ['../ops/b.yaml']\n",
+        "{profile: a, extends: [../ops/b.yaml]}\n",
+    ],
+)
+def test_a_parent_is_protected_however_it_is_written(places: Places, workspace: Path, text: str) -> None:
+    """YAML has many ways to write a list and its key, and comments may stand between its lines."""
+    put(workspace, profiles__a=text, ops__b="profile: b\n")
+
+    assert "ops/b.yaml" in places()
+
+
+def test_beside_a_parent_nothing_takes_the_place_of_another(
+    places: Places, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a profile that is not in use: its parent, elsewhere, looks for its own parents beside itself first."""
+    put(
+        workspace,
+        profiles__a="extends: [../ops/b.yaml]\n",
+        ops__b="profile: b\nextends: [base]\n",
+        profiles__base="profile: base\n",
+    )
+    monkeypatch.chdir(workspace)
+
+    assert {"ops/base.yaml", "ops/base.yml"} <= {*places()}
 
 
 def test_beside_a_profile_in_use_the_names_of_its_parents_are_protected(places: Places, workspace: Path) -> None:
