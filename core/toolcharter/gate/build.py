@@ -16,7 +16,7 @@ from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.arguments import ArgumentReader
 from toolcharter.gate.closing import OutputLimit
 from toolcharter.gate.function import take_apart
-from toolcharter.gate.inventory import inventory_of
+from toolcharter.gate.inventory import inventory_of, require_state_outside
 from toolcharter.gate.passage import BuiltTool
 from toolcharter.gate.plan import Plan, plan_profile
 from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS, Runners
@@ -170,6 +170,7 @@ def open_ground(
     """All of a toolbox but its tools: what a reload leaves as it is."""
     root = existing_folder(workspace)
     sinks = tuple(sinks)
+    require_state_outside(root, plan.policies, plan.extensions)
     code = code_of_the_gate(root, plan.index or installed())
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)

@@ -17,6 +17,7 @@ from toolcharter.loader.interpreter import Code, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
+from toolcharter.spec.policy import ToolPolicy
 
 PROFILES = "profiles"
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
@@ -50,6 +51,30 @@ def inventory_of(
         sealed=code.sealed,
         repositories=map(str, repository_folders(workspace)),
     )
+
+
+def require_state_outside(
+    workspace: Path, tools: Mapping[str, ToolPolicy], extensions: Mapping[str, ToolPolicy]
+) -> None:
+    """Refuse policies that keep state in the workspace, where tools could write what is believed later.
+
+    Raises:
+        ConfigurationError: With each of these places.
+    """
+    faults = [
+        Fault(
+            "",
+            f"{key}.{name}",
+            f"{str(path)!r} lies in the workspace, where tools can write.",
+            "Name a place elsewhere.",
+        )
+        for key, policies in (("tools", tools), ("extensions", extensions))
+        for name, policy in policies.items()
+        for path in policy.keeps_state_in()
+        if _concerns(path, workspace)
+    ]
+    if faults:
+        raise ConfigurationError(faults)
 
 
 def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:

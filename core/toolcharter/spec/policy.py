@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import orjson
@@ -51,6 +52,13 @@ class ToolPolicy(BaseModel):
         """What this policy grants in vain, because programs run in *place*: sentences for `profiles --check`.
 
         Pure, and only what is certain. By default nothing is.
+        """
+        return ()
+
+    def keeps_state_in(self) -> Iterable[Path]:
+        """The absolute files and folders that the plugin writes and later believes, such as a folder of records.
+
+        No toolbox is built where one of them lies in the workspace, where tools could write it. By default there is none.
         """
         return ()
 

@@ -57,6 +57,10 @@ class ProcessPolicy(ToolPolicy):
         if self.network and place.network == "closed":
             yield f"`network: true` opens nothing: {place.runner!r} needs `network: true` under `extensions`, too."
 
+    def keeps_state_in(self) -> tuple[Path, ...]:
+        """The folder of logs and records, where the profile names one."""
+        return () if self.state_dir is None else (self.state_dir,)
+
     @field_validator("env_names", "environment")
     @classmethod
     def _harmless(cls, value: tuple[str, ...] | Mapping[str, str]) -> tuple[str, ...] | Mapping[str, str]:

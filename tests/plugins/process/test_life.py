@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 from tests.plugins.process.conftest import Call, ended, spawned, until
 
-from toolcharter import TerminalSize, Toolbox, ToolError
+from toolcharter import ConfigurationError, TerminalSize, Toolbox, ToolError
 from toolcharter_process import register_tools
 from toolcharter_process.attendant import Attendant
 from toolcharter_process.attended import Attended
@@ -286,17 +286,43 @@ def test_records_that_somebody_has_spoilt_are_left_out(build_call: Build, state_
     assert [one["handle"] for one in call("list").data["processes"]] == [handle]
 
 
-def test_state_in_the_workspace_is_refused(build_call: Build, workspace: Path, tmp_path: Path) -> None:
-    """Tools could write what is to be believed later; a link is judged by where it leads."""
+@pytest.mark.parametrize("name", ["ws/state", "ws", "link", "link/state", "ws/link/out", "out/../ws/state"])
+def test_no_toolbox_keeps_its_state_in_the_workspace(
+    build_call: Build, workspace: Path, tmp_path: Path, name: str
+) -> None:
+    """Tools could write what is to be believed later; a link counts by where it leads, and by where it lies."""
     (tmp_path / "link").symlink_to(workspace)
+    (tmp_path / "out").mkdir()
+    (workspace / "link").symlink_to(tmp_path)
+    folder = tmp_path / name
 
-    for folder in (workspace / "state", tmp_path / "link", tmp_path):
-        policy = {"state_dir": str(folder)}
-        result = build_call(policy)("spawn", command="true")
-        if folder != tmp_path:
-            assert (result.outcome, result.reason) == ("error", "state_unavailable")
-        else:
-            assert result.outcome == "ok"
+    with pytest.raises(ConfigurationError) as refused:
+        build_call({"state_dir": f"{tmp_path}/{name}"})
+
+    (fault,) = refused.value.faults
+    assert (fault.path, fault.fix) == ("tools.background_process", "Name a place elsewhere.")
+    assert fault.what == f"{str(folder)!r} lies in the workspace, where tools can write."
+    assert not (workspace / "state").exists()
+
+
+def test_state_beside_the_workspace_is_kept(build_call: Build, tmp_path: Path) -> None:
+    """Also in the folder that holds the workspace."""
+    assert build_call({"state_dir": str(tmp_path)})("spawn", command="true").outcome == "ok"
+
+
+def test_state_that_comes_to_lie_in_the_workspace_is_not_believed(
+    build_call: Build, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's own folder of state, or a link that leads elsewhere by the time of the call: then the call fails."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    moved = build_call({"state_dir": str(tmp_path / "link")})
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to(workspace)
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspace / "state"))
+
+    for call in (moved, build_call()):
+        result = call("spawn", command="true")
+        assert (result.outcome, result.reason) == ("error", "state_unavailable")
 
 
 def test_state_that_others_can_write_is_refused(build_call: Build, tmp_path: Path) -> None:
