@@ -222,7 +222,7 @@ def _lacking(matcher: Matcher, subject: Subject) -> str | None:
         return f"matches, but no rule covers the line: {subject.strange}"
     for command, needs in subject.needing:
         if matcher.touches_command(command, needs) and not matcher.names_words(needs.words):
-            return f"matches {command!r}, but does not name enough of it: {needs.why}"
+            return f"matches {command!r}, but does not name all that it has to: {needs.why}"
     return None
 
 

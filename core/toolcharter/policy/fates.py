@@ -58,7 +58,7 @@ def _lacking(view: ToolPolicyView, subject: Subject, command: str, needs: Needs,
     rule = _first(_coverers(view, subject), subject, lambda one: one.touches_command(command, needs))
     if rule is None:
         return Fate("covered by no allow rule", decides)
-    return Fate(f"matched by {rule.text!r} at {rule.source}, which does not name enough of it", decides)
+    return Fate(f"matched by {rule.text!r} at {rule.source}, but does not name all that it has to", decides)
 
 
 def _coverers(view: ToolPolicyView, subject: Subject) -> Sequence[Matcher]:

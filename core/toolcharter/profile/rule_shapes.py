@@ -8,7 +8,7 @@ from toolcharter.profile.conditions import ConditionError, compile_condition
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.nodes import Entry, KeyPath, Node, dotted, entries, plain
 from toolcharter.profile.rules import GLOB, PATTERN, RuleError, parse_rule
-from toolcharter.profile.shapes import SOME, Keys, Text, whole, wrong
+from toolcharter.profile.shapes import SOME, Items, Keys, Text, whole, wrong
 
 # Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts. Whoever writes
 # `*.{pem,key}` means two names: read as one name, it would hide nothing.
@@ -83,6 +83,28 @@ class HiddenShape(NamedTuple):
     def json_schema(self) -> dict[str, Any]:
         """See `Shape`."""
         return {"anyOf": [HIDDEN_GLOB.json_schema(), self.long_form.json_schema()]}
+
+
+class HiddenGlobs(NamedTuple):
+    """The list of `hidden`, which replaces the default: exceptions alone would hide nothing."""
+
+    of: HiddenShape
+    expected: str
+
+    def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
+        """See `Shape`."""
+        cleaned = Items(self.of, self.expected).clean(node, path, faults)
+        globs = node.value if isinstance(node.value, list) else []
+        if globs and all(isinstance(glob.value, str) and glob.value.startswith("!") for glob in globs):
+            what = "only exceptions are listed: this list replaces the default, so that nothing would be hidden."
+            faults.append(
+                Fault(str(node.place), dotted(path), what, "List what to hide, too; or write [] to hide nothing.")
+            )
+        return cleaned
+
+    def json_schema(self) -> dict[str, Any]:
+        """See `Shape`."""
+        return Items(self.of, self.expected).json_schema()
 
 
 class Condition:

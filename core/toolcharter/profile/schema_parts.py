@@ -8,6 +8,7 @@ from toolcharter.profile.rule_shapes import (
     Condition,
     Depth,
     GlobText,
+    HiddenGlobs,
     HiddenShape,
     NotifyShape,
     RuleShape,
@@ -43,7 +44,7 @@ _COUNT = Number("a whole number above 0", (int,), _INT64_MAX)
 _SECONDS = Number(f"seconds above 0 and up to {_WEEK_S}", (int, float), _WEEK_S)
 _REASON = Text("a reason, a word in lower case", REASON)
 _TOOL_NAMES = Items(Text("the name of a tool", NAME, NAME_FIX), "a list of tools")
-HIDDEN = Items(
+HIDDEN = HiddenGlobs(
     HiddenShape(
         Keys(
             {

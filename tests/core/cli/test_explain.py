@@ -160,7 +160,7 @@ def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
 
     lines = run("explain", "echo", "word=sh -c 'sort -o a b; polish x'", *QUIET).stdout.splitlines()
 
-    unnamed = "matched by 'bash:sort *' at ./demo.yaml:6:9, which does not name enough of it, which decides"
+    unnamed = "matched by 'bash:sort *' at ./demo.yaml:6:9, but does not name all that it has to, which decides"
     assert lines[3:9] == [
         "  command: sh -c 'sort -o a b; polish x': covered by 'bash:sh *' at ./demo.yaml:6:24",
         f"  command: sort -o a b (in sh): {unnamed}",

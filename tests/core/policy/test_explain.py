@@ -460,11 +460,11 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
         (Subject(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
         (
             Subject(commands=("sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes"),)),
-            "matches 'sort -o x', but does not name enough of it: -o writes",
+            "matches 'sort -o x', but does not name all that it has to: -o writes",
         ),
         (
             Subject(commands=("A=1 sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes", "sort -o x"),)),
-            "matches 'A=1 sort -o x', but does not name enough of it: -o writes",
+            "matches 'A=1 sort -o x', but does not name all that it has to: -o writes",
         ),
         (Subject(commands=("A=1 sort x", "ls"), needs=(Needs(bare="sort x"), NO_NEEDS)), "covers 1 of 2 commands"),
         (Subject(commands=("A=1 sort x",), needs=(Needs(bare="sort x"),)), "covers the call"),

@@ -50,7 +50,7 @@ def test_the_commands_that_lack_a_rule_decide() -> None:
         ("A=1 sort -o y", WRITES._replace(bare="sort -o y")),
         ("rm x", NO_NEEDS),
     )
-    unnamed = "matched by 'bash:sort *' at p.yaml:2:5, which does not name enough of it"
+    unnamed = "matched by 'bash:sort *' at p.yaml:2:5, but does not name all that it has to"
     expected = (
         Fate("covered by 'bash:ls' at p.yaml:1:5"),
         Fate(unnamed, decides=True),

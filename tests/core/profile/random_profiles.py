@@ -153,7 +153,9 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
         ),
         events=some(args=st.sampled_from(["full", "shape", "none"]), required=st.booleans()),
         cases=st.lists(CASES, max_size=2),
-        hidden=st.lists(HIDDEN | some({"glob": HIDDEN, "containing": TEXTS.filter(bool)}), max_size=3),
+        hidden=st.lists(HIDDEN | some({"glob": HIDDEN, "containing": TEXTS.filter(bool)}), max_size=3).filter(
+            lambda globs: not globs or any(not str(glob).startswith("!") for glob in globs)
+        ),
         missing_ok=st.lists(NAMES | st.sampled_from(["group:fs", "group:mcp:s"]), max_size=2),
     )
     return draw(rest)

@@ -193,6 +193,16 @@ hidden: [.env, "!.env.example", "..x", "config/**/*.pem", {glob: "*.key", contai
             id="globs of other languages in hidden",
         ),
         pytest.param(
+            "profile: p\nhidden: ['!.env.example', '!*.pub']",
+            [
+                (
+                    "2:9: hidden: only exceptions are listed: this list replaces the default, so that nothing would be hidden.\n"
+                    "List what to hide, too; or write [] to hide nothing."
+                )
+            ],
+            id="nothing but exceptions in hidden",
+        ),
+        pytest.param(
             "profile: p\nplugins: {-x: '>1', a.b: '>1', A-b: '>1'}",
             [
                 "2:11: plugins.-x: '-x' cannot be the name of a distribution.\nWrite its name as pip knows it.",
