@@ -385,3 +385,25 @@ def test_a_workspace_from_which_the_gate_imports_is_refused(project: Project, wh
     assert called.returncode == 2
     assert "from which this Python imports: tools could change what the gate runs." in called.stderr
     assert "Choose a workspace outside of it" in called.stderr
+
+
+@pytest.mark.parametrize("option", ["-P", "-I"])
+def test_the_next_start_imports_nothing_from_the_workspace_with(project: Project, tmp_path: Path, option: str) -> None:
+    """What was written beside a script is not imported, nor what lies beside the sources of an editable install."""
+    mark = tmp_path / "imported"
+    (project.top / "lib").mkdir()
+    (project.site / "mine.pth").write_text(f"{project.top}/lib\n")
+    for name in ("selectors", "subprocess", "msvcrt", "_winapi"):
+        (project.top / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__name__)\nraise SystemExit\n")
+    (project.top / "agent.py").write_text(
+        dedent("""
+        from toolcharter import build_tools
+        with build_tools("minimal", workspace=".", events=[lambda event: None]) as toolbox:
+            print(toolbox.call("list_files", {"path": "src"}).outcome)
+        """)
+    )
+
+    ended = project.run(option, "agent.py")
+
+    assert (ended.stdout, ended.stderr) == ("ok\n", "")
+    assert not mark.exists()

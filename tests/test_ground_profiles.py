@@ -245,6 +245,48 @@ def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(
     assert after == before
 
 
+def with_linked_environment(folder: Path, boxed: str) -> Project:
+    """A workspace whose `.venv` leads to the environment beside it, by which toolcharter is started."""
+    project = Project(folder, inside=False)
+    (project.top / ".venv").symlink_to(project.environment)
+    (folder / "boxed.yaml").write_text(boxed)
+    project.python = project.top / ".venv/bin/python"
+    return project
+
+
+def test_a_link_to_the_environment_is_not_replaced(tmp_path: Path) -> None:
+    """Whoever puts another environment in its place decides what the next start runs; what it leads to lies outside."""
+    project = with_linked_environment(tmp_path, "")
+    tries = [*FILE_TOOLS["delete_file"](".venv"), *FILE_TOOLS["move_file"](".venv")]
+    calls = [("move_file" if "to" in args else "delete_file", args) for args in tries]
+    calls += [("write_file", {"path": path, "content": "x"}) for path in (".venv", ".venv/bin/rg", ".venv/new")]
+    before = project.files()
+
+    answers = project.calls("coder", *calls)
+
+    assert {(outcome, reason) for outcome, reason, _ in answers} <= {
+        ("denied", "protected_path"),
+        ("denied", "path_outside_workspace"),
+    }
+    assert project.files() == before
+
+
+@pytest.mark.needs_program("bwrap", package="bubblewrap")
+def test_a_link_to_the_environment_stops_programs_until_its_real_path_is_used(tmp_path: Path) -> None:
+    """No sandbox can hold a link, so none is made; the hint says from where to start, and that works."""
+    project = with_linked_environment(tmp_path, KEEPING)
+    work = ("execute_code", {"language": "python", "code": "open('src/new.py', 'w').write('1')"})
+
+    (refused,) = project.calls(str(tmp_path / "boxed.yaml"), work)
+    project.python = project.environment / "bin/python"
+    (ran,) = project.calls(str(tmp_path / "boxed.yaml"), work)
+
+    assert refused[:2] == ("denied", "protected_path")
+    assert f"starting toolcharter from {str(project.environment)!r} is enough." in refused[2]
+    assert ran[:2] == ("ok", None), ran
+    assert (project.top / "src/new.py").read_text() == "1"
+
+
 BOXED = """
 profile: boxed
 runner: docker

@@ -104,9 +104,18 @@ def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> M
         raise Denied(
             Reason.PROTECTED_PATH,
             f"The path {path!r} is protected, but a link leads there, which a program in the sandbox could replace.",
-            hint="Put the file or folder itself there.",
+            hint=_hint(path),
         )
     return Mask.READ_ONLY if is_last or not stat.S_ISDIR(status.st_mode) else Mask.WAY
+
+
+def _hint(link: str) -> str:
+    """What to do about a protected link. An environment of Python is protected by the path by which it was started."""
+    real = os.path.realpath(link)
+    return (
+        "Put the file or folder itself there. If it is the Python environment that toolcharter runs in, "
+        f"starting toolcharter from {real!r} is enough."
+    )
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -125,7 +125,10 @@ def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
         except OSError as error:
             raise Unprotectable(f"{path!r}: {error.strerror}") from error
         if stat.S_ISLNK(found.st_mode):
-            raise Unprotectable(f"{path!r} is a link, and no mount can hold its name")
+            raise Unprotectable(
+                f"{path!r} is a link, and no mount can hold its name. Put the file or folder itself there. If it is the Python "
+                f"environment that toolcharter runs in, starting toolcharter from {os.path.realpath(file)!r} is enough"
+            )
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             raise Unprotectable(f"{path!r} is neither a file nor a folder")
         if not _is_placeholder(found):

@@ -93,6 +93,8 @@ def test_a_link_to_what_is_protected_is_refused(open_runner: Open, workspace: Pa
         open_runner(name).run(shell("true"))
 
     assert caught.value.reason == "protected_path"
+    assert "Put the file or folder itself there." in (caught.value.hint or "")
+    assert repr(str(tmp_path)) in (caught.value.hint or "")
 
 
 def test_a_folder_that_git_points_to_is_protected(open_runner: Open, workspace: Path) -> None:
