@@ -157,8 +157,12 @@ class Asking:
             self.reaches.append(Reach(path, is_pattern=True, folders=self.folders))
 
     def take_local(self, role: Role, word: Word) -> None:
-        """A path, or with a colon before any slash a file of another machine."""
-        if ":" in (word.text or "").partition("/")[0]:
+        """A path, unless a colon before any slash, or `github.com`, makes it a file of another machine.
+
+        Source: docker-build(1), "PATH | URL"; kustomize, "Remote resources": both fetch `github.com/OWNER/NAME`.
+        """
+        first = (word.text or "").partition("/")[0]
+        if ":" in first or first.lower() == "github.com":
             self.need(word, "may lie on another machine")
         self.take_read(role, word)
 

@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 _REACHES: Final = re.compile(
-    r"\b(?:load(?:_\w+)?|strload|env|strenv|envsubst|import|include|modulemeta|input_filename|eval|system|exec|split_doc)\b|\$ENV|\$__prog"
+    r"\b(?:load(?:_\w+)?|load_?(?:str|xml|base64|props)|(?:str|xml|base64|props)_?load|env|str_?env|env_?subst"
+    r"|import|include|modulemeta|input_filename|eval|system|exec|split_doc)\b|\$ENV|\$__prog"
 )
 
 
