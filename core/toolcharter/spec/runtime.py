@@ -105,8 +105,14 @@ class OpenFolder(_Managed, Protocol):
         """The descriptor; closed with the folder."""
         ...
 
-    def shows(self, name: str) -> bool:
-        """Whether nothing protected lies on the way to *name*, a relative path without links."""
+    def shows(self, name: str, content: Literal["present", "any"] = "present") -> bool:
+        """Whether nothing protected lies on the way to *name*, a relative path without links.
+
+        Args:
+            name: The path.
+            content: Some files are hidden for what they hold: judge by what is there at `present`, or, for versions of the
+                file that lie elsewhere, show it only if it is shown with `any` content.
+        """
         ...
 
     def hidden(self) -> tuple[str, ...]:

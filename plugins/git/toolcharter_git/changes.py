@@ -47,7 +47,7 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
     limit = repository.policy.max_files
     if len(files) > limit:
         raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; at most {limit} are shown at once.")
-    shown = set(repository.visible(each["path"] for each in files))
+    shown = set(repository.visible((each["path"] for each in files), "any"))
     visible = [each for each in files if each["path"] in shown]
     patch = _patch(repository, [*options, *revisions], [each["path"] for each in visible], reason)
     told = [

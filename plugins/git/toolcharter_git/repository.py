@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from toolcharter import Completed, Denied, Reason, ToolError, ToolRuntime
 from toolcharter_git import config, names
@@ -167,25 +168,27 @@ class Repository:
         """The id of a tree without files, in the repository's own kind of hash."""
         return self.line(["hash-object", "-t", "tree", "/dev/null"], reason)
 
-    def visible(self, paths: Iterable[str]) -> list[str]:
+    def visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> list[str]:
         """Those of *paths*, relative to the worktree, that are neither protected nor the folder of one that is.
 
-        What is a file in one commit may be a folder in the next, and git takes its path for all below.
+        What is a file in one commit may be a folder in the next, and git takes its path for all below. Where the content
+        of other commits is shown, what the worktree has *present* says nothing of it: `any` leaves out each file that some
+        content hides.
         """
         asked = list(paths)
         with self.git.paths.open_folder() as root:
-            hidden = [path for path in asked if not root.shows(path.rstrip("/"))]
+            hidden = [path for path in asked if not root.shows(path.rstrip("/"), content)]
         kept_back = {*hidden, *(folder for path in hidden for folder in names.folders_of(path))}
         return [path for path in asked if path not in kept_back]
 
-    def require_visible(self, paths: Iterable[str]) -> None:
-        """Refuse *paths* if even one is protected.
+    def require_visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> None:
+        """Refuse *paths* if even one is protected; *content* is as for `visible`.
 
         Raises:
             Denied: `protected_path`.
         """
         asked = list(paths)
-        hidden = set(asked).difference(self.visible(asked))
+        hidden = set(asked).difference(self.visible(asked, content))
         if hidden:
             raise Denied(Reason.PROTECTED_PATH, f"{min(hidden)!r} is protected.")
 

@@ -97,7 +97,7 @@ def test_folder_that_cannot_be_listed_is_an_error() -> None:
     reader, writer = os.pipe()
     os.close(writer)
 
-    with HeldFolder(reader, "sub", lambda _: True, tuple, lambda: None) as folder, pytest.raises(ToolError) as caught:
+    with HeldFolder(reader, "sub", lambda *_: True, tuple, lambda: None) as folder, pytest.raises(ToolError) as caught:
         folder.entries()
 
     assert (caught.value.reason, type(caught.value.__cause__)) == ("not_directory", NotADirectoryError)

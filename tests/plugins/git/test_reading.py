@@ -347,3 +347,26 @@ def test_a_pattern_cannot_open_what_is_always_refused(call) -> None:
     refused = [call("show", policy=policy, ref=ref) for ref in ("--all", "HEAD@{1}", "HEAD^{/x:y}:.env", "a b", ":/x")]
 
     assert {verdict(each) for each in refused} == {("error", "invalid_ref")}
+
+
+@pytest.mark.parametrize("present", [None, "a certificate\n"], ids=["absent", "harmless"])
+def test_a_file_that_is_hidden_for_its_content_stays_so_in_history(repo, call, present: str | None) -> None:
+    """What another branch has under the name says nothing of what a commit holds: the agent chooses the branch."""
+    word = "hunter" + "2"
+    old = repo.head()
+    new = repo.commit("key.pem", "-----BEGIN " + f"PRIVATE KEY-----\n{word}\n")
+    repo.git("checkout", "-q", old)
+    if present:
+        repo.write("key.pem", present)
+
+    answers = [
+        call("show", ref=f"{new}:key.pem"),
+        call("show", ref=new),
+        call("diff", ref=old, head_ref=new),
+        call("diff", ref=old),
+    ]
+
+    assert not any(word in answer.text for answer in answers)
+    assert verdict(answers[0]) == ("denied", "protected_path")
+    assert answers[1].text.endswith("(1 protected file(s) left out)")
+    assert answers[2].text == "(1 protected file(s) left out)"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from toolcharter.errors import ToolboxClosed, ToolError
 from toolcharter.guards.paths.faults import from_os_error
@@ -15,7 +15,8 @@ from toolcharter.spec.runtime import Entry
 FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-Shows = Callable[[str], bool]
+Content = Literal["present", "any"]
+Shows = Callable[[str, Content], bool]
 Patterns = Callable[[], tuple[str, ...]]
 Tick = Callable[[], None]
 
@@ -147,10 +148,10 @@ class HeldFolder(Handle):
         self._hidden = hidden
         self._tick = tick
 
-    def shows(self, name: str) -> bool:
-        """Whether nothing protected lies on the way to *name*, a relative path without links."""
+    def shows(self, name: str, content: Content = "present") -> bool:
+        """Whether nothing protected lies on the way to *name*, a relative path without links, with such content."""
         self._tick()
-        return self._shows(name)
+        return self._shows(name, content)
 
     def hidden(self) -> tuple[str, ...]:
         """What a program may skip below the folder, in the syntax of gitignore(5) without case."""

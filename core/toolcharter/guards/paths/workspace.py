@@ -12,7 +12,7 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found, PlaceWalk, look
-from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, HeldFile, HeldFolder, Root
+from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.hidden import HiddenNames, holds_any
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
@@ -302,9 +302,13 @@ class View:
             raise faults.outside(path)
         return root, parts
 
-    def _shows(self, root: Root, names: Parts, name: str) -> bool:
+    def _shows(self, root: Root, names: Parts, name: str, content: Content = "present") -> bool:
         parts = (*names, *absolute_parts(name))
-        return not (self._covers(root, parts) or self._is_hidden_by_content(root, parts))
+        if self._covers(root, parts):
+            return False
+        if content == "any":
+            return not self._scope.hidden.conditions(parts)
+        return not self._is_hidden_by_content(root, parts)
 
     def _is_hidden_by_content(self, root: Root, names: Parts) -> bool:
         """Whether the file at *names*, without links, holds what hides it; False where no file can be opened."""

@@ -125,7 +125,7 @@ def _checked_place(repository: Repository, path: str) -> str:
         raise failed(GitReason.INVALID_REF, "the path in ref is not one below the top of the repository.")
     place = "/".join(parts)
     if place:
-        repository.require_visible([place])
+        repository.require_visible([place], "any")
     return place
 
 
