@@ -194,6 +194,25 @@ def test_a_fixer_switches_to_no_branch_that_changes_what_the_gate_believes(proje
     assert project.files() == before
 
 
+@pytest.mark.parametrize("name", ["ws/src/mirror.git", "link/mirror.git", "ws/a%20b.git", "ws"])
+def test_no_toolbox_pushes_to_a_repository_in_the_workspace(tmp_path: Path, name: str) -> None:
+    """Its hooks, which tools could write, would run outside of every sandbox."""
+    project = Project(tmp_path, inside=False)
+    (tmp_path / "link").symlink_to("ws/src")
+    shipped = (ROOT / "profiles/releaser.yaml").read_text()
+    pinned = f"    remote_urls: {{origin: 'file://{tmp_path}/{name}'}}\n    allow_push: true\n"
+    (tmp_path / "releaser.yaml").write_text(shipped.replace("    allow_push: true\n", pinned))
+
+    called = project.run(
+        "-m", "toolcharter.cli", "call", "list_files", "--profile", str(tmp_path / "releaser.yaml"),
+        "--workspace", str(project.top),
+    )  # fmt: skip
+
+    assert called.returncode == 2
+    assert "tools.git" in called.stderr
+    assert "lies in the workspace, where tools can write" in " ".join(called.stderr.split())
+
+
 KEEPING = """
 profile: keeping
 runner: bwrap

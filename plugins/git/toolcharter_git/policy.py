@@ -1,7 +1,9 @@
 """How far one profile lets `git` go."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Literal, Self, get_args
+from urllib.parse import unquote
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
@@ -61,6 +63,11 @@ class GitPolicy(ToolPolicy):
     """Who commits and tags where the repository's configuration names nobody."""
     author_email: str = "agent@toolcharter.invalid"
     """The address that goes with `author_name`."""
+
+    def keeps_state_in(self) -> tuple[Path, ...]:
+        """The repositories of this machine that are pushed to: git runs their hooks, outside of every sandbox."""
+        paths = (url.removeprefix("file://") for url in self.remote_urls.values() if url.startswith("file://"))
+        return tuple(Path(unquote(path)) for path in paths)
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
         """A push without its switch, without a remote, or from a runner that keeps the network from git."""
