@@ -160,10 +160,13 @@ class Nursery:
 
 
 def guardian(nursery: int) -> None:
-    """Wait for the end of *nursery*, whose number this is, and end what it left."""
+    """Wait for the end of *nursery*, whose number this is, and end what it left. A program that stops it gains nothing, either."""
     while True:
         with suppress(ChildProcessError):
-            if os.waitpid(-1, 0)[0] != nursery:
+            pid, status = os.waitpid(-1, os.WUNTRACED)
+            if pid == nursery and os.WIFSTOPPED(status):
+                _kill(nursery, signal.SIGCONT)
+            if pid != nursery or os.WIFSTOPPED(status):
                 continue
         break
     end_children()

@@ -47,6 +47,16 @@ def test_what_hides_is_found(host: HostProgramRunner, script: str) -> None:
     assert (ended.exit_code, ended.timed_out, living("sleep", number)) == (3, False, [])
 
 
+def test_what_holds_a_program_cannot_be_stopped_by_it(host: HostProgramRunner) -> None:
+    """A stopped nursery would end nothing, and start none of the programs that come after."""
+    number = f"97{os.getpid()}"
+
+    ended = host.run(shell(f"setsid sleep {number} & kill -STOP $PPID; sleep 0.1; kill -STOP $PPID; exit 3"))
+
+    assert (ended.exit_code, ended.timed_out, living("sleep", number)) == (3, False, [])
+    assert host.run(shell("exit 4")).exit_code == 4
+
+
 def test_a_daemon_is_found(host: HostProgramRunner) -> None:
     """Without parents, session, environment and descriptors a program still has its limits."""
     number = f"97{os.getpid()}"

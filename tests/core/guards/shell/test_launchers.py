@@ -25,7 +25,10 @@ def deniable(line: str) -> set[str]:
     |yarn exec X|bunx X|bun x X|mise exec -- X|mise x node@20 -- X|conda run -n base X|op run -- X|op run --env-file=e -- X|just -c X
     |flatpak-spawn --host X|distrobox enter x -- X|bwrap --bind a b --dev /dev X|hatch run X|poetry run X|pdm run X|pipx run X|direnv exec . X
     |nix develop -c X|rustup run nightly X|bundle exec X|doppler run -- X|aws-vault exec prod -- X|find src -name x -exec X ;|env -u A X|timeout 5 X
-    |poetry run uv run X""".replace("\n    ", "").split("|"),
+    |poetry run uv run X|chronic X|ifne X|lckdo lock X|retry -t 3 X|envdir env X|s6-setuidgid app X|dbus-launch X|cross-env A=b X
+    |dockerize -timeout 5s X|tsp X|foreman run X|honcho run -e a X|lerna exec -- X|nx exec -- X|devbox run X""".replace(
+        "\n    ", ""
+    ).split("|"),
 )
 def test_a_rule_of_deny_sees_what_is_started(line: str) -> None:
     """`deny: ["bash:rm *"]` matches what a launcher starts, whether or not there is a table for the launcher."""
