@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.approvals.folder import state_folder
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.repositories import repository_folders
 from toolcharter.loader.interpreter import Code, is_within, names_of
@@ -41,8 +42,8 @@ def inventory_of(
         ConfigurationError: Events would be written to a file that the gate executes or believes.
     """
     policies = [*_policies(workspace, environ), *files]
-    believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), _state(environ)]
-    trusted = [*code.trusted, *(name for path in believed if path is not None for name in names_of(str(path)))]
+    believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
+    trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
     written = {url: names_of(path) for url, path in _files_of(sinks)}
     _require_harmless(workspace, written, trusted, policies)
     return make_inventory(
@@ -154,12 +155,10 @@ def _concerns(folder: Path, workspace: Path) -> bool:
     return any(is_within(name, str(workspace)) for name in names_of(str(folder)))
 
 
-def _state(environ: Mapping[str, str]) -> str | None:
-    """Where approvals, records of processes and locks are kept. Source: XDG Base Directory Specification 0.8."""
-    base, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
-    if base.startswith("/"):
-        return f"{base}/toolcharter"
-    return f"{home}/.local/state/toolcharter" if home.startswith("/") else None
+def _state(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Where approvals, records of processes and locks are kept, also by a later start that has no `HOME`."""
+    named = {"XDG_STATE_HOME": environ.get("XDG_STATE_HOME", "")}
+    yield from (folder.parent for folder in (state_folder(environ), state_folder(named)) if folder is not None)
 
 
 def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """What the gate believes besides its code: profiles, policies, event files, the user's state."""
 
+import pwd
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -144,6 +146,16 @@ def test_the_users_state_is_protected(
 ) -> None:
     """Approvals and records, where somebody keeps them in the workspace."""
     assert places(environ={name: text.format(ws=workspace) for name, text in environ.items()}) == expected
+
+
+def test_the_state_of_a_user_without_home_in_the_environment_is_protected(
+    places: Places, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's list of users names a home then: a tool must not forge approvals there."""
+    user = SimpleNamespace(pw_dir=str(workspace))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
+
+    assert places(environ={}) == places(environ={"HOME": "/elsewhere"}) == (".local/state/toolcharter",)
 
 
 def test_files_of_events_are_protected(places: Places, workspace: Path) -> None:
