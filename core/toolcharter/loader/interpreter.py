@@ -7,6 +7,7 @@ expensive questions are asked only where a folder of `sys.path` lies in the work
 import json
 import os
 import re
+import site as site_module
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -116,6 +117,8 @@ def _interpreter(workspace: str) -> Iterator[str]:
             yield from (f"{prefix}/{name}" for name in (*_LIBRARIES, "bin"))
         else:
             yield prefix
+    if site_module.ENABLE_USER_SITE:
+        yield f"{site_module.getuserbase()}/bin"  # where `pip install --user` puts the command `toolcharter`
     if sys.pycache_prefix:
         yield sys.pycache_prefix
 

@@ -189,3 +189,11 @@ def test_a_module_that_answers_no_question_is_passed_over(places: Places, monkey
     monkeypatch.setitem(sys.modules, "toolcharter", Lazy("toolcharter"))
 
     assert places() == ()
+
+
+def test_the_commands_of_a_user_are_protected(places: Places, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the workspace is a home, `pip install --user` has put the command of the next start into it."""
+    monkeypatch.setattr("site.ENABLE_USER_SITE", True)
+    monkeypatch.setattr("site.USER_BASE", f"{workspace}/user")
+
+    assert places() == ("user/bin",)
