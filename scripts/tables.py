@@ -20,7 +20,7 @@ from toolcharter.guards.secrets.tables import tokens
 from toolcharter.profile import schema, settings, shapes
 from toolcharter.profile.model import Case, Events, Limits
 from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, NotifyShape, RuleShape, RuleText
-from toolcharter.spec import runtime, tool
+from toolcharter.spec import paths, runtime, tool
 from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.testing.readme import tables
 
@@ -313,8 +313,8 @@ def _plain(value: Any) -> str:
 
 
 def _members(kind: str, owner: str) -> str:
-    """The attributes and methods of a class of `toolcharter.spec.runtime`, as *owner* has them."""
-    node = _class(runtime, kind)
+    """The attributes and methods of a class of `toolcharter.spec`'s modules `runtime` and `paths`, as *owner* has them."""
+    node = _class(paths if hasattr(paths, kind) else runtime, kind)
     said = dict(_attributes(node))
     members = [
         (f"{owner}.{ast.unparse(item.target)}", said.get(ast.unparse(item.target), f"`{ast.unparse(item.annotation)}`"))

@@ -72,6 +72,11 @@ if TYPE_CHECKING:
     from toolcharter.spec.network import HttpLimits as HttpLimits
     from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
     from toolcharter.spec.numbers import require_finite as require_finite
+    from toolcharter.spec.paths import Entry as Entry
+    from toolcharter.spec.paths import OpenFile as OpenFile
+    from toolcharter.spec.paths import OpenFolder as OpenFolder
+    from toolcharter.spec.paths import OpenPlace as OpenPlace
+    from toolcharter.spec.paths import Paths as Paths
     from toolcharter.spec.policy import ProgramPlace as ProgramPlace
     from toolcharter.spec.policy import ToolPolicy as ToolPolicy
     from toolcharter.spec.reasons import GuardReason as GuardReason
@@ -88,11 +93,6 @@ if TYPE_CHECKING:
     from toolcharter.spec.runner import Running as Running
     from toolcharter.spec.runner import TerminalSize as TerminalSize
     from toolcharter.spec.runtime import Completed as Completed
-    from toolcharter.spec.runtime import Entry as Entry
-    from toolcharter.spec.runtime import OpenFile as OpenFile
-    from toolcharter.spec.runtime import OpenFolder as OpenFolder
-    from toolcharter.spec.runtime import OpenPlace as OpenPlace
-    from toolcharter.spec.runtime import Paths as Paths
     from toolcharter.spec.runtime import ToolContext as ToolContext
     from toolcharter.spec.runtime import ToolRuntime as ToolRuntime
     from toolcharter.spec.tool import ToolSpec as ToolSpec
@@ -122,13 +122,14 @@ _HOMES = {
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.spec.leases": "Claim Lease Leases",
     "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
+    "toolcharter.spec.paths": "Entry OpenFile OpenFolder OpenPlace Paths",
     "toolcharter.spec.policy": "ProgramPlace ToolPolicy",
     "toolcharter.spec.reasons": "GuardReason Reason",
     "toolcharter.spec.numbers": "require_finite",
     "toolcharter.spec.regular_files": "read_regular",
     "toolcharter.spec.reload": "Reload",
     "toolcharter.spec.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
-    "toolcharter.spec.runtime": "Completed Entry OpenFile OpenFolder OpenPlace Paths ToolContext ToolRuntime",
+    "toolcharter.spec.runtime": "Completed ToolContext ToolRuntime",
     "toolcharter.spec.tool": "ToolSpec",
     "toolcharter.spec.variables": "check_variables",
 }

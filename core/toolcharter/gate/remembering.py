@@ -18,8 +18,8 @@ from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Memory, Notify, ReadBeforeWrite
 from toolcharter.profile.shapes import same_tool
 from toolcharter.spec.call import Call, Caller, Outcome, ToolResult
+from toolcharter.spec.paths import Paths
 from toolcharter.spec.reasons import GuardReason
-from toolcharter.spec.runtime import Paths
 
 if TYPE_CHECKING:
     from toolcharter.events.notify import Notifier

@@ -17,9 +17,10 @@ from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.network import Http
+from toolcharter.spec.paths import Paths
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.reload import Reload
-from toolcharter.spec.runtime import Paths, Runner
+from toolcharter.spec.runtime import Runner
 
 
 class View(Protocol):

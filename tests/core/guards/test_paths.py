@@ -11,7 +11,7 @@ import pytest
 from toolcharter import Denied, ToolboxClosed, ToolError
 from toolcharter.guards.paths import WorkspacePaths, kernel
 from toolcharter.guards.paths.faults import from_os_error
-from toolcharter.spec.runtime import Paths
+from toolcharter.spec.paths import Paths
 
 
 @pytest.fixture

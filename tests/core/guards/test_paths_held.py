@@ -9,7 +9,7 @@ import pytest
 from toolcharter import ToolError
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.held import HeldFolder
-from toolcharter.spec.runtime import Entry
+from toolcharter.spec.paths import Entry
 
 
 def test_file_is_read_by_position(openers, tree: Path) -> None:

@@ -14,7 +14,7 @@ from toolcharter.guards.paths import WorkspacePaths, uses
 from toolcharter.guards.paths.places import MAX_DEPTH
 from toolcharter.guards.paths.roots import kernel_openers
 from toolcharter.guards.paths.workspace import View
-from toolcharter.spec.runtime import PlaceUse
+from toolcharter.spec.paths import PlaceUse
 
 
 def free() -> None:

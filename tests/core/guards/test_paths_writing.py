@@ -20,7 +20,7 @@ from toolcharter.guards.paths import WorkspacePaths, kernel, replacing
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.places import HeldPlace
 from toolcharter.guards.paths.workspace import View
-from toolcharter.spec.runtime import PlaceUse
+from toolcharter.spec.paths import PlaceUse
 
 MIB = 1 << 20
 

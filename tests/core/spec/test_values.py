@@ -7,9 +7,10 @@ import pytest
 from toolcharter.errors import SpecError
 from toolcharter.spec.call import Ask, Call, Caller, Decision, Deny, Invocation, RuleRef, ToolResult
 from toolcharter.spec.extension import ExtensionPolicy, ExtensionSpec
+from toolcharter.spec.paths import Entry
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.reasons import CORE_REASONS, Reason
-from toolcharter.spec.runtime import Completed, Entry
+from toolcharter.spec.runtime import Completed
 
 
 def test_text_of_a_result_is_what_the_model_reads() -> None:

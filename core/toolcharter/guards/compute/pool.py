@@ -23,7 +23,8 @@ from toolcharter.spec.reasons import Reason
 
 MAX_WORKERS = 2
 """Child processes of one toolbox; further calls wait for one of them."""
-MAX_ANSWER_BYTES = 64_000_000
+MAX_ANSWER_BYTES = 8_000_000
+"""The gate reads the answer in its own process: a longer one would hold up other calls."""
 _BEAT_S = 0.1
 """How often it is asked whether anybody still waits for the answer."""
 _CHUNK = 1 << 20

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from toolcharter.errors import ToolboxClosed, ToolError
 from toolcharter.guards.paths.faults import from_os_error
 from toolcharter.guards.paths.names import Parts, absolute_parts
-from toolcharter.spec.runtime import Entry
+from toolcharter.spec.paths import Entry
 
 FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

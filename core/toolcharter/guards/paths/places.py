@@ -21,7 +21,7 @@ from toolcharter.guards.paths.leases import Touched
 from toolcharter.guards.paths.replacing import Changed, content, replace, require_same
 from toolcharter.guards.paths.repositories import is_sign, lies_in_repository
 from toolcharter.guards.paths.walk import STEP
-from toolcharter.spec.runtime import PlaceKind
+from toolcharter.spec.paths import PlaceKind
 
 MAX_BELOW = 100_000
 """How many names may lie below a folder that is moved."""

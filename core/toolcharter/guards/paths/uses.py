@@ -8,7 +8,7 @@ from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.finding import Found
 from toolcharter.guards.paths.held import FOLDER_FLAGS
 from toolcharter.guards.paths.places import kind_of
-from toolcharter.spec.runtime import PlaceUse
+from toolcharter.spec.paths import PlaceUse
 
 FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
 """The uses that mean what a link in the last place leads to; the others mean the link."""

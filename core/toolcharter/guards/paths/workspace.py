@@ -22,7 +22,7 @@ from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
-from toolcharter.spec.runtime import PlaceUse
+from toolcharter.spec.paths import PlaceUse
 
 _NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 PLANS = 256
@@ -384,15 +384,11 @@ class WorkspacePaths(View):
             tuple(read_roots),
             tuple(protected),
             tuple(read_only),
-            check or _nothing,
+            check or (lambda: None),
             _LOOKING,
             HiddenNames(hidden),
         )
         super().__init__(Roots(str(root), openers), scope)
-
-
-def _nothing() -> None:
-    """No deadline."""
 
 
 def _refuse() -> None:

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
+from toolcharter.spec.paths import OpenFolder
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
-from toolcharter.spec.runtime import Completed, OpenFolder
+from toolcharter.spec.runtime import Completed
 
 CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "PATH": ":".join(SEARCH_FOLDERS),
