@@ -6,6 +6,7 @@ import re
 import secrets
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -26,7 +27,9 @@ MIN_SECRET = 32
 CONNECT_S = 10.0
 """How long a connection may take, in seconds. An answer has as long as the question."""
 WITHDRAW_S = 5.0
-"""How long taking a question back may take, in seconds."""
+"""How long one try to take a question back may take, in seconds."""
+WITHDRAW_AGAIN_S = (0.5, 2.0)
+"""Pauses before further tries."""
 _MAX_PLACE = 2048
 _TOKEN = re.compile("[!-~]+")
 
@@ -143,20 +146,25 @@ class HttpApprover:
         return place
 
     def _withdraw(self, place: httpx.URL) -> None:
-        """Tell the service that nobody waits any more, so that it can say so to whoever clicks later."""
-        with (
-            suppress(Exception),  # It is told for courtesy, by a thread: a late answer reaches nobody.
-            httpx.Client(
-                verify=self._tls,
-                transport=None if self._socket is None else httpx.HTTPTransport(uds=str(self._socket)),
-                timeout=WITHDRAW_S,
-                trust_env=False,
-                follow_redirects=False,
-                headers=self._headers,
-            ) as client,
-            client.stream("DELETE", place),
-        ):
-            pass
+        """Tell the service that nobody waits any more, so that it can say so to whoever clicks later.
+
+        This is a courtesy: a late answer reaches nobody. So a service that cannot be reached is tried a few times, and left.
+        """
+        for pause_s in (0.0, *WITHDRAW_AGAIN_S):
+            time.sleep(pause_s)
+            with (
+                suppress(Exception),
+                httpx.Client(
+                    verify=self._tls,
+                    transport=None if self._socket is None else httpx.HTTPTransport(uds=str(self._socket)),
+                    timeout=WITHDRAW_S,
+                    trust_env=False,
+                    follow_redirects=False,
+                    headers=self._headers,
+                ) as client,
+                client.stream("DELETE", place),
+            ):
+                return
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:

@@ -57,7 +57,7 @@ def hanging(go_on: threading.Event, begun: Callable[[], object] = lambda: None, 
 @pytest.mark.parametrize("rehearsed", ["sync", "async"])
 async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbox) -> None:
     """Dry runs move nothing that calls count by, and are themselves bounded as calls are."""
-    toolbox = make_toolbox(hanging(go_on, staged=True), limits=Limits(timeout_s=0.01))
+    toolbox = make_toolbox(hanging(go_on, staged=True), limits=Limits(timeout_s=0.1))
 
     decisions = [
         await toolbox.adecide("hangs", {}) if rehearsed == "async" else toolbox.decide("hangs", {}) for _ in range(9)
