@@ -261,7 +261,7 @@ def test_limits_of_tools_and_agents_take_what_the_page_says() -> None:
 def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> None:
     """The page's examples of programs that start others, and of a script that is kept as it is."""
     named = re.search(r"programs that start others \(([^)]*)\)", PAGE)
-    script = re.search(r"One script of the project, as in `([^`]*)`", PAGE)
+    script = re.search(r"one script of the project, such as `([^`]*)`", PAGE)
 
     assert named is not None
     assert script is not None
