@@ -149,7 +149,7 @@ def _in_vain(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 
 def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
-    """The word that has people asked, where the profile brings nobody who answers."""
+    """A warning at `ask` or `mode`, where calls wait for a person and no extension of the profile can answer."""
     if plan.may_ask:
         key = "ask" if plan.profile.ask else "mode"
         what = (

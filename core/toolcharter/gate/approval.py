@@ -141,7 +141,7 @@ class Desk:
                 ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
                 passage.look(ctx)
                 return True
-        ctx.values = held  # whoever changes them while somebody is asked makes the approval void
+        ctx.values = held  # a change of them while a person is being asked makes the approval void
         return False
 
     def _why_again(self, passage: "Passage", ctx: CallContext) -> str | None:

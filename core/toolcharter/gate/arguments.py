@@ -174,7 +174,7 @@ class _SignatureArguments:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Of each argument that may be left out, what stands for it then, as JSON types."""
+        """The default of each optional argument, by name, as JSON types."""
         written = {name: item.default for name, item in self._function.parameters.items() if name in self.defaulted}
         return {name: to_jsonable_python(default, fallback=repr) for name, default in written.items()}
 

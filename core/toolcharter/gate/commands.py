@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 MAY = "may"
-"""The change of a place that nobody knows to be changed, nor to be left alone, as by `sed -i`."""
+"""A command may change this path or only read it: the table does not say which, as for `sed -i`."""
 
 
 class Place(NamedTuple):

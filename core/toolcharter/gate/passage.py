@@ -341,7 +341,7 @@ class Passage:
 
 
 def _stays_ok(ctx: CallContext) -> bool:
-    """Whether a late call has done its work: who is told that it failed would do it again."""
+    """Whether a late call has changed a file and ended well. It stays `ok`: a caller who reads `timed_out` would repeat it."""
     return ctx.outcome == "ok" and ctx.changed
 
 

@@ -1,6 +1,6 @@
 """Which calls "allow always" is offered for: those that stay the same call, and that may be written down.
 
-Source: lessons.md, 11: nothing is kept for an interpreter or a wrapper, nor for more than one command.
+Nothing is kept for an interpreter or a wrapper, because the same words can run other code later, nor for more than one command.
 """
 
 import os

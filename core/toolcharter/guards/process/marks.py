@@ -88,7 +88,7 @@ def end_runner(runner: int) -> None:
 
 
 def is_marked(pid: int) -> bool:
-    """Whether a runner of ours, in whatever process, has started *pid* and not us with it; yes, if that cannot be told.
+    """Whether a runner, of this process or another, has started *pid* but not this process. True if that is unknown.
 
     A program may lower its limits, and one of root's may raise them; below its nursery it stays while that lives.
     """

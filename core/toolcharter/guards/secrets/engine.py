@@ -100,7 +100,7 @@ def whole_tokens() -> Callable[..., Iterator[Span]]:
 
 @cache
 def opened() -> Callable[..., Iterator[Span]]:
-    """What finds the keys whose value stands in the lines that follow, with its first line."""
+    """Finds keys whose value is on the lines below them; a match includes the first of these lines."""
     return _compiled(patterns.OPENED_VALUE)
 
 

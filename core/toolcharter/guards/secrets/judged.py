@@ -94,7 +94,7 @@ def placed(text: bytes) -> Sequence[Span]:
 
 
 class _Candidate(NamedTuple):
-    """What stands in a place that tells."""
+    """A value found where secrets are written, with the text around it."""
 
     value: bytes
     before: bytes
@@ -129,7 +129,7 @@ def _is_beside_key(found: _Candidate) -> bool:
 
 
 def _is_told(found: _Candidate) -> bool:
-    """Whether what stands where nothing but a password does is none of those that stand for one."""
+    """Whether a value in a place for passwords is a real one, and no placeholder or reference."""
     return not (is_fill_in(found.value) or is_place(found.value))
 
 
@@ -157,7 +157,7 @@ def _is_word_or_secret(found: _Candidate) -> bool:
 
 
 def _is_proof(found: _Candidate) -> bool:
-    """Whether what stands behind the name of a scheme is what a client proves itself with, and no word of a sentence."""
+    """Whether the value behind an authorization scheme is a credential, and no word of a sentence."""
     value, before, after, _ = found
     if is_fill_in(value) or is_place(value) or _PARAMETER.match(value):
         return False

@@ -1,4 +1,4 @@
-r"""Places that tell of a secret: names of keys, what stands between a key and its value, command lines, connections.
+r"""Places where secrets are written: behind the names of keys, in command lines, in connection strings.
 
 Patterns for google-re2 over bytes in Latin-1, as in `patterns`; `re` reads the value from a match.
 """
@@ -17,11 +17,11 @@ KEY = (
     r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
 )
 _PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|resumption|scroll|after|paging|previous|prev)[_.-]?)"
-"""What stands before `token` in the name of a place in a long answer: `nextPageToken`."""
+"""Words before `token` in the name of a page token, such as `nextPageToken`."""
 PAGE_TOKEN = _PAGE + r"{1,3}(?i:tokens?)(?:[^A-Za-z0-9]|$)"
 """It opens nothing, whatever it is made of."""
 _TEST = r"(?:(?:\b|_)(?i:test|fake|dummy|mock|example|sample|wrong|invalid)_)"
-"""What stands before the name of a password that is none."""
+"""Prefixes of names whose value is a test's password, and no secret."""
 KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
 _COLOUR = r"(?:\x1b\[[0-9;]{0,12}m)?"
 # The key's closing quote, also escaped; `]` for `environ["TOKEN"] = ...`.
@@ -92,7 +92,7 @@ _LOGIN = (
     r"[\"']?([^\s\"'$<>{}-][^\s\"'<>]{3,})"
 )
 _CONNECTION = r";[ ]?(?i:pwd|password)=([^\s;\"'<>{}()$,&|][^\s;\"'<>{}(),&|]{2,})(?:[;\s\"'<\\]|$)"
-"""What a connection through ODBC or ADO is told, whatever it is made of."""
+"""The password in a connection string of ODBC or ADO, whatever its characters."""
 # A scheme of any name: a word, and then what it proves itself with.
 _AUTHORIZATION = (
     r"(?i:authorization)\\{0,4}[\"'`]?\]?[ \t]*(?:=>|:=|:|=|,)[ \t]*\\{0,4}[\"'`]?[A-Za-z][A-Za-z0-9_-]{1,30}[ \t]+"
@@ -109,7 +109,7 @@ _TYPED = (
     r"|[ \t]*\)?[ \t]*(?:\|\||\?\?|\?:|or\b)[ \t]*"
 )
 _DEFAULT = KEY + KEY_END + CLOSE + rf"(?:{_TYPED})[\"'`]([^\"'`\r\n\\]{{6,}})[\"'`]"
-# Where the key only stands near, a short value has to be of letters, digits and signs.
+# Where only words connect key and value, a short value needs letters, digits and signs.
 _NEAR = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
     r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
@@ -118,7 +118,7 @@ _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\
 """Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
 """Without a group: `secret:` within the name of a resource tells nothing."""
-# What a database is told, what its connections, clients and files of passwords are.
+# Passwords in SQL statements, connection strings, client options and password files of databases.
 _SQL = (
     r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
     r"(?:password[ \t]+)?)|(?i:\b(?:with|encrypted|login)[ \t]+password[ \t]+))['\"]([^'\"\r\n]{4,})['\"]"
@@ -177,7 +177,7 @@ class Place:
     QUOTED = frozenset({3, 4, 5, 6, 7, 8})
     STRONG = frozenset({10, 12, 21, 22})
     TOLD = frozenset({16, 17, 19, 23, 24})
-    """Where nothing but a password stands, whatever it is made of."""
+    """Groups that match only passwords, whatever their characters."""
     WHOLE = frozenset({*TOLD, ASSIGNED, BRACES, PGPASS, JWK})
     """A sign at the end is part of the value, not of the sentence around it."""
 

@@ -278,7 +278,7 @@ class Asking:
             self.need(word, str(why))
 
     def take_passed(self, _: Role, word: Word) -> None:
-        """A word for a program that nobody can tell: what looks like a path in it has to lie in the workspace."""
+        """A word for an unknown program: if it looks like a path, that path has to lie in the workspace."""
         ask_paths(word, self)
 
     def take_named(self, _: Role, word: Word) -> None:

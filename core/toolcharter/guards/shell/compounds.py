@@ -44,7 +44,7 @@ class Compounds(Commands):
     """Where the bare word last looked at begins, and it; each is looked at by several."""
     _bare = ""
     _expression_at = -1
-    """Where a regular expression stands, behind `=~`."""
+    """The position of a regular expression, behind `=~`."""
 
     def bare(self) -> str:
         """The word that stands here without any quotes; empty, if it is another."""

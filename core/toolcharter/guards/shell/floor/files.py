@@ -103,7 +103,7 @@ def _cloned(call: Call) -> Iterator[str]:
     named = texts[at + 1 :]
     start = next((place for place, text in enumerate(named) if ":" in text), 0)
     source, *rest = named[start:] or [""]
-    # What stands on this machine is as good, or bad, as it was.
+    # Files that were on this machine before are no more dangerous than they were.
     if ":" in source or (call.name in {"gh", "glab"} and source):
         yield rest[-1] if rest else source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
 
