@@ -127,7 +127,7 @@ def _world(judgement: "Judgement") -> World:
     judged = judgement.commands
     gits = [one for one in judged if basename(one.program) == "git"]
     return World(
-        (*(Place(*reach) for reach in judgement.reaches), *(place for one in judged for place in _places(one))),
+        (*(Place(*reach) for reach in judgement.reaches), *_places(judged)),
         tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
         tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
         _links_repositories([one.form.split() for one in gits]),
@@ -135,10 +135,11 @@ def _world(judgement: "Judgement") -> World:
     )
 
 
-def _places(one: "Judged") -> Iterator[Place]:
-    """What a command looks at or changes. One that does more than its program is for may change what it is given."""
-    for reach in one.reaches:
-        yield Place(*reach[:3], reach.change or (MAY if one.needs else ""))
+def _places(judged: "Iterable[Judged]") -> Iterator[Place]:
+    """What commands look at or change. One that does more than its program is for may change what it is given."""
+    for one in judged:
+        for path, is_pattern, folders, change in one.reaches:
+            yield Place(path, is_pattern, folders, change or (MAY if one.needs else ""))
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

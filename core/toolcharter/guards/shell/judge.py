@@ -280,9 +280,11 @@ class _Look:
         """Append the commands of *script*, all of which may also read what *outer* write."""
         offset = len(self.commands)
         for command in script.commands:
-            feeders = tuple(one + offset for one in command.feeders)
-            substitutes = tuple(one + offset for one in command.substitutes)
-            self._append(command._replace(feeders=(*feeders, *outer), substitutes=substitutes), depth)
+            if outer or (offset and (command.feeders or command.substitutes)):
+                feeders = tuple(one + offset for one in command.feeders)
+                substitutes = tuple(one + offset for one in command.substitutes)
+                command = command._replace(feeders=(*feeders, *outer), substitutes=substitutes)  # noqa: PLW2901
+            self._append(command, depth)
         self.functions += script.functions
         self.reaches += script.reaches
         self.strange = self.strange or script.strange
@@ -359,7 +361,7 @@ def _judged(command: Command, reading: Reading) -> Judged:
     program = _name(command)
     return Judged(
         command.form,
-        tuple(_as_often((*_path_need(command.words), *demand.needs), command)),
+        _as_often((*_path_need(command.words), *demand.needs), command),
         demand.reaches,
         program,
         reading.folders or command.folders,
@@ -372,15 +374,16 @@ def _judged(command: Command, reading: Reading) -> Judged:
     )
 
 
-def _as_often(needs: Sequence[Need], command: Command) -> Iterable[Need]:
+def _as_often(needs: tuple[Need, ...], command: Command) -> tuple[Need, ...]:
     """With the number of times that each of *needs* stands in *command*."""
     if not needs:
         return ()
     times = Counter(word.form for word in command.words)
-    return (need._replace(times=max(1, times[need.form])) for need in needs)
+    return tuple(need._replace(times=max(1, times[need.form])) for need in needs)
 
 
-def _path_need(words: Sequence[Word]) -> Iterable[Need]:
+def _path_need(words: Sequence[Word]) -> tuple[Need, ...]:
     """A program named by a path is no other program: a rule has to write the path out."""
     if words and "/" in (words[0].text or ""):
-        yield Need(words[0].form, f"{words[0].form} is a path, which a rule has to write out")
+        return (Need(words[0].form, f"{words[0].form} is a path, which a rule has to write out"),)
+    return ()
