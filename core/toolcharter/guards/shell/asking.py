@@ -1,11 +1,12 @@
 """What the words of one command ask for, by their roles: gathered while its words are read."""
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from posixpath import normpath, splitext
 from typing import Final
 
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import outputs, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.parts import SUBSTITUTED, Assignment, Inner, Need, Reach, Word
 from toolcharter.guards.shell.table import Operands, Role
@@ -14,6 +15,9 @@ from toolcharter.guards.shell.unknown import ask_paths
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
 _MAX_FOLDERS: Final = 8
+# Letters, digits and marks of globs: in other letters hg and jj write sets of files, lists of them and operators.
+_PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
+_NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _SCRIPTS: Final = "toolcharter.guards.shell.scripts."
 _TAKE_OUTPUT: Final = frozenset({"said", "shown"})
@@ -166,6 +170,17 @@ class Asking:
             self.need(word, "may lie on another machine")
         self.take_read(role, word)
 
+    def take_plain(self, role: Role, word: Word) -> None:
+        """A path, unless its letters make it more: `listfile:x`, `set:a()`, `file:x`, `a|b`."""
+        if not _PLAIN_PATH.fullmatch((word.pattern if word.text is None else word.text) or ""):
+            self.need(word, "may be more than a path")
+        self.take_read(role, word)
+
+    def take_trusted(self, role: Role, word: Word) -> None:
+        """A file whose content can run programs: a rule says that it may be trusted."""
+        self.need(word, "is a file whose content can run programs")
+        self.take_local(role, word)
+
     def take_message(self, _: Role, word: Word) -> None:
         """A file whose text is kept: the scrubber never sees it. `-` is the standard input."""
         if word.text == "-":
@@ -233,6 +248,15 @@ class Asking:
             self.need(word, "is protected")
         elif role.kind == "change" and places.is_top(path, self.folders, self.workspace):
             self.need(word, "is the workspace itself")
+
+    def take_made(self, role: Role, word: Word) -> None:
+        """What the program makes: a path that is written, whose name is one for output."""
+        if word.text in _NO_FILES:
+            return
+        why = outputs.objection(word.text or "", role.argument)
+        if why:
+            self.need(word, why)
+        self.take_change(role, word)
 
     def take_target(self, _: Role, word: Word) -> None:
         """What a link is to lead to; where that lies, the other words tell."""
@@ -351,6 +375,9 @@ _TAKE: Final[dict[str, Callable[[Asking, Role, Word], None]]] = {
     "change": Asking.take_change,
     "into": Asking.take_change,
     "write": Asking.take_change,
+    "made": Asking.take_made,
+    "plain": Asking.take_plain,
+    "trusted": Asking.take_trusted,
     "number": Asking.take_number,
     "only": Asking.take_only,
     "script": Asking.take_script,

@@ -13,7 +13,9 @@ from toolcharter.guards.shell.table import Table, Takes
 
 _STOPS: Final = frozenset({"posix", "subcommands"})
 """Styles in which the first operand ends the options. In style `find` it is `expressions` that knows."""
-_PATHS: Final = frozenset({"read", "tree", "node", "local", "folder", "chdir", "change", "into", "write"})
+_PATHS: Final = frozenset(
+    {"read", "tree", "node", "local", "folder", "chdir", "change", "into", "write", "made", "plain", "trusted"}
+)
 
 
 class Divided(NamedTuple):

@@ -21,7 +21,14 @@ _NOWHERE: Final = "(unknown folder)"
 _HERE: Final = (".",)
 _HERE_WORD: Final = Word(".", ".", prefix=".")
 _READ: Final = Role("read")
-_GROUP: Final = re.compile(r"[a-z][a-z0-9-]*")
+_GROUP: Final = re.compile(
+    r"(?!(?:get|print|reset|show|set|export|generate|create|add|regenerate|rotate)-)[a-z][a-z0-9-]*"
+)
+# What a star in a table must not stand for: subcommands that are there to print what is secret.
+_CREDENTIALS: Final = re.compile(
+    r"(?:^|-)(?:credentials?|passwords?|passphrases?|(?:auth|access|id|identity|bearer|session|security|refresh)-?tokens?|token|secret-values?"
+    r"|connection-strings?|access-details|auth-string|key-strings?|private-keys?|api-keys?|embed-url|user-pool-client)(?:-|$)"
+)
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
 
@@ -59,8 +66,9 @@ def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
     if not _is_inside(command.folders, asking.workspace):
         asking.needs.append(Need(_NOWHERE, "it cannot be told that it runs in the workspace"))
     if entry is None:
-        started = started_words(table_name(program), command.words)
-        unknown.ask(words[: len(words) - len(started)], asking)
+        name = table_name(program)
+        started = started_words(name, command.words)
+        unknown.ask(words[: len(words) - len(started)], asking, is_vault=not started and name in unknown.VAULTS)
         asking.command(started)
         return Reading(Demand(tuple(asking.needs), tuple(asking.reaches), is_known=False), tuple(asking.inner))
     runs_input = _Reader(asking, tables).table(program, words, entry.table)
@@ -213,6 +221,8 @@ def _found(name: str, table: Table) -> Table | None:
     subcommand = (
         next((sub for begin, sub in table.patterns if name.startswith(begin)), None) if table.patterns else None
     )
+    if subcommand is not None and _CREDENTIALS.search(name):
+        return subcommand._replace(named=True)
     if subcommand is None and table.nested and _GROUP.fullmatch(name):
         return table._replace(alone_named=True)
     return subcommand

@@ -12,7 +12,9 @@ Style = Literal["gnu", "posix", "single-dash", "subcommands", "find", "test", "w
 STYLES: Final = ("gnu", "posix", "single-dash", "subcommands", "find", "test", "words")
 """How words divide into options and operands; `toolcharter.guards.shell.table_file` says what each means."""
 
-HARMLESS: Final = frozenset({"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into"})
+HARMLESS: Final = frozenset(
+    {"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into", "plain"}
+)
 """Kinds of roles that more than one word may fill without a change of meaning: a pattern may stand there."""
 
 STARTING: Final = frozenset({"command", "source_or_command", "run"})
@@ -30,6 +32,8 @@ KINDS: Final = frozenset(
         "assignment",
         "chdir",
         "write",
+        "made",
+        "trusted",
         "program",
         "code",
         "script",
@@ -48,7 +52,7 @@ class Role(NamedTuple):
     kind: str
     """One of `KINDS`."""
     argument: str = ""
-    """Of `only:a|b` and `format:NAME`, what follows the colon."""
+    """Of `only:a|b`, `format:NAME` and `made:KIND`, what follows the colon."""
     is_named: bool = False
     """Whether the word has to be named whatever it is (`!read`)."""
 

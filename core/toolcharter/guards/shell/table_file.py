@@ -24,7 +24,8 @@ points (`operands`), then `[predicates]`; `test` operands, unary operators (`opt
 
 Roles: `text` harmless; `number`; `only:a|b` harmless if one of these; `name` one of a variable, perhaps with `=value`; `read` a
 path that is looked at, `local` one that is not if it holds a colon, `node` one up to `::`, `tree` one below which links are followed too, `folder` one to list, `chdir` one to move to; `change` a path whose writing, creating or removing is the program's ordinary purpose,
-`into` the same as a destination; `write` an output file; `program`, `code`; `script` shell source; `command` the words
+`into` the same as a destination; `made` the program's own output, which has to be mentioned unless its name is one for
+output (`made:requirements`: for lists of packages); `plain` a path in letters that mean nothing else; `trusted` a file whose content runs programs; `write` an output file; `program`, `code`; `script` shell source; `command` the words
 of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
 `assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
 words after it are for that; `format:NAME` a little language that `scripts/NAME.py` judges. `!` before a role of an operand:
@@ -46,6 +47,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
+from toolcharter.guards.shell import outputs
 from toolcharter.guards.shell.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
@@ -271,8 +273,10 @@ def _takes(name: str, value: object) -> Takes:
 
 def _role(text: str) -> Role:
     kind, _, argument = text.removeprefix("!").partition(":")
-    if kind not in KINDS or bool(argument) != (kind in {"only", "format"}):
+    if kind not in KINDS or bool(argument) != (kind in {"only", "format"} or (kind == "made" and ":" in text)):
         raise TableError(f"unknown role {text!r}; there are {', '.join(sorted(KINDS))}")
+    if kind == "made" and argument not in outputs.KINDS:
+        raise TableError(f"{text!r} names no kind of output; there are {', '.join(filter(None, outputs.KINDS))}")
     if kind == "format" and not argument.isidentifier():
         raise TableError(f"{text!r} names no little language")
     return Role(kind, argument, text.startswith("!"))

@@ -14,6 +14,17 @@ _BORDER: Final = re.compile(r"[=:,@]")
 # `-I/path`, and `-xf/path`, where nobody knows which letters take a value.
 _LETTERS: Final = re.compile(r"-[A-Za-z0-9]+")
 
+VAULTS: Final = frozenset(
+    {
+        *("vault", "bao", "pass", "gopass", "op", "bw", "bws", "rbw"),
+        *("lpass", "keepassxc-cli", "kpcli", "secret-tool", "keyring", "security", "doppler", "infisical"),
+        *("chamber", "aws-vault", "aws-okta", "saml2aws", "akeyless", "conjur", "ansible-vault", "sops"),
+        *("age", "rage", "gpg", "gpg2", "berglas", "teller", "envconsul", "summon"),
+        *("credstash", "envchain", "dotenvx", "dotenv-vault", "passage"),
+    }
+)
+"""Programs that are there to print what is secret, to decrypt it or to hand it on: each of their words has to be named."""
+
 
 class _Asks(Protocol):
     """What gathers it."""
@@ -22,14 +33,22 @@ class _Asks(Protocol):
     def path(self, word: Word) -> bool: ...
 
 
-def ask(words: Sequence[Word], asking: _Asks) -> None:
-    """Gather what *words* ask for: an option has to be named, and so has what leads out of the workspace."""
+def ask(words: Sequence[Word], asking: _Asks, *, is_vault: bool = False) -> None:
+    """Gather what *words* ask for: an option has to be named, and so has what leads out of the workspace.
+
+    Args:
+        words: Behind the program.
+        asking: Gathers it.
+        is_vault: The program is one of `VAULTS`.
+    """
     takes_options = True
     for word in words:
         if word.text == "--":
             takes_options = False
         stays = _stays(word, asking)
-        if stays and takes_options and (word.text or "").startswith("-") and word.text != "-":
+        if stays and is_vault:
+            asking.need(word, "is for a program that prints what is secret")
+        elif stays and takes_options and (word.text or "").startswith("-") and word.text != "-":
             asking.need(word, "is an option of a program that is not known")
 
 

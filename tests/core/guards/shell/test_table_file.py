@@ -150,6 +150,9 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
         pytest.param('operands = ["file"]', "unknown role 'file'; there are ", id="role"),
         pytest.param('operands = ["read:x"]', "unknown role 'read:x'; there are ", id="role with too much"),
         pytest.param('operands = ["format"]', "unknown role 'format'; there are ", id="role with too little"),
+        pytest.param(
+            'operands = ["made:cake"]', "'made:cake' names no kind of output; there are requirements", id="output"
+        ),
         pytest.param('operands = ["format:a.b"]', "'format:a.b' names no little language", id="little language"),
         pytest.param('operands = ["read*", "text*"]', "`operands`: only one role may repeat", id="two that repeat"),
         pytest.param('operands = "read*"', "`operands` is a list of texts", id="operands' type"),

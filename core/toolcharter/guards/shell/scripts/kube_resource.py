@@ -1,4 +1,4 @@
-"""What `kubectl get -o yaml` shows in full: everything but secrets, which it would print."""
+"""Kinds that `kubectl get` and `kubectl describe` show: everything but secrets."""
 
 
 def objection(text: str) -> str | None:

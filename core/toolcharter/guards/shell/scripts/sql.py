@@ -14,7 +14,7 @@ _HARMFUL: Final = re.compile(
     r"|vacuum|reindex|load_extension|zipfile|readfile|writefile|edit|fts3_tokenizer|fsdir|lsmode|nextval|setval|set_config"
     r"|query_to_xml\w*|database_to_xml\w*|lo_\w+|dblink\w*|xp_\w+|load_file|sleep|pg_(?:read|ls|stat_file|logdir|write|sleep|terminate|cancel|reload|rotate|switch"
     r"|promote|create|drop|copy|advisory|logical|replication|file|notify|start|stop|backup)\w*"
-    r"|cursor_to_xml\w*|ts_stat|ts_rewrite|crosstab\w*|uescape)\b"
+    r"|cursor_to_xml\w*|ts_stat|ts_rewrite|crosstab\w*|uescape|pg_authid|pg_shadow|pg_user_mappings?|pg_subscription)\b"
 )
 _PRAGMA: Final = re.compile(
     r"pragma\s+(?:\w+\.)?(?:table_x?info|index_x?info|index_list|foreign_key_list|database_list|table_list|"

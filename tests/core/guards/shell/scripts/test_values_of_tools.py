@@ -5,6 +5,8 @@ from importlib import import_module
 import pytest
 
 HARMLESS = {
+    "git_key": ["user.name", "remote.origin.url", "^alias\\.", "branch.main.merge"],
+    "task_shown": ["install", "install-strip", "test", "V=1"],
     "git_since": ["main", "HEAD~1", "origin/main"],
     "js_tests": ["tests", "src", "src/a.test.ts", "test/a.js", "a-spec.mjs", "__tests__/a.js"],
     "pnpm_filter": ["web", "./packages/web", "...[origin/main]", "@scope/*"],
@@ -57,10 +59,23 @@ HARMLESS = {
         "",
     ],
     "sqlite": [".tables", ".schema users", "select 1;", "select 'it''s'"],
-    "task": ["test", "test:unit", "build/foo.o", "V=1", ":app:assembleRelease", "lint-fix", "released-notes"],
+    "task": [
+        "test",
+        "test:unit",
+        "build/foo.o",
+        "V=1",
+        ":app:assembleRelease",
+        "lint-fix",
+        "released-notes",
+        "install-deps",
+        "installcheck",
+        "reinstall",
+    ],
     "yq": [".a.b", '.items[] | select(.kind == "Service")', ".loader"],
 }
 NAMED = {
+    "git_key": ["http.extraheader", "credential.helper", "url", ".", "user|http", "a.b", ""],
+    "task_shown": ["deploy", "install SHELL=x", "X=./install", "../install"],
     "git_since": ["--output=x", "-x"],
     "js_tests": ["evil.js", "./evil.ts", "../a.test.js", "/a.test.js", "latest.js", "~/a.test.js"],
     "pnpm_filter": ["[--output=x]", "...[-x]", "../other"],
@@ -120,6 +135,14 @@ NAMED = {
     "task": [
         "deploy",
         "deploy:prod",
+        "install",
+        "uninstall",
+        "install/strip",
+        "modules_install",
+        "install-bin",
+        "properties",
+        ":app:properties",
+        "printenv",
         "npm-publish",
         "release",
         "publishToMavenLocal",
