@@ -1,0 +1,142 @@
+"""What the core's modules import from each other: circles between them, imports inside functions, exemptions of lint.
+
+The numbers and the list below hold what is there today, so that it can only become less. A change that makes one smaller
+lowers it here.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+CORE = Path(__file__).resolve().parents[2] / "core/toolcharter"
+SOURCES = {
+    ".".join(path.relative_to(CORE.parent).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
+    for path in sorted(CORE.rglob("*.py"))
+}
+KNOWN_CIRCLES = [
+    [
+        "toolcharter.gate.approval",
+        "toolcharter.gate.beginning",
+        "toolcharter.gate.closing",
+        "toolcharter.gate.examine",
+        "toolcharter.gate.passage",
+        "toolcharter.gate.runtime",
+        "toolcharter.gate.shared",
+    ],
+    ["toolcharter.gate.discovered", "toolcharter.gate.plan"],
+    ["toolcharter.guards.process.launch", "toolcharter.guards.process.started"],
+]
+"""Circles that exist because of imports under `TYPE_CHECKING`. It shall become empty; nothing may be added."""
+MOST_IMPORTS_IN_FUNCTIONS = 244
+"""How many names are imported there."""
+MOST_EXEMPTIONS = 423
+"""How often `# noqa` is written."""
+
+
+class Import(NamedTuple):
+    """One module that another imports, and where in it."""
+
+    target: str
+    where: str
+    """`module`, `typing` (under `TYPE_CHECKING`) or `function`."""
+
+
+def imports(source: str) -> Iterator[Import]:
+    """Each import statement's modules, as full names; `from package import name` may be a module or a name in one."""
+    yield from _imports_below(ast.parse(source), "module")
+
+
+def _imports_below(node: ast.AST, where: str) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, where) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            yield from (Import(f"{child.module}.{alias.name}", where) for alias in child.names)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _imports_below(child, "function")
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from _imports_below(child, where if where == "function" else "typing")
+        else:
+            yield from _imports_below(child, where)
+
+
+def graph(sources: Mapping[str, str], *places: str) -> dict[str, set[str]]:
+    """By module, those of *sources* that it imports in one of *places*."""
+    found: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        targets = (each.target for each in imports(source) if each.where in places)
+        near = {target if target in sources else target.rpartition(".")[0] for target in targets}
+        found[module] = (near & sources.keys()) - {module}
+    return found
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of modules each of which leads to all others of its group; sorted."""
+    reached = {module: _reached(module, arrows) for module in arrows}
+    groups = {frozenset(other for other in reached[one] if one in reached[other]) for one in arrows}
+    return sorted(sorted(group) for group in groups if group)
+
+
+def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = set(arrows[start])
+    while ahead:
+        module = ahead.pop()
+        if module not in found:
+            found.add(module)
+            ahead |= arrows[module]
+    return found
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    """While the core is imported, no module waits for one that waits for it."""
+    assert circles(graph(SOURCES, "module")) == []
+
+
+def test_circles_of_types_are_those_that_are_known() -> None:
+    """Imports under `TYPE_CHECKING` count, too: a new circle fails, and so does a listed one that has gone or shrunk."""
+    assert circles(graph(SOURCES, "module", "typing")) == KNOWN_CIRCLES
+
+
+@pytest.mark.parametrize(
+    ("sources", "found"),
+    [
+        pytest.param({"p": "", "p.a": "import p.b", "p.b": "from p import a"}, [["p.a", "p.b"]], id="two-modules"),
+        pytest.param(
+            {"p.a": "from p.b import x", "p.b": "import p.c", "p.c": "from p.a import y"}, 3, id="three-modules"
+        ),
+        pytest.param({"p.a": "import p.b", "p.b": "import p.c", "p.c": ""}, [], id="a-line"),
+        pytest.param({"p.a": "import p.b", "p.b": "def f():\n    import p.a"}, [], id="in-a-function"),
+        pytest.param(
+            {"p.a": "import p.b", "p.b": "if TYPE_CHECKING:\n    import p.a"}, [["p.a", "p.b"]], id="for-types"
+        ),
+        pytest.param({"p.a": "import p.b", "p.b": "class C:\n    import p.a"}, [["p.a", "p.b"]], id="in-a-class"),
+        pytest.param(
+            {"p.a": "import p.b", "p.b": "try:\n    import p.a\nfinally: ..."}, [["p.a", "p.b"]], id="in-a-try"
+        ),
+    ],
+)
+def test_circles_are_found(sources: Mapping[str, str], found: object) -> None:
+    """Whichever way a module is imported, and wherever its statement stands outside functions."""
+    made = circles(graph(sources, "module", "typing"))
+
+    assert (len(made[0]) if isinstance(found, int) else made) == found
+
+
+def test_imports_inside_functions_become_fewer() -> None:
+    """Each hides what a module needs from its reader, and costs every call that passes it."""
+    inside = [
+        (name, each.target) for name, text in SOURCES.items() for each in imports(text) if each.where == "function"
+    ]
+
+    assert len(inside) <= MOST_IMPORTS_IN_FUNCTIONS, inside
+
+
+def test_exemptions_of_lint_become_fewer() -> None:
+    """Each `noqa` is a rule that a reader cannot rely on."""
+    marks = {name: text.count("# noqa") for name, text in SOURCES.items() if "# noqa" in text}
+
+    assert sum(marks.values()) <= MOST_EXEMPTIONS, marks
