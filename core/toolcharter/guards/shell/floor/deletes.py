@@ -241,6 +241,7 @@ def git(call: Call, scene: Scene) -> str | None:
         folders = [arg for before, arg in zip(texts, call.args[1:], strict=False) if before in {"-C", "--work-tree"}]
         folders += [Arg(text.partition("=")[2]) for text in texts if text.startswith("--work-tree=")]
         folders += operands(call.args[texts.index("clean") + 1 :])
+        folders += [Arg(one.value.text or "") for one in call.command.assignments if one.name == "GIT_WORK_TREE"]
         why = next((why for arg in folders if (why := scene.loss(call, arg, own=False))), None)
         why = why or _loss_of_folders(call, scene)
         return f"deletes {why}" if why else None

@@ -12,6 +12,8 @@ from toolcharter.guards.shell.floor import (
     functions,
     git,
     installs,
+    others,
+    removers,
     reverse,
     running,
     systems,
@@ -50,6 +52,9 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (installs.install, ("rpm", "yum", "dnf")),
     (deletes.sync, ("rsync",)),
     (deletes.git, ("git",)),
+    (removers.clean, removers.CLEANERS),
+    (removers.settings, ("env", "sudo")),
+    (removers.cmake, ("cmake",)),
     (systems.convert, ("dd", "gdd", "dc3dd", "dcfldd", "pv")),
     (
         systems.tune,
@@ -134,6 +139,8 @@ class _Interest(NamedTuple):
     is_making: bool
     """Whether it may make a file that is run later."""
     is_shell: bool
+    is_other: bool
+    """Whether nothing is known of it."""
 
 
 @lru_cache(1024)
@@ -144,10 +151,11 @@ def _interest(program: str) -> _Interest:
         bool(is_making or _checks(name)),
         is_making,
         name in SHELLS or name in {"source", ".", "%0", "exec", "nohup", "setsid"},
+        ("/" in program and not program.startswith("/")) or others.is_other(name),
     )
 
 
-_UNKNOWN = _Interest(is_checked=True, is_making=False, is_shell=True)
+_UNKNOWN = _Interest(is_checked=True, is_making=False, is_shell=True, is_other=True)
 
 
 def catastrophe(script: Script, *, workspace: str = "", home: str = "") -> str | None:
@@ -172,6 +180,8 @@ def _is_dull(command: Command) -> bool:
     if program is None:
         return False
     interest = _interest(program)
+    if (interest.is_other and len(words) > 1) or any(map(others.may_begin, words[1:])):
+        return False
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
     )
@@ -189,12 +199,12 @@ def _judge(scene: Scene) -> str | None:
                 return why
         if not command.words:
             continue
-        if command.assignments and (why := carried.assigned(command, scene)) is not None:
+        if command.assignments and (why := carried.assigned(command, scene) or others.set_for(command, scene)):
             return why
         program = command.words[0].text
         interest = _UNKNOWN if program is None else _interest(program)
         shells = shells or interest.is_shell
-        if interest.is_checked:
+        if interest.is_checked or interest.is_other or any(map(others.may_begin, command.words[1:])):
             makes = makes or interest.is_making or (program == "git" and _clones(command))
             if (why := _of_command(command, at, scene)) is not None:
                 return why
@@ -206,6 +216,8 @@ def _of_command(command: Command, at: int, scene: Scene) -> str | None:
         for check in _checks(call.name):
             if (why := check(call, scene)) is not None:
                 return why
+        if (why := others.set_by(call, scene) or others.started(call, scene)) is not None:
+            return why
     return running.program(command, scene) if command.words[0].text is None else None
 
 

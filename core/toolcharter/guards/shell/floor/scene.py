@@ -73,6 +73,16 @@ class Scene:
             script = parse(source, self.places.workspace)
         except NotUnderstood:
             return REMOTE_SHELL if any(mark in source for mark in _SOCKETS) else None
+        return self._of_script(script)
+
+    def of_command(self, command: Command) -> str | None:
+        """Why a command among the words of another one is catastrophic."""
+        if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
+            return "holds more commands within commands than anybody reads"
+        self._texts_left[0] -= 1
+        return self._of_script(Script((command._replace(feeders=(), substitutes=()),)))
+
+    def _of_script(self, script: Script) -> str | None:
         inner = Scene(script, *self._roots, self._judge)
         inner._depth, inner._texts_left = self._depth + 1, self._texts_left
         return self._judge(inner)

@@ -1,0 +1,174 @@
+"""What programs may start that the floor knows nothing of, by words that no table calls ordinary.
+
+A program without a table may start any command among its words, and any text in them. Of a program with one, the words
+that a rule would have to name are looked at. Values that are set for a program may be commands, too.
+"""
+
+import re
+from collections.abc import Iterator
+
+from toolcharter.guards.shell.floor.carried import SETTERS
+from toolcharter.guards.shell.floor.code import texts_in
+from toolcharter.guards.shell.floor.programs import MAKERS
+from toolcharter.guards.shell.floor.scene import Call, Scene, base_name
+from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language
+from toolcharter.guards.shell.launchers import CONTAINERS, LAUNCHERS, started_words
+from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.tables import CORE
+
+_TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
+    """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()  # noqa: SIM905 - a table
+)
+"""Names that are no everyday words of anything but of the commands that they begin."""
+_SAYERS = frozenset(
+    """tldr apropos whatis info help cheat howdoi say espeak figlet toilet cowsay logger wall notify-send hash type history
+    alias complete compgen bind set shopt pgrep pidof whereis trash""".split()  # noqa: SIM905 - a table
+)
+"""Programs without a table that only look for, show or keep their words."""
+_ELSEWHERE = frozenset({"git", "make", "gmake", "remake", "parallel", "emacs", "emacsclient"})
+"""Programs whose words another check reads by their places."""
+_RUN_SETTING = re.compile(
+    r"PS4|(?:.*_)?(?:CMD|COMMAND|RUNNER|WRAPPER|EXEC|PAGER|EDITOR|BROWSER|SHELL|SSH|RSH|HOOK|FLAGS|OPTS|OPTIONS|TOOL|ASKPASS"
+    r"|CC|CXX|LD|AR|LINKER|VALUE_[0-9]+|PARAMETERS)"
+)
+"""Variables that are kept for later programs, and whose value these may run."""
+_PREFIX = re.compile(r"-{0,2}[A-Za-z_][\w.-]*[=:]")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+_STARTS = frozenset({"--", "exec", "run", "do", "shell"})
+_MAX_CHARS = 10_000
+_MAX_TAILS = 16
+
+
+def is_other(name: str) -> bool:
+    """Whether nothing is known of a program, so that its words may be commands."""
+    return not (name in _SAYERS or name in SHELLS or _is_contained(name) or CORE.find(name) is not None)
+
+
+def _is_contained(name: str) -> bool:
+    return name in CONTAINERS or language(name) in INTERPRETERS
+
+
+def is_telling(word: Word) -> bool:
+    """Whether a word may hold a whole command."""
+    return " " in (word.text or "") or "\n" in (word.text or "")
+
+
+def started(call: Call, scene: Scene) -> str | None:
+    """`pee TEXT`, `new-launcher -- rm -rf /`, `go test -exec TEXT`, `x --on-change=TEXT`."""
+    name, words = call.name, call.command.words
+    if language(name) == "python":
+        return _module(call, scene)
+    if name in scene.script.functions or name in _SAYERS | _ELSEWHERE or name in SHELLS or _is_contained(name):
+        return None
+    is_path = "/" in (words[0].text or "") and not (words[0].text or "").startswith("/")
+    if is_path or CORE.find(name) is None:
+        inner = started_words(name, words)
+        own = words[: len(words) - len(inner)]
+        return _of_tails(own, call, scene) or _of_texts((*own[1:], *inner[:1]), scene)
+    if any(map(may_begin, words[1:])):
+        return _of_known(call, scene)
+    return None
+
+
+def _module(call: Call, scene: Scene) -> str | None:
+    """`python3 -m poetry run TEXT`: a module that is a program."""
+    texts = call.texts
+    at = texts.index("-m") + 2 if "-m" in texts and len(texts) + 1 == len(call.command.words) else 0
+    rest = call.command.words[at:] if at else ()
+    return scene.of_command(call.command._replace(words=rest, assignments=())) if len(rest) > 1 else None
+
+
+def may_begin(word: Word) -> bool:
+    """Whether *word* holds a command, or begins one."""
+    return is_telling(word) or base_name(word.text or "") in _TOLD_BY_NAME
+
+
+def set_for(command: Command, scene: Scene) -> str | None:
+    """`RUSTC_WRAPPER=TEXT cargo build`, `env PS4='$(TEXT)' bash -x s`."""
+    given = [one.value.text or "" for one in command.assignments if command.words]
+    return next((why for text in given for one in _readings(text) if (why := scene.of_text(one))), None)
+
+
+def set_by(call: Call, scene: Scene) -> str | None:
+    """`export CC=TEXT`, `env GIT_CONFIG_VALUE_0='!TEXT' git x`."""
+    if call.name not in SETTERS:
+        return None
+    is_now = call.name in {"env", "sudo", "doas"}
+    given = (
+        (word.text or "").partition("=")[::2] for word in call.command.words[1:] if _ASSIGNED.match(word.text or "")
+    )
+    texts = (text for name, text in given if is_now or text[:1] == "!" or _RUN_SETTING.fullmatch(name))
+    return next((why for text in texts for one in _readings(text) if (why := scene.of_text(one))), None)
+
+
+def _of_known(call: Call, scene: Scene) -> str | None:
+    """What of a program with a table a rule would have to name, and what follows such options."""
+    from toolcharter.guards.shell.reading import read  # noqa: PLC0415 - few commands hold others
+
+    reading = read(call.command, workspace=scene.places.workspace)
+    needs = {need.form for need in reading.demand.needs}
+    words = call.command.words
+    asked = [at for at in range(1, len(words)) if words[at].form in needs or _is_value(words[at - 1], needs)]
+    why = _of_texts(tuple(words[at] for at in asked), scene)
+    if why is not None or reading.inner or reading.scripts or not needs:
+        return why
+    starts = [
+        at for at in range(1, len(words)) if may_begin(words[at]) and (at in asked or words[at - 1].text in _STARTS)
+    ][:_MAX_TAILS]
+    tails = (call.command._replace(words=words[at:], redirections=(), assignments=()) for at in starts)
+    return next((why for tail in tails if (why := scene.of_command(tail)) is not None), None)
+
+
+def _is_value(before: Word, needs: set[str]) -> bool:
+    return before.form in needs and before.form.startswith("-")
+
+
+def _of_tails(words: tuple[Word, ...], call: Call, scene: Scene) -> str | None:
+    """Why a command that begins at one of *words* is catastrophic."""
+    tails = 0
+    for at, word in enumerate(words[1:], 1):
+        if not _begins(word, words[at - 1]):
+            continue
+        tails += 1
+        if tails > _MAX_TAILS:
+            return "holds more commands among its words than anybody reads"
+        if (
+            why := scene.of_command(call.command._replace(words=words[at:], redirections=(), assignments=()))
+        ) is not None:
+            return why
+    return None
+
+
+def _begins(word: Word, before: Word) -> bool:
+    if not word.text or word.text.startswith("-"):
+        return False
+    name = base_name(word.text)
+    is_known = name in LAUNCHERS or name in _TOLD_BY_NAME or name.startswith(MAKERS)
+    return (
+        (is_known and name not in {"start", "time", "command"})
+        or before.text == "--"
+        or word.text.startswith(("/bin/", "/sbin/", "/usr/"))
+    )
+
+
+def _of_texts(words: tuple[Word, ...], scene: Scene) -> str | None:
+    texts = (text for word in words if is_telling(word) for text in _readings(word.text or ""))
+    return next((why for text in texts if (why := scene.of_text(text)) is not None), None)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """What a shell may get of a text with blanks: all of it, what stands behind a mark, in parentheses, in quotes."""
+    if len(text) > _MAX_CHARS or not (" " in text or "\n" in text or "$" in text):
+        return
+    yield text.lstrip("|!@:= ")
+    if found := _PREFIX.match(text):
+        value = text[found.end() :].lstrip("|!= ")
+        yield value
+        # `EXEC:rm -rf /,pty`, `template:target:rm -rf /`.
+        yield value.partition(",")[0]
+        yield value.rpartition(":")[2].lstrip("= ")
+    if "(" in text:
+        yield text.partition("(")[2].rpartition(")")[0].strip("\"'`")
+        yield from (one for one in texts_in(text) if " " in one)
+    elif "{" in text:
+        yield text.partition("{")[2].rpartition("}")[0]

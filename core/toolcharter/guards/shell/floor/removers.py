@@ -1,0 +1,123 @@
+"""Programs with a removal of their own: builds, caches, trees and package managers that are told where to clean.
+
+Sources: cmake(1), "Run a Command-Line Tool"; the manuals of the programs.
+"""
+
+import re
+from collections.abc import Iterator
+
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.streams import language
+from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.parts import Command
+
+_CLEANERS = {
+    name: frozenset(verbs.split())
+    for names, verbs in (
+        ("cargo", "clean"),
+        (
+            "gradle gradlew mvn mvnw mvnd ant sbt dotnet xcodebuild swift flutter stack cabal dune bazel bazelisk",
+            "clean distclean reset",
+        ),
+        ("scons waf", "-c --clean clean distclean"),
+        ("ninja samu", "clean cleandead"),
+        ("meson", "--wipe"),
+        ("go", "clean"),
+        ("npm yarn pnpm bun pip uv composer poetry", "clean purge prune clear --clear"),
+        ("virtualenv venv", "--clear"),
+        ("conda mamba micromamba", "remove clean"),
+        ("latexmk", "-C -c"),
+        ("coverage", "erase"),
+        ("sphinx-build", "clean"),
+        ("hg", "purge"),
+        ("svn", "--remove-unversioned --remove-ignored"),
+        ("rclone", "purge delete sync rmdirs rmdir deletefile move"),
+        ("gio kioclient kioclient5 gvfs", "trash remove rm"),
+        ("mc gsutil s3cmd s5cmd", "rm"),
+        ("zip", "-m --move -mr -rm"),
+        ("7z 7za 7zr", "-sdel"),
+        ("rsync", "--remove-source-files"),
+        ("stow", "-D --delete"),
+        ("systemd-tmpfiles", "--remove --purge"),
+        ("bleachbit", "-c --clean"),
+    )
+    for name in names.split()
+}
+"""Programs, and the words with which they remove what lies at the places that they are told."""
+_ALWAYS = frozenset({"trash-put", "gvfs-rm", "gvfs-trash", "tmpreaper", "tmpwatch", "stale", "rm-rf", "rmrf"})
+_SETTINGS = frozenset(
+    {"CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GIT_WORK_TREE"}
+)
+"""Variables that name what is cleaned."""
+_SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
+_VALUED = re.compile(r"-{0,2}[A-Za-z][\w.-]*=(.+)", re.DOTALL)
+_SHORT = re.compile(r"-[A-Za-z](/.*)", re.DOTALL)
+CLEANERS = (*_CLEANERS, *_ALWAYS)
+_CMAKE_REMOVES = frozenset({"rm", "remove", "remove_directory"})
+_CMAKE_WRITES = frozenset({"rename", "copy", "copy_if_different", "touch", "create_symlink", "create_hardlink"})
+_CMAKE_MOVERS = frozenset({"rename"})
+
+
+def clean(call: Call, scene: Scene) -> str | None:
+    """`cargo clean --target-dir /`, `gradle clean -PbuildDir=/`, `rclone purge /`."""
+    texts = frozenset(call.texts)
+    if call.name not in _ALWAYS and texts.isdisjoint(_CLEANERS.get(language(call.name), ())):
+        return None
+    return _lost(call, scene, _places(call))
+
+
+def settings(call: Call, scene: Scene) -> str | None:
+    """`env CARGO_TARGET_DIR=/ cargo clean`."""
+    given = (found for text in call.texts if (found := _SETTING.fullmatch(text)))
+    places = [Arg(found[2]) for found in given if found[1] in _SETTINGS]
+    return _lost(call, scene, iter(places)) if places and not {"clean"}.isdisjoint(call.texts) else None
+
+
+def _lost(call: Call, scene: Scene, places: Iterator[Arg]) -> str | None:
+    return next((f"deletes {why}" for arg in places if (why := scene.loss(call, arg, own=False))), None)
+
+
+def _places(call: Call) -> Iterator[Arg]:
+    """The places that a call may name: operands, values of options and settings, variables set for it."""
+    for arg in call.args:
+        yield arg
+        for found in (_VALUED.fullmatch(arg.text), _SHORT.fullmatch(arg.text)):
+            if found is not None:
+                yield Arg(found[1], is_fixed=arg.is_fixed)
+    for one in call.command.assignments:
+        if one.name in _SETTINGS:
+            yield Arg(one.value.text or one.value.form.strip('"'))
+
+
+def cmake(call: Call, scene: Scene) -> str | None:
+    """`cmake -E rm -rf /`, `cmake -E env rm -rf /`, `cmake -E chdir / rm -rf .`."""
+    texts = [word.text for word in call.command.words]
+    at = texts.index("-E") + 1 if "-E" in texts else len(texts)
+    words = call.command.words[at:]
+    name = words[0].text if words else None
+    if name in _CMAKE_REMOVES:
+        return _lost(call, scene, _operands(call, at)) or _vital(call, scene, at)
+    if name in _CMAKE_WRITES:
+        why = _lost(call, scene, _operands(call, at)) if name in _CMAKE_MOVERS else None
+        return why or _vital(call, scene, at)
+    started = {"env": 1, "time": 1, "chdir": 2}.get(name or "", 0)
+    rest = words[started:]
+    while name == "env" and rest and ((rest[0].text or "").startswith("-") or "=" in (rest[0].text or "")):
+        rest = rest[1:]
+    if not started or not rest:
+        return None
+    command = call.command._replace(words=rest, assignments=())
+    return scene.of_command(_in_folder(command, words[1].text) if name == "chdir" else command)
+
+
+def _in_folder(command: Command, folder: str | None) -> Command:
+    return command._replace(folders=() if folder is None else (folder,))
+
+
+def _operands(call: Call, at: int) -> Iterator[Arg]:
+    rest = call.from_word(at, call.name)
+    return (arg for arg in rest.args if arg.text[:1] != "-")
+
+
+def _vital(call: Call, scene: Scene, at: int) -> str | None:
+    return next((f"overwrites {why}" for arg in _operands(call, at) if (why := scene.vital_file(call, arg))), None)
