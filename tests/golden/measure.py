@@ -1,0 +1,108 @@
+"""Count the calls into the core's functions that governed calls make: `python -m toolcharter_golden.measure FOLDER`.
+
+Prints, by name of what is measured, the functions that were entered, in their order. A generator or coroutine counts each
+time it goes on.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import toolcharter
+from toolcharter import build_tools
+
+CORE = str(Path(toolcharter.__file__).parent)
+WARM = 5
+TIMES = 5
+"""Now and then a clock's next second, or a cache that is full, costs a call more; the least of so many is told."""
+
+
+class Count:
+    """Notes each entry of a function of the core while it is on."""
+
+    def __init__(self) -> None:
+        self.entered: list[str] = []
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        """See `sys.setprofile`."""
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(CORE):
+            self.entered.append(f"{code.co_filename[len(CORE) + 1 :]}:{code.co_qualname}")
+
+    @contextmanager
+    def on(self) -> Generator[None]:
+        """Count what runs in here."""
+        sys.setprofile(self)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+
+def counted(act: Callable[[], object]) -> list[str]:
+    """What *act* enters when it is warm."""
+    for _ in range(WARM):
+        act()
+    return min((_once(act) for _ in range(TIMES)), key=len)
+
+
+def _once(act: Callable[[], object]) -> list[str]:
+    count = Count()
+    with count.on():
+        act()
+    return count.entered
+
+
+async def awaited(act: Callable[[], Any]) -> list[str]:
+    """The same of what has to be awaited."""
+    for _ in range(WARM):
+        await act()
+    found: list[list[str]] = []
+    for _ in range(TIMES):
+        count = Count()
+        with count.on():
+            await act()
+        found.append(count.entered)
+    return min(found, key=len)
+
+
+def main(folder: Path) -> dict[str, list[str]]:
+    """Measure all."""
+    (folder / "ws").mkdir()
+    for number in range(WARM + TIMES):
+        (folder / f"ws/{number}.txt").write_text("x")
+    events = f"file:{folder / 'events.jsonl'}"
+
+    def profile(**settings: Any) -> Any:
+        file = folder / f"profile-{len(list(folder.iterdir()))}.yaml"
+        tools: dict[str, Any] = {"quick": {}, "aquick": {}, "command": {}}
+        file.write_text(json.dumps({"profile": "measured", "tools": tools, **settings}))
+        return build_tools(file, workspace=folder / "ws", events=events)
+
+    rules = {
+        "deny": ["quick(word=bad)", "aquick(word=bad)"]
+    }  # They look at arguments: a decision is remembered by them.
+    limits = {"limits": {"calls_per_hour": 100000}}
+    hi, bad = {"word": "hi"}, {"word": "bad"}
+    found: dict[str, list[str]] = {}
+    with profile(**rules, **limits) as toolbox:
+        found["sync"] = counted(lambda: toolbox.call("quick", hi))
+        found["async caller"] = asyncio.run(awaited(lambda: toolbox.acall("quick", hi)))
+        found["async tool"] = asyncio.run(awaited(lambda: toolbox.acall("aquick", hi)))
+        found["denied"] = counted(lambda: toolbox.call("quick", bad))
+    with profile(**rules, **limits, extensions={"watch": {"answers": {}}}) as toolbox:
+        found["one check"] = counted(lambda: toolbox.call("quick", hi))
+    with profile(allow=["bash:cat *", "bash:wc *"]) as toolbox:
+        # Another line each time, of the same form: no decision is remembered.
+        lines = (f"cat {number}.txt | wc -l" for number in range(WARM + TIMES))
+        found["judged command"] = counted(lambda: toolbox.decide("command", {"line": next(lines)}))
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(Path(sys.argv[1]))))
