@@ -9,7 +9,7 @@ from typing import Final
 
 _FOLDER: Final = re.compile(
     r"[._]?(?:cmake-)?(?:build|dist|out|outputs?|target|bin|obj|coverage|htmlcov|cov|tmp|temp|cache|reports?|(?:test-)?results?"
-    r"|artifacts?|logs?|wheels|wheelhouse|site|next|venv|virtualenv|env)"
+    r"|artifacts?|logs?|wheels|wheelhouse|site|next|venv|virtualenv)"
     r"(?:[-_](?:debug|release|relwithdebinfo|minsizerel|dev|prod(?:uction)?|tests?|ci|esm|cjs|types|web|node|ssr|client"
     r"|server|asan|tsan|ubsan|cov(?:erage)?|\d+))?",
     re.IGNORECASE,

@@ -5,6 +5,8 @@ from importlib import import_module
 import pytest
 
 HARMLESS = {
+    "ansible_value": ["a=b", '{"a": "b"}'],
+    "cmake_switch": ["ASAN=ON", "=Debug", ":STRING=Release", "X=1.2", "="],
     "git_key": ["user.name", "remote.origin.url", "^alias\\.", "branch.main.merge"],
     "task_shown": ["install", "install-strip", "test", "V=1"],
     "git_since": ["main", "HEAD~1", "origin/main"],
@@ -74,6 +76,8 @@ HARMLESS = {
     "yq": [".a.b", '.items[] | select(.kind == "Service")', ".loader"],
 }
 NAMED = {
+    "ansible_value": ["@x.yml", "a={{ lookup('pipe', 'x') }}", "a={% x %}", "a: !unsafe b"],
+    "cmake_switch": ["LD=./evil", "X", "X:FILEPATH=evil", "X=a;b", "X=$ENV{PATH}"],
     "git_key": ["http.extraheader", "credential.helper", "url", ".", "user|http", "a.b", ""],
     "task_shown": ["deploy", "install SHELL=x", "X=./install", "../install"],
     "git_since": ["--output=x", "-x"],

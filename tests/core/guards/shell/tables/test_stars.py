@@ -56,7 +56,7 @@ def test_what_is_called_as_output_is(path: str) -> None:
             "plan.tf",
         ),
         *("bin/../main.go", "build/../src/x", "package.json", "pom.xml", "main.tf", "build-tools/x", "profiles/a.yaml"),
-        *("requirements.txt", "/"),
+        *("requirements.txt", "/", ".env", "env", ".env/x"),
     ],
 )
 def test_what_somebody_may_have_written(path: str) -> None:
@@ -101,6 +101,10 @@ def test_lists_of_packages(path: str, *, is_ordinary: bool) -> None:
         ("dotnet build -o src", "src"),
         ("dotnet test --results-directory=TestResults/results", ""),
         ("deno test --coverage=src", "--coverage=src"),
+        ("python -m venv .venv", ""),
+        ("python -m venv src", "src"),
+        ("hatch build dist", ""),
+        ("hatch build src", "src"),
         ("pip wheel -w wheelhouse .", "wheel"),
         ("pip wheel -w src .", "src wheel"),
         ("make -n install", ""),
