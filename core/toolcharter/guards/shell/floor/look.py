@@ -11,6 +11,7 @@ from toolcharter.guards.shell.floor import (
     forks,
     functions,
     git,
+    indices,
     installs,
     others,
     removers,
@@ -53,7 +54,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (deletes.sync, ("rsync",)),
     (deletes.git, ("git",)),
     (removers.clean, removers.CLEANERS),
-    (removers.settings, ("env", "sudo")),
+    (removers.settings, ("env",)),
     (removers.cmake, ("cmake",)),
     (systems.convert, ("dd", "gdd", "dc3dd", "dcfldd", "pv")),
     (
@@ -182,6 +183,8 @@ def _is_dull(command: Command) -> bool:
     interest = _interest(program)
     if (interest.is_other and len(words) > 1) or any(map(others.may_begin, words[1:])):
         return False
+    if any(indices.may_index(word.text or word.form) for word in words):
+        return False
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
     )
@@ -233,6 +236,8 @@ def _checks(name: str) -> tuple[Check, ...]:
 def _of_whole(scene: Scene, *, makes: bool, shells: bool) -> str | None:
     """What only several commands together tell."""
     commands = scene.script.commands
+    if (why := indices.evaluated(scene)) is not None:
+        return why
     why = (forks.functions(scene) or _of_functions(scene)) if scene.script.functions else None
     if why is None and any(command.within for command in commands):
         why = forks.loops(scene)

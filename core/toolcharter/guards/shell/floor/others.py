@@ -65,9 +65,14 @@ def started(call: Call, scene: Scene) -> str | None:
         inner = started_words(name, words)
         own = words[: len(words) - len(inner)]
         return _of_tails(own, call, scene) or _of_texts((*own[1:], *inner[:1]), scene)
-    if any(map(may_begin, words[1:])):
-        return _of_known(call, scene)
-    return None
+    is_joined = name not in LAUNCHERS or LAUNCHERS[name].is_text
+    own = words if is_joined else words[: len(words) - len(started_words(name, words)) + 1]
+    return _of_known(call, scene) if any(map(may_begin, own[1:])) and not _starts_more(own) else None
+
+
+def _starts_more(own: tuple[Word, ...]) -> bool:
+    """Whether the last of the words of a launcher is the next launcher: that is looked at by itself."""
+    return base_name(own[-1].text or "") in LAUNCHERS and not any(map(may_begin, own[1:-1]))
 
 
 def _module(call: Call, scene: Scene) -> str | None:
@@ -94,9 +99,9 @@ def set_by(call: Call, scene: Scene) -> str | None:
     if call.name not in SETTERS:
         return None
     is_now = call.name in {"env", "sudo", "doas"}
-    given = (
-        (word.text or "").partition("=")[::2] for word in call.command.words[1:] if _ASSIGNED.match(word.text or "")
-    )
+    words = call.command.words
+    own = words[1 : len(words) - len(started_words(call.name, words))]
+    given = ((word.text or "").partition("=")[::2] for word in own if _ASSIGNED.match(word.text or ""))
     texts = (text for name, text in given if is_now or text[:1] == "!" or _RUN_SETTING.fullmatch(name))
     return next((why for text in texts for one in _readings(text) if (why := scene.of_text(one))), None)
 
@@ -127,7 +132,7 @@ def _of_tails(words: tuple[Word, ...], call: Call, scene: Scene) -> str | None:
     """Why a command that begins at one of *words* is catastrophic."""
     tails = 0
     for at, word in enumerate(words[1:], 1):
-        if not _begins(word, words[at - 1]):
+        if not _begins(word, words[at - 1]) or (at > 1 and _starts(words[at - 1 : at + 1])):
             continue
         tails += 1
         if tails > _MAX_TAILS:
@@ -137,6 +142,11 @@ def _of_tails(words: tuple[Word, ...], call: Call, scene: Scene) -> str | None:
         ) is not None:
             return why
     return None
+
+
+def _starts(words: tuple[Word, ...]) -> bool:
+    """Whether the first of two words is a launcher of the second: what it starts is looked at with it."""
+    return bool(started_words(base_name(words[0].text or ""), words))
 
 
 def _begins(word: Word, before: Word) -> bool:

@@ -1,0 +1,79 @@
+"""Commands in the index of an array: shells run them where they evaluate a name or an expression.
+
+Source: bash(1), "ARITHMETIC EVALUATION" and "Arrays": an index is expanded, so that `$(...)` in it runs, also where the
+name comes from a variable, from what is read, or from a quoted word.
+"""
+
+import re
+from collections.abc import Iterator
+
+from toolcharter.guards.shell.floor.running import EVALUATES
+from toolcharter.guards.shell.floor.scene import Scene, base_name
+from toolcharter.guards.shell.parts import Command, Word
+
+_INDEX = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{)")
+_EXPRESSION = re.compile(r"[\s\w=+*/%(),<>!&|^~?:-]*(?<![^\W\d])" + _INDEX.pattern)
+_QUOTED_INDEX = re.compile(r"\$\{[!#]?[A-Za-z_]\w*\[\s*['\"\\][^\]]*(?:\$\(|`)")
+_PROMPT = re.compile(r"PS[0-4]|PROMPT_COMMAND")
+EVALUATORS = frozenset(
+    """[ [[ declare export exit getopts let local mapfile print printf read readarray readonly return shift test typeset
+    ulimit unset wait""".split()  # noqa: SIM905 - a table
+)
+"""Builtins that evaluate a name or a number among their words."""
+_OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh"})
+
+
+def may_index(text: str) -> bool:
+    """Whether a text may hold a command in an index; for speed."""
+    return "[" in text and ("$" in text or "`" in text)
+
+
+def evaluated(scene: Scene) -> str | None:
+    """`read 'a[$(TEXT)]'`, `x='a[$(TEXT)]'; echo $((x))`, `${x['$(TEXT)']}`: why a script is catastrophic."""
+    script, commands = scene.script, scene.script.commands
+    prompts = (
+        one.value.text or "" for command in commands for one in command.assignments if _PROMPT.fullmatch(one.name)
+    )
+    if (why := next((why for text in prompts if (why := scene.of_text(text))), None)) is not None:
+        return why
+    if any("@P}" in form for command in commands for form in _forms(command)):
+        return EVALUATES if any("$(" in text or "`" in text for one in commands for text in _texts(one)) else None
+    if any(_QUOTED_INDEX.search(form) for command in commands for form in _forms(command)):
+        return EVALUATES
+    carried = any(may_index(text) and _EXPRESSION.match(text) for command in commands for text in _texts(command))
+    return EVALUATES if carried and (script.strange or any(map(_evaluates, commands))) else None
+
+
+def _texts(command: Command) -> Iterator[str]:
+    """The texts of a command that may become the value of a variable, or are names."""
+    yield from (word.text or word.form.replace("'", "").replace('"', "") for word in command.words)
+    yield from (one.value.text for one in command.assignments if one.value.text)
+    yield from (one.form for one in command.assignments if "[" in one.form.partition("=")[0])
+    yield from (one.text for one in command.redirections if one.text)
+
+
+def _forms(command: Command) -> Iterator[str]:
+    yield from (word.form for word in command.words if word.text is None)
+    yield from (one.form for one in command.assignments if one.value.text is None)
+
+
+def _evaluates(command: Command) -> bool:
+    words = command.words
+    if not words:
+        return any("[" in one.form.partition("=")[0] for one in command.assignments)
+    at = next((place for place, word in enumerate(words) if word.text not in {"builtin", "command"}), 0)
+    name = base_name(words[at].text or "")
+    return name in _OTHER_SHELLS or (name in EVALUATORS and not _is_said(name, words[at + 1 :]))
+
+
+def _is_said(name: str, words: tuple[Word, ...]) -> bool:
+    """Whether a builtin only shows or compares texts."""
+    texts = [word.text for word in words]
+    if name == "printf":
+        return not (texts and (texts[0] or "-v").startswith("-v"))
+    if name in {"test", "[", "[["}:
+        return _NUMERIC.isdisjoint(texts)
+    return False
+
+
+_NUMERIC = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"})
