@@ -27,8 +27,10 @@ def matches(pattern: str, text: str) -> bool:
         ValueError: *pattern* is no RE2 pattern.
     """
     re2 = import_module("re2")  # on first use: few profiles have patterns of their own
+    options = re2.Options()
+    options.log_errors = False  # they would go to standard error, among the events
     try:
-        return re2.fullmatch(pattern, text) is not None
+        return re2.compile(pattern, options).fullmatch(text) is not None
     except re2.error as error:
         raise ValueError(f"{pattern!r} is no RE2 pattern: {error}") from error
 

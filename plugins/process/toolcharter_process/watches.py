@@ -134,7 +134,9 @@ def compiled(pattern: str) -> Any:
     re2 = import_module("re2")  # on first use: few sessions watch
     if len(pattern) > MAX_PATTERN_CHARS:
         raise ToolError(f"A pattern has at most {MAX_PATTERN_CHARS} characters.", reason=ProcessReason.INVALID_PATTERN)
+    options = re2.Options()
+    options.log_errors = False  # they would go to standard error, among the events
     try:
-        return re2.compile(pattern)
+        return re2.compile(pattern, options)
     except re2.error as error:
         raise ToolError(f"{pattern!r} is no RE2 pattern: {error}", reason=ProcessReason.INVALID_PATTERN) from error

@@ -48,10 +48,13 @@ def _place(item: tuple[str, int]) -> tuple[int, str]:
 @cache
 def _patterns(language: str) -> tuple[_Pattern, ...]:
     re2 = import_module("re2")  # on first use: `bash` needs none
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False  # they would go to standard error, among the events
     text = resources.files("toolcharter_shell").joinpath("suspicions.toml").read_text(encoding="utf-8")
     rows = tomllib.loads(text)
     return tuple(
-        _Pattern(row["what"], re2.compile(f"(?i){row['pattern']}"), row.get("network", False))
+        _Pattern(row["what"], re2.compile(row["pattern"], options), row.get("network", False))
         for row in (*rows["any"], *rows[language])
     )
 

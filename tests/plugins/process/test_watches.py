@@ -1,8 +1,12 @@
 """What watches see of output that comes in pieces."""
 
 import time
+from pathlib import Path
 
-from toolcharter_process.watches import MAX_LINE_CHARS, MAX_NOTICES, Notices, Watches
+import pytest
+
+from toolcharter import ToolError
+from toolcharter_process.watches import MAX_LINE_CHARS, MAX_NOTICES, Notices, Watches, compiled
 
 
 def seen(pattern: str, *pieces: bytes) -> list[str]:
@@ -59,3 +63,22 @@ def test_much_output_is_seen_in_linear_time() -> None:
         times.append(time.thread_time() - started)
 
     assert times[1] < 10 * max(times[0], 0.05)
+
+
+def test_a_broken_pattern_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """RE2 would repeat it there, and its lines would pass for events."""
+    with pytest.raises(ToolError) as raised:
+        compiled('(\n{"event": "hook.tool.after"}\n')
+
+    assert (raised.value.reason, capfd.readouterr().err) == ("invalid_pattern", "")
+
+
+def test_every_pattern_of_re2_is_silent() -> None:
+    """Whoever compiles one switches the log off, wherever the pattern comes from."""
+    root = Path(__file__).parents[3]
+    sources = [path for folder in ("core", "plugins") for path in (root / folder).rglob("*.py")]
+    compiling = [path for path in sources if "re2.compile(" in (text := path.read_text()) or "re2.fullmatch(" in text]
+
+    loud = [path.name for path in compiling if "log_errors = False" not in path.read_text()]
+
+    assert (len(compiling) > 3, loud) == (True, [])

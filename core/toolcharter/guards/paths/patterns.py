@@ -213,6 +213,7 @@ def _options(re2: Any) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.dot_nl = True
+    options.log_errors = False  # they would go to standard error, among the events
     return options
 
 
