@@ -7,11 +7,14 @@ from posixpath import join, normpath
 from toolcharter.guards.shell.floor.deletes import has_option
 from toolcharter.guards.shell.floor.running import of_code
 from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.sources import read_by_others
 from toolcharter.guards.shell.floor.startup import Made, started_later
 from toolcharter.guards.shell.floor.streams import (
     FETCHERS,
     INTERPRETERS,
     SHELLS,
+    STANDARD_INPUTS,
+    fed_texts,
     language,
     spoken,
 )
@@ -27,8 +30,16 @@ _OUTPUTS = {
     "http": ("-o", "--output"),
     "ftp": ("-o",),
 }
+_SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O"})
 _INSTALLERS = frozenset({"dpkg", "rpm", "apt", "apt-get", "yum", "dnf", "installer"})
 _NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
+_KEEPERS = frozenset({"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"})
+"""Programs that write what they read to a file that is named."""
+_COPIERS = frozenset({"cp", "install", "uniq"})
+_HANDERS = frozenset(
+    {"cat", "tee", "head", "tail", "sort", "uniq", "sed", "yes", "jq", "nl", "fmt", "paste", "dd", "envsubst"}
+)
+_OBSCURERS = frozenset({"rev", "tr", "base64", "xxd", "od", "fold", "cut", "tac", "gpg", "openssl", "rot13", "iconv"})
 _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
 
 
@@ -51,10 +62,12 @@ def made_and_run(scene: Scene) -> str | None:
     made = _MadeFiles()
     for at, command in enumerate(scene.script.commands):
         for call in scene.chain(at):
-            if made and (why := _run(call, scene, made)):
+            if made and (why := _run(call, scene, made) or read_by_others(call, scene, made)):
                 return why
             _note(call, scene, made)
         _note_redirected(command, at, scene, made)
+        if command.assignments and (why := _run_at_start(command, scene, made)):
+            return why
         if made and (why := started_later(scene, made)):
             return why
     return None
@@ -86,13 +99,79 @@ def _note(call: Call, scene: Scene, made: _MadeFiles) -> None:
     if call.name in FETCHERS:
         for name in _outputs(call):
             made[_key(name, call.command)] = Made("runs code from the network")
-    elif call.name == "tee" and any(one.name in FETCHERS for one in scene.feeders(call)):
-        for word in words[1:]:
-            made[_key(word, call.command)] = Made("runs code from the network")
+    elif call.name in _KEEPERS and (names := [*_kept_in(call)]) and (holds := _kept(call, scene)) is not None:
+        for name in names:
+            _keep(made, _key(name, call.command), holds, adds=has_option(call.args, "a", "append"))
     elif call.name in {"mv", "cp", "ln", "install"} and len(words) > 2:  # noqa: PLR2004 - source and target
         source = made.of(_key(words[-2], call.command))
         if source is not None:
             made[_key(words[-1], call.command)] = source
+
+
+def _kept_in(call: Call) -> Iterator[Word | str]:
+    """The files that a program writes what it reads to: `tee FILE`, `dd of=FILE`, `sort -o FILE`, `cp /dev/stdin FILE`."""
+    words = call.command.words
+    if call.name in {"dd", "gdd"}:
+        yield from (text[3:] for text in call.texts if text.startswith("of="))
+    elif call.name == "sort":
+        yield from (after for before, after in pairwise(words) if before.text in {"-o", "--output"})
+        yield from (text[9:] for text in call.texts if text.startswith("--output="))
+    elif call.name in _COPIERS:
+        if any(text in STANDARD_INPUTS for text in call.texts[:-1]):
+            yield words[-1]
+    else:
+        yield from (word for word in words[1:] if word.form[:1] != "-")
+
+
+def _kept(call: Call, scene: Scene) -> Made | None:
+    """What a program reads, which it writes as it is."""
+    if any(one.name in FETCHERS and one.name != "openssl" for one in scene.feeders(call)):
+        return Made("runs code from the network")
+    feeders = [*scene.feeders(call)]
+    if any(one.name in _BINARY_DECODERS for one in feeders) or _is_obscured(feeders, scene):
+        return Made("runs decoded text as code")
+    texts = [*fed_texts(call, scene), *(text for one in feeders for text in _said(one, scene))]
+    return Made(None, "\n".join(dict.fromkeys(texts))) if texts else None
+
+
+def _said(call: Call, scene: Scene) -> Iterator[str]:
+    """What `echo` or `printf` says, at the worst, and what others may hand on of what they read."""
+    said = spoken(call)
+    if said is not None:
+        yield said
+    elif call.name in {"echo", "printf"}:
+        yield " ".join(call.texts)
+    elif call.name in _HANDERS:
+        yield from fed_texts(call, scene)
+        yield from (text.strip() for text in call.texts if " " in text and call.name in {"yes", "jq"})
+
+
+def _is_obscured(calls: list[Call], scene: Scene) -> bool:
+    """Whether one of *calls* writes text that stands in the line in other letters."""
+    return any(call.name in _OBSCURERS and any(True for _ in fed_texts(call, scene)) for call in calls)
+
+
+def _keep(made: "_MadeFiles", path: str, holds: Made, *, adds: bool) -> None:
+    """Write down what a file holds; *adds*: behind what it held before."""
+    before = made.of(path) if adds else None
+    if before is None:
+        made[path] = holds
+    elif before.why is None:
+        made[path] = Made(holds.why, f"{before.text or ''}{holds.text or ''}")
+
+
+def _run_at_start(command: Command, scene: Scene, made: "_MadeFiles") -> str | None:
+    """`BASH_ENV=FILE bash`, `PATH=.:$PATH FILE`."""
+    for one in command.assignments:
+        if one.name in {"BASH_ENV", "ENV"}:
+            found = made.of(_key(one.value, command))
+        elif one.name == "PATH" and command.words:
+            found = made.of(_key(command.words[0], command))
+        else:
+            continue
+        if found is not None and (why := found.why or scene.of_text(found.text or "")):
+            return why
+    return None
 
 
 def _cloned(call: Call) -> Iterator[str]:
@@ -164,8 +243,9 @@ def _note_redirected(command: Command, at: int, scene: Scene, made: _MadeFiles) 
         return
     holds = _holds(command, at, scene)
     if holds is not None:
+        adds = any(one.operator == ">>" for one in command.redirections)
         for target in targets:
-            made[_key(target, command)] = holds
+            _keep(made, _key(target, command), holds, adds=adds)
 
 
 def _holds(command: Command, at: int, scene: Scene) -> Made | None:
@@ -174,10 +254,30 @@ def _holds(command: Command, at: int, scene: Scene) -> Made | None:
         return Made("runs code from the network")
     if any(call.name in _BINARY_DECODERS for call in calls):
         return Made("runs decoded text as code")
+    if _is_obscured(calls, scene):
+        return Made("runs decoded text as code")
+    if not command.words or command.words[0].text == "exec":
+        return _of_group(command, at, scene)
     text = next((one.text for one in command.redirections if one.text is not None), None)
     for call in calls:
-        text = text if text is not None else spoken(call)
-    return Made(None, text) if text is not None else None
+        text = text if text is not None else next(_said(call, scene), None)
+    # `echo` ends its text with a newline, `printf` does not.
+    end = "\n" if command.words[0].text == "echo" and text is not None else ""
+    return Made(None, text + end) if text is not None else None
+
+
+def _of_group(command: Command, at: int, scene: Scene) -> Made | None:
+    """What `{ ...; } >FILE` writes, or what `exec >FILE` lets all that follows write: what speakers of the line say."""
+    commands = scene.script.commands
+    others = range(at + 1, len(commands)) if command.words else range(at)
+    texts = [
+        text
+        for place in others
+        if not commands[place].redirections
+        for call in scene.chain(place)
+        for text in _said(call, scene)
+    ]
+    return Made(None, "\n".join(texts)) if texts else None
 
 
 def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
@@ -188,7 +288,8 @@ def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
     if call.name in _INSTALLERS:
         candidates += [word for word in words[1:] if word.form[:1] != "-"]
     if name in SHELLS or name in INTERPRETERS or name in {"source", ".", "go", "java"}:
-        candidates += [word for word in words[1:] if word.form[:1] != "-"][: 2 if name == "go" else 1]
+        rest = (word for before, word in pairwise(words) if before.text not in _SHELL_VALUED or name not in SHELLS)
+        candidates += [word for word in rest if word.form[:1] not in {"-", "+"}][: 2 if name == "go" else 1]
     candidates += [
         one.target for one in call.command.redirections if one.operator == "<" and one.target and name in SHELLS
     ]

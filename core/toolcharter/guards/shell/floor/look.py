@@ -31,7 +31,7 @@ from toolcharter.guards.shell.parts import Command, Redirection, Script, Word
 
 Check = Callable[[Call, Scene], str | None]
 _APPENDABLE = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
-_MAKING = FETCHERS | {"tee"}
+_MAKING = FETCHERS | {"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"}
 _PROBES = frozenset({":", "true", "echo", "printf"})
 _HARMLESS_TARGETS = frozenset({"/dev/null", "0", "1", "2", "-"})
 

@@ -1,0 +1,95 @@
+"""Files with code that a script makes and that other programs than shells read: build files, timetables, little languages."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from toolcharter.guards.shell.floor.carried import of_lines
+from toolcharter.guards.shell.floor.running import of_code
+from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.startup import Made
+from toolcharter.guards.shell.floor.streams import language
+from toolcharter.guards.shell.parts import Redirection, Word, quoted
+
+_SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
+_READERS = _SCRIPT_AS_WORD | frozenset(
+    """at batch crontab make gmake psql mysql mariadb sqlite3 sqlite expect tclsh wish parallel vim vi ex nvim ssh""".split()  # noqa: SIM905 - a table
+)
+"""Programs that read code of their own languages from a file that is named, or from their input."""
+_FILE_OPTIONS = frozenset({"-f", "--file", "-E", "--exec", "-S", "-s", "-init", "--init", "--makefile"})
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_GENERATE = "//go:generate "
+
+
+def read_by_others(call: Call, scene: Scene, made: Mapping[str, Made]) -> str | None:
+    """Why what a program reads of the files *made*, by their paths, is catastrophic."""
+    name = language(call.name)
+    if name in _READERS:
+        return _read(call, scene, made, name)
+    if name in {"npm", "pnpm", "yarn", "bun"}:
+        return of_lines(scene, _package_scripts(made))
+    if name == "go" and "generate" in call.texts:
+        return of_lines(scene, _generated(made))
+    if name in {"pytest", "py.test", "python"}:
+        is_all = name != "python"
+        names = {f"{text.replace('.', '/')}.py" for text in call.texts} if "-m" in call.texts else frozenset[str]()
+        texts = (
+            one.text for path, one in made.items() if one.text and path.endswith(".py") and (is_all or path in names)
+        )
+        return next((why for text in texts if (why := of_code(call, scene, "python", text))), None)
+    return None
+
+
+def _read(call: Call, scene: Scene, made: Mapping[str, Made], name: str) -> str | None:
+    words = call.command.words
+    given = {at: word.text for at, word in enumerate(words) if at and word.text}
+    paths = [(at, text.removeprefix(".read ").removeprefix("./")) for at, text in given.items()]
+    paths += [(0, one.target.text or "") for one in call.command.redirections if one.operator == "<" and one.target]
+    if name in {"make", "gmake"}:
+        paths += [(0, path) for path in _MAKEFILES]
+    for at, path in paths:
+        found = made.get(path)
+        if found is None:
+            continue
+        if found.why is not None:
+            return found.why
+        command = call.command._replace(
+            words=_fed(words, at, name, found.text or ""), redirections=(_here(found.text or ""),)
+        )
+        if (why := scene.of_command(command)) is not None:
+            return why
+    return None
+
+
+def _fed(words: tuple[Word, ...], at: int, name: str, text: str) -> tuple[Word, ...]:
+    """The words of a call with its input, or for sed and awk the code itself, in the place of a file."""
+    if name in _SCRIPT_AS_WORD and at:
+        before = words[: at - 1] if words[at - 1].text in _FILE_OPTIONS else words[:at]
+        return (*before, _word(text), *words[at + 1 :])
+    if name in {"make", "gmake"} and not at:
+        return (*words, _word("-f"), _word("-"))
+    if name in {"make", "gmake", "crontab"} and at:
+        return (*words[:at], _word("-"), *words[at + 1 :])
+    return tuple(word for place, word in enumerate(words) if not at or place not in {at, at - 1} or not place)
+
+
+def _word(text: str) -> Word:
+    return Word(quoted(text), text, prefix=text)
+
+
+def _here(text: str) -> Redirection:
+    return Redirection("<<<", "", _word(text), text, f"<<<{quoted(text)}")
+
+
+def _package_scripts(made: Mapping[str, Made]) -> Iterator[str]:
+    found = made.get("package.json")
+    try:
+        scripts = json.loads(found.text or "{}")["scripts"] if found is not None else {}
+        yield from (text for text in scripts.values() if isinstance(text, str))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return
+
+
+def _generated(made: Mapping[str, Made]) -> Iterator[str]:
+    texts = (one.text for path, one in made.items() if one.text and path.endswith(".go"))
+    for text in texts:
+        yield from (line.removeprefix(_GENERATE) for line in text.splitlines() if line.startswith(_GENERATE))
