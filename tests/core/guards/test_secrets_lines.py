@@ -323,6 +323,28 @@ def test_row_that_looks_like_a_head_is_a_row() -> None:
     assert scrub_text("id,user,password\n1,name,passphrase\n2,ann,hunter" + "22\n")[1] >= 1
 
 
+def test_value_that_comes_again_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text in which a key alternates with the only line below it costs a look-up a line, not a judgement."""
+    judged = list[bytes]()
+
+    def judge(value: bytes, _: bytes) -> bool:
+        judged.append(value)
+        return False
+
+    monkeypatch.setattr(lines, "_is_single", judge)
+
+    assert scrub_text("secret: |\n  word\nsecret: |\n  other\n" * 100)[1] == 0
+    assert judged == [b"word", b"other"]
+
+
+def test_what_stands_below_an_only_line_counts() -> None:
+    """One that comes again may be one of two, or the last of the text."""
+    text = f"secret: |\n  {ONE}\nsecret: |\n  {ONE}\n  {ONE}\nsecret: |\n  {ONE}\n  two words\nsecret: |\n  {ONE}"
+    masked = f"secret: |\n  {MASK}\nsecret: |\n  {MASK}\nsecret: |\n  {MASK}\n  two words\nsecret: |\n  {MASK}"
+
+    assert scrub_text(text) == (masked, 4)
+
+
 def test_what_lies_far_below_is_another_matter() -> None:
     """Sixteen kilobytes are within reach, so that a stream need not hold all."""
     long = f"secret: |\n{'  ' + ONE + chr(10)}" * 1 + f"  {ONE}\n" * 900

@@ -20,6 +20,7 @@ _INDENTED = re.compile(rb"[|>][+-]?[0-9]?[ \t]*\r?\n\Z")
 _DOCUMENT = re.compile(rb"<<[-~]?[\"']?([A-Za-z_]+)[\"']?\\?[ \t]*\r?\n\Z")
 _KEY_OF_HEAD = re.compile(rb"[^\s:=\"'\\]+")
 _QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
+_BLANKS = (b" ", b"\t")
 _LONGEST_HEAD = 4096
 """In bytes: a longer line tells of nothing below it."""
 _MOST_REMEMBERED = 4096
@@ -33,26 +34,51 @@ _TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
 def opened(data: bytes) -> Iterator[Span]:
     """The values whose lines follow a key; each word for itself if they are not one value."""
+    known = dict[bytes, tuple[Span, ...] | None]()
     single = dict[tuple[bytes, bytes], bool]()
     for start, stop in engine.opened()(data):
         if stop - start > _LONGEST_HEAD:
             continue
-        end = data.index(b"\n", start) + 1
-        head = data[start:end]
-        opening = _opening_of(head)
-        words = _words(data, start, end, opening)
-        values = [data[slice(*span)] for span in words]
-        if opening.is_block and len(words) == 1:
-            known = single.get((head, values[0]))
-            if known is None:
-                known = _is_single(values[0], head)
-                if len(single) < _MOST_REMEMBERED:
-                    single[head, values[0]] = known
-            yield from words if known else ()
-        elif _is_one(values):
-            yield words[0][0], words[-1][1]
+        text = data[start:stop]
+        if text in known:
+            spans = known[text]
         else:
-            yield from (span for span, value in zip(words, values, strict=True) if is_strong(value))
+            spans = _alone(text)
+            if len(known) < _MOST_REMEMBERED:
+                known[text] = spans
+        if spans is None or data[stop : stop + 1] in _BLANKS:
+            yield from _below(data, start, single)
+        else:
+            for begin, end in spans:
+                yield start + begin, start + end
+
+
+def _alone(text: bytes) -> tuple[Span, ...] | None:
+    """The values in a key's line and the one below it, if nothing else belongs to them; None if lines that follow may.
+
+    An indented block ends where a line is not indented, so that its only line is judged without what follows.
+    """
+    return tuple(_below(text, 0, {})) if _opening_of(text[: text.index(b"\n") + 1]).is_indented else None
+
+
+def _below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> Iterator[Span]:
+    """The values in the lines below the key at *start*; *single* keeps what was judged of only lines, by key and line."""
+    end = data.index(b"\n", start) + 1
+    head = data[start:end]
+    opening = _opening_of(head)
+    words = _words(data, start, end, opening)
+    values = [data[slice(*span)] for span in words]
+    if opening.is_block and len(words) == 1:
+        is_secret_line = single.get((head, values[0]))
+        if is_secret_line is None:
+            is_secret_line = _is_single(values[0], head)
+            if len(single) < _MOST_REMEMBERED:
+                single[head, values[0]] = is_secret_line
+        yield from words if is_secret_line else ()
+    elif _is_one(values):
+        yield words[0][0], words[-1][1]
+    else:
+        yield from (span for span, value in zip(words, values, strict=True) if is_strong(value))
 
 
 def _is_one(words: Sequence[bytes]) -> bool:
