@@ -228,6 +228,48 @@ def test_password_of_a_command_is_masked(text: str, value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "echo {} | docker login -u ann --password-stdin registry.example.com",
+        "echo '{}' | podman login --password-stdin h",
+        'echo -n "{}"|helm registry login h -u ann --password-stdin',
+        "printf '{}' | gh auth login --with-token",
+        "echo {} | gpg --batch --passphrase-fd 0 -d a.gpg",
+        "echo {} | sudo -S apt-get update",
+        "echo {} | sudo -kS ls",
+        "docker login --password-stdin h <<< '{}'",
+        "sudo -S ls <<<{}",
+        "echo root:{} | chpasswd",
+        "echo 'root:{}' | sudo /usr/sbin/chpasswd -e",
+        "chpasswd <<< 'root:{}'",
+        "<auth-user-pass>\nann\n{}\n</auth-user-pass>",
+        "<http-proxy-user-pass>\r\nann\r\n  {}\r\n</http-proxy-user-pass>\r\n",
+    ],
+)
+@pytest.mark.parametrize("value", [LETTERS, SIGNS, MIXED[:20], "tiger"])
+def test_password_that_a_program_reads_is_masked(text: str, value: str) -> None:
+    """What is handed to its input, or stands below a name in its settings, whatever it is made of."""
+    assert scrub_text(text.format(value)) == (text.format(MASK), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo $PASS | docker login --password-stdin; echo "${PASS}" | sudo -S ls',
+        "echo <password> | docker login --password-stdin; cat file | docker login --password-stdin",
+        "echo hello | sudo tee file; echo hello | docker run -i web",
+        'echo root:$PASS | chpasswd; echo "root:$(cat file)" | chpasswd; chpasswd <<< root:$PASS',
+        "echo $(cat file) | sudo -S ls; echo `pass show sudo` | sudo -S ls",
+        "<auth-user-pass>\n</auth-user-pass>\nremote example.com\nport 1194\n",
+        "<auth-user-pass>\nann\n</auth-user-pass>\n",
+    ],
+)
+def test_what_programs_read_from_elsewhere_stays(text: str) -> None:
+    """A variable, a file and a place to fill in are no passwords, nor is what other programs read."""
+    assert scrub_text(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "docker run -p 8080:80 web; docker compose -p project up",
         "docker login -u ann -p $PASSWORD h; docker login -p <password>",
         "docker login --password-stdin registry.example.com",

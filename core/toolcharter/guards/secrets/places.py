@@ -114,6 +114,31 @@ _NEAR = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
     r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
+# What a shell hands to the input of a program that reads a password there: `echo ... |` before it, `<<<` behind it.
+_READS = (
+    r"(?:[^\r\n|]*[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
+    r"|sudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b)"
+)
+_SETS = r"(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
+_USER = r"[^\s:\"'$`|<>]+:"
+
+
+def _input(user: str) -> str:
+    """The value of a program's input, in either quotes or in none."""
+    return (
+        rf"(?:\"{user}([^\"$`\r\n][^\"\r\n]{{2,}})\"|'{user}([^'\r\n]{{3,}})'|{user}([^\s\"'$`|<>-][^\s\"'|<>]{{2,}}))"
+    )
+
+
+def _given(program: str, user: str) -> str:
+    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[ \t]*{program}"
+    return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
+
+
+_GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
+OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
+"""What stands above a name and a password, each on a line, in the settings of OpenVPN."""
+_BELOW = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
 _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
 """Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
@@ -152,6 +177,8 @@ PLACED = "|".join(
         _CONNECTION,
         _JWK,
         _NEAR,
+        _GIVEN,
+        _BELOW,
         _ARN,
     )
 )
@@ -176,7 +203,7 @@ class Place:
     ESCAPED = frozenset({4, 5})
     QUOTED = frozenset({3, 4, 5, 6, 7, 8})
     STRONG = frozenset({10, 12, 21, 22})
-    TOLD = frozenset({16, 17, 19, 23, 24})
+    TOLD = frozenset({16, 17, 19, 23, 24, *range(27, 40)})
     """Groups that match only passwords, whatever their characters."""
     WHOLE = frozenset({*TOLD, ASSIGNED, BRACES, PGPASS, JWK})
     """A sign at the end is part of the value, not of the sentence around it."""
@@ -208,6 +235,7 @@ PLACE_HINT = (
     r"|\b(?:keytool|jarsigner|htpasswd|rabbitmqctl)[ \t]|\bopenssl[ \t][^\r\n]*-pass|\b(?:vault|cargo|doppler)[ \t]+login[ \t]"
     r"|\b(?:setenv|ENV|ARG|set[ \t]+-[gUx]{1,3})[ \t]"
     r"|\b(?:d|dp|dq|qi)\\{0,9}[\"']?[ \t]*:[ \t]*\\{0,9}[\"']?[A-Za-z0-9_-]{16}"
+    r"|-stdin\b|--with-token|--passphrase-fd|\bsudo[ \t]+-|chpasswd|-user-pass>"
     r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
 )
 """Finds something wherever `PLACED` does."""

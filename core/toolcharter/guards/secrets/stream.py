@@ -12,6 +12,7 @@ from functools import cache
 from toolcharter.guards.secrets import engine, lines, wrapped
 from toolcharter.guards.secrets.judged import FAR, Blocks
 from toolcharter.guards.secrets.patterns import KEY_NAME, Family
+from toolcharter.guards.secrets.places import OPENVPN_LOGIN
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
 from toolcharter.guards.secrets.veils import bare_of
@@ -27,6 +28,7 @@ _WAITS = (
     r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
     r"|\blogin[ \t]+\S+|,[ \t]*|^[ \t]*\"[^\"\r\n]*\")[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
 )
+_ABOVE = re.compile(OPENVPN_LOGIN.encode() + rb"\Z")
 _WORD_END = re.compile(rb"\s")
 _BLOCK_END = re.compile(rb"-----END[ A-Z0-9_]{0,60}-----\n?")
 _BLOCK_END_LENGTH = 80
@@ -124,7 +126,9 @@ class Stream:
         # As it is, and as it is read: colours may stand between a key and the end of its line.
         if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
             return begin
-        return None
+        above = self._held[max(0, begin - _LAST_OF_LINE) : begin]
+        # A name, and the password below it.
+        return begin if any(map(_ABOVE.search, (above, bare_of(above)))) else None
 
     def _between_words(self) -> int:
         """The last place between two words behind which everything that may belong together is at hand; 0 if none."""
