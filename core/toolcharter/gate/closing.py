@@ -105,16 +105,18 @@ class Closer:
             ctx.fault("mark_missing")
 
     def _result(self, ctx: CallContext) -> ToolResult:
-        text, redactions = _scrubbed(ctx.text)
+        text, masked_in_text = _scrubbed(ctx.text)
+        redactions = masked_in_text
         data, message, user_text = ctx.data, ctx.message, ctx.user_text
         if self.parse_output and ctx.outcome == "ok" and data is None:
             data = structured(text)
         if data is not None:
-            raw = orjson.dumps(data)  # raises for what is no JSON
-            if find(raw):
-                raw, found = scrub_json(raw)
-                redactions += found
+            raw, found = scrub_json(orjson.dumps(data))  # raises for what is no JSON
+            redactions += found
             data = orjson.loads(raw)  # JSON types only, and nothing that the tool still holds
+            if masked_in_text:
+                data, found = _without_echoes(data, ctx.text)
+                redactions += found
         if message is not None:
             message = text if message == ctx.text else _scrubbed(message)[0]
         if user_text is not None:
@@ -207,6 +209,13 @@ def _close_children(children: list[CallContext]) -> None:
 def shown_text(text: str | None) -> str | None:
     """A message or a hint as it leaves the gate."""
     return None if text is None else _scrubbed(text)[0]
+
+
+def _without_echoes(data: Any, text: str) -> tuple[Any, int]:
+    """*data* without the lines of what is masked in *text*."""
+    from toolcharter.guards.secrets.echoes import echoes, mask_echoes  # noqa: PLC0415 - only where something is masked
+
+    return mask_echoes(data, echoes(str(text)))
 
 
 def _scrubbed(text: str) -> tuple[str, int]:

@@ -28,8 +28,7 @@ _SMALL = 400
 
 
 def _in_full(raw: bytes) -> bytes:
-    if find(raw):
-        raw, _ = scrub_json(raw)
+    raw, _ = scrub_json(raw)
     if len(raw) <= _SMALL:
         return raw
     short = orjson.dumps(cut(orjson.loads(raw)))

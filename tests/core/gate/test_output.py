@@ -468,3 +468,27 @@ def test_a_hint_keeps_to_the_limit(limit, has_hint, make_toolbox) -> None:
     result = toolbox.call("refuses", {"how": "denied"})
 
     assert (len(result.text), "Hint" in result.text, result.hint) == (72 if has_hint else 55, has_hint, "Try 'tea'.")
+
+
+def test_data_hides_line_by_line_what_the_text_hides_as_a_whole(make_toolbox) -> None:
+    """A search shows a key's lines together in its text and apart in its data, where none of them is known by itself."""
+    key = [f"{'MII' if not number else 'Qx7'}{letters}" for number, letters in enumerate(("EvQ" * 20, "k9B" * 20))]
+    lines = ["-----BEGIN " + "PRIVATE KEY-----", *key]
+    told = "\n".join(["notes.md", "1:harmless words here", *(f"{at}:{line}" for at, line in enumerate(lines, 4))])
+
+    def build(*parts: Any) -> Any:
+        rt = parts[-1]
+
+        def search() -> str:
+            ctx = rt.start("search")
+            data = {"path": "notes.md", "matches": ["harmless words here", *key, "\n".join(key)]}
+            return ctx.ok(told, data=data)
+
+        return search
+
+    toolbox = make_toolbox(ToolSpec("search", ToolPolicy, build))
+
+    result = toolbox.call("search", {})
+
+    assert (key[1] in result.text, key[1] in str(result.data)) == (False, False)
+    assert (result.data["path"], result.data["matches"][0]) == ("notes.md", "harmless words here")

@@ -156,3 +156,12 @@ def test_line_that_is_not_understood_keeps_its_id(given: dict[str, Any], told: A
     answer = {"id": told, "text": None, "redactions": 0, "reason": "invalid_arguments"}
 
     assert json.loads(scrub_line(json.dumps(given).encode())) == answer
+
+
+def test_table_within_a_document_is_read_as_a_table() -> None:
+    """The content of a file lies in `data` as one text, with its line breaks escaped."""
+    secret = "Pq50" + "zk29fjw500q"
+
+    masked, count = scrub_json(orjson.dumps({"content": f"user,password\nann,{secret}\n"}))
+
+    assert (orjson.loads(masked), count) == ({"content": f"user,password\nann,{MASK}\n"}, 1)

@@ -24,6 +24,8 @@ _SMALLEST = 100_000
 """A shorter number beside `password` is a setting."""
 _MOST_WORDS = 200
 """A longer list is no command line."""
+_LINES = b"\\n"
+"""An escaped line break: the text around it may be a table, which is known by its lines alone."""
 _MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
 
 
@@ -34,7 +36,7 @@ def scrub_json(raw: bytes) -> tuple[bytes, int]:
         The document, the same object if it is clean, and how many texts or spans were masked. What is no
         JSON, or nests too deep to be written again, is scrubbed as text.
     """
-    if not find(raw):
+    if not find(raw) and _LINES not in raw:
         return raw, 0
     try:
         value, count = scrub_value(orjson.loads(raw))
