@@ -329,6 +329,44 @@ def test_the_source_of_a_plugin_and_of_what_it_needs_is_protected(project: Proje
     ]
 
 
+def test_what_links_in_site_directories_take_from_the_workspace_is_protected(project: Project, tmp_path: Path) -> None:
+    """An installer may link a module there; a tool that writes what the link leads to would write what the gate imports."""
+    source = project.top / "src"
+    (source / "linked_package").mkdir()
+    (source / "linked_package/__init__.py").write_text("")
+    (source / "linked_module.py").write_text("")
+    for name in ("linked_package", "linked_module.py"):
+        (project.site / name).symlink_to(source / name)
+    (project.site / "later.pth").write_text(f"{project.top / 'vendor'}\n")
+
+    written = write(
+        project, tmp_path, "src/linked_package/__init__.py", "src/linked_module.py", "vendor/sitecustomize.py"
+    )
+
+    assert written == ["protected_path"] * 3
+
+
+def test_a_users_own_project_that_is_linked_is_written(project: Project, tmp_path: Path) -> None:
+    """`flit install --symlink` of what no plugin needs: its agent may work on it."""
+    editable(project, "mine", "lib")
+    (project.site / "mine.pth").unlink()
+    (project.top / "lib/mine.py").write_text("")
+    (project.site / "mine.py").symlink_to(project.top / "lib/mine.py")
+
+    assert write(project, tmp_path, "lib/mine.py") == [None]
+
+
+def test_libraries_and_certificates_that_the_environment_names_are_protected(project: Project, tmp_path: Path) -> None:
+    """The gate's process loads them, or believes them."""
+    project.variables |= {
+        "LD_LIBRARY_PATH": str(project.top / "lib"),
+        "OPENSSL_CONF": str(project.top / "openssl.cnf"),
+        "SSL_CERT_FILE": str(project.top / "ca.pem"),
+    }
+
+    assert write(project, tmp_path, "lib/libz.so.1", "openssl.cnf", "ca.pem") == ["protected_path"] * 3
+
+
 def test_a_folder_of_sys_path_below_the_workspace_is_protected(project: Project, tmp_path: Path) -> None:
     """Whoever put it there, the gate may import from it."""
     (project.top / "vendor").mkdir()

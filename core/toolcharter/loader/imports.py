@@ -38,6 +38,7 @@ class GateFinder:
         self._names: dict[str, tuple[str, ...]] = {}
         self._trusted: dict[str, bool] = {}
         self._present: frozenset[str] = frozenset()
+        self._linked: frozenset[str] = frozenset()
 
     def cover(self, workspace: Path, code: Code, places: tuple[str, ...]) -> None:
         """Keep imports away from one more workspace, and from the current folder.
@@ -50,12 +51,13 @@ class GateFinder:
         self._uses[str(workspace)] += 1
         self._workspaces = {**self._workspaces, str(workspace): places}
         self._packages |= code.packages
+        self._linked |= code.linked
         current = os.path.realpath(os.curdir)
         # Who works on the source of a plugin starts in a folder that the gate has to import from.
         if not any(os.path.lexists(f"{current}/{name}") for name in code.packages) and current not in code.sealed:
             self._current |= {current}
         self._trusted = {}
-        self._present |= frozenset(_top_names(entry for entry in sys.path if not self._is_trusted(entry)))
+        self._present |= frozenset(_top_names(entry for entry in sys.path if not self._is_trusted(entry))) | code.linked
 
     def uncover(self, workspace: Path) -> None:
         """Forget a workspace whose toolbox is closed, unless something of it is still on `sys.path`."""
@@ -78,7 +80,7 @@ class GateFinder:
         """
         searched = sys.path if path is None else path
         trusted = [entry for entry in searched if self._is_trusted(entry)]
-        if len(trusted) == len(searched):
+        if len(trusted) == len(searched) and name.partition(".")[0] not in self._linked:
             return None
         importer = self._importer()
         if importer == "other" and name.partition(".")[0] in self._present:

@@ -19,12 +19,14 @@ from urllib.parse import unquote, urlsplit
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.guards.paths.repositories import ways
+from toolcharter.loader.libraries import libraries_of
 from toolcharter.loader.scan import Installed, normalise
 from toolcharter.loader.sites import site_dirs
 
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
+_HARMLESS_FINDERS = frozenset({"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "six", CORE})
 _CUSTOM = ("sitecustomize", "usercustomize")
 _REQUIREMENT = re.compile(r"Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
@@ -38,6 +40,8 @@ class Code(NamedTuple):
     """Those that tools may not read either: folders of installed packages."""
     packages: frozenset[str]
     """The top-level names of the gate's packages: the core's and those of all installed plugins."""
+    linked: frozenset[str] = frozenset()
+    """Top-level names that a link in a site directory takes from the workspace."""
 
 
 def code_of_the_gate(workspace: Path, index: Installed) -> Code:
@@ -56,13 +60,21 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     sites = tuple(site_dirs())
     folders = {*sites, *_folders().values()}
     _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
-    trusted = [*_interpreter(top), *folders, *_imported(top, packages)]
+    trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
     entries_there = [entry for entry in sys.path if entry and is_related(entry, top) and not _is_in_any(entry, trusted)]
-    if entries_there or _has_editable_finders():
-        trusted += _sources(top, entries_there, packages, [entry.distribution for entry in entries])
+    linked = linked_from(sites, top)
+    if entries_there or linked or _has_other_finders():
+        trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries])
+    if entries_there:
         trusted += _shadows(top, entries_there)
+    trusted += [folder for folder in _of_path_files() if is_within(folder, top) and not os.path.lexists(folder)]
     names = tuple(dict.fromkeys(name for path in trusted for name in names_of(path)))
-    return Code(names, tuple(dict.fromkeys(name for path in sites for name in names_of(path))), packages)
+    return Code(
+        names,
+        tuple(dict.fromkeys(name for path in sites for name in names_of(path))),
+        packages,
+        frozenset(linked),
+    )
 
 
 def names_of(path: str) -> tuple[str, ...]:
@@ -160,7 +172,29 @@ def homes_of(name: str) -> tuple[str, ...]:
     return tuple(os.path.realpath(place) for place in places if isinstance(place, str))
 
 
-def _sources(workspace: str, entries: list[str], packages: frozenset[str], plugins: Iterable[str]) -> Iterator[str]:
+def linked_from(sites: Iterable[str], workspace: str) -> dict[str, str]:
+    """What links in site directories take from the workspace: top-level names of modules, and where each leads.
+
+    Installers put them there: `flit install --symlink`, `uv` with links to its cache.
+    """
+    found: dict[str, str] = {}
+    for site in sites:
+        try:
+            with os.scandir(site) as entries:
+                links = [(entry.name, os.path.realpath(entry.path)) for entry in entries if entry.is_symlink()]
+        except OSError:
+            continue
+        found.update((name.partition(".")[0], real) for name, real in links if is_within(real, workspace))
+    return found
+
+
+def _sources(
+    workspace: str,
+    entries: list[str],
+    linked: dict[str, str],
+    packages: frozenset[str],
+    plugins: Iterable[str],
+) -> Iterator[str]:
     """Folders in the workspace that are on `sys.path`, or are sources of editable installs, and concern the gate.
 
     What lies in the source of an editable install that the gate has no use for is left to the tools: the gate's imports
@@ -172,6 +206,7 @@ def _sources(workspace: str, entries: list[str], packages: frozenset[str], plugi
         needed = _needed(needed)
     ours = [root for name, root in editable if name in needed]
     others = [root for name, root in editable if name not in needed]
+    yield from (real for real in linked.values() if not _is_in_any(real, others) or _is_in_any(real, ours))
     from_files = set(_of_path_files())
     for entry in entries:
         real = os.path.realpath(entry)
@@ -190,8 +225,10 @@ def _is_in_any(path: str, folders: Iterable[str]) -> bool:
     return any(is_within(real, os.path.realpath(folder)) for folder in folders)
 
 
-def _has_editable_finders() -> bool:
-    return any(getattr(finder, "__module__", "").startswith("__editable__") for finder in sys.meta_path)
+def _has_other_finders() -> bool:
+    """Whether modules may be found by other means than `sys.path`: each build backend has its own finder."""
+    modules = (str(getattr(finder, "__module__", "")).partition(".")[0] for finder in sys.meta_path)
+    return not _HARMLESS_FINDERS.issuperset(modules)
 
 
 def _metadata_folders() -> Iterator[str]:

@@ -188,3 +188,22 @@ def test_a_child_process_imports_from_safe_folders_alone(
 
     assert (ended.stdout, ended.stderr) == ("[]\n", "")
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_site_directory_links_to_the_workspace_is_not_imported_by_the_gate(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link lies outside, so that no folder of `sys.path` is a tool's to write; what it leads to is."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (workspace / "linked_by_hand.py").write_text("MINE = True")
+    (site / "linked_by_hand.py").symlink_to(workspace / "linked_by_hand.py")
+    monkeypatch.syspath_prepend(str(site))
+    finder = GateFinder()
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    finder.cover(workspace, CODE._replace(linked=frozenset({"linked_by_hand"})), ())
+
+    with pytest.raises(ModuleNotFoundError, match="'linked_by_hand' is found nowhere else; install it"):
+        by("toolcharter.gate", "/x/gate.py", "import linked_by_hand")
+    by("agent", workspace / "agent.py", "import linked_by_hand; assert linked_by_hand.MINE")
+    del sys.modules["linked_by_hand"]
