@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.approvals.folder import state_folder
+from toolcharter.gate.hardlinks import other_names
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.repositories import repository_folders
 from toolcharter.loader.interpreter import Code, is_within, names_of
@@ -44,6 +45,7 @@ def inventory_of(
     policies = [*_policies(workspace, environ), *files]
     believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
     trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
+    trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
     written = {url: names_of(path) for url, path in _files_of(sinks)}
     _require_harmless(workspace, written, trusted, policies)
     return make_inventory(

@@ -206,3 +206,23 @@ def test_settings_of_other_version_control_are_protected(places: Places, workspa
     (workspace / ".jj/repo").mkdir(parents=True)
 
     assert (before, places()) == ((), (".hg/hgrc", ".jj/repo/config.toml"))
+
+
+def test_other_names_of_what_is_believed_are_protected(places: Places, workspace: Path) -> None:
+    """A hard link made before: what a program writes to it is written to the policy, the profile, the hook."""
+    names = (
+        ".toolcharter/policy.yaml",
+        "profiles/own.yaml",
+        ".git/hooks/pre-commit",
+        ".git/objects/aa/bb",
+        "src/main.py",
+        "backup/none",
+    )
+    for number, name in enumerate(names):
+        file = workspace / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+        if file.parent.name != "backup":
+            (workspace / f"sub/{number}").hardlink_to(file)
+
+    assert places() == ("sub/0", "sub/1", "sub/2")
