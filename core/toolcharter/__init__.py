@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.local import LocalRunner as LocalRunner
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
+    from toolcharter.guards.secrets.text import scrub_text as scrub_text
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
     from toolcharter.spec.approval import ApprovalAnswer as ApprovalAnswer
@@ -113,6 +114,7 @@ _HOMES = {
     "toolcharter.guards.process.limits": "controlling limited",
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
+    "toolcharter.guards.secrets.text": "scrub_text",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
     "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from toolcharter import Denied, TerminalSize, ToolError
+from toolcharter import Denied, TerminalSize, ToolError, scrub_text
 from toolcharter_process.attended import GRACE_S, how_ended
 from toolcharter_process.desk import Desk, Seen
 from toolcharter_process.keys import key_bytes
 from toolcharter_process.policy import ProcessReason
-from toolcharter_process.screen import REPLAYED_BYTES, draw, plain
+from toolcharter_process.screen import draw, plain
 from toolcharter_process.watches import compiled
 
 Action = Literal["spawn", "list", "status", "log", "capture", "send_keys", "write", "kill", "watch", "unwatch"]
@@ -108,7 +108,7 @@ def capture(desk: Desk, request: Request) -> Work:
     def work() -> Answer:
         seen = desk.find(request.session, handle)
         size = TerminalSize(seen.record.rows, seen.record.columns)
-        picture = draw(desk.state.log(handle, REPLAYED_BYTES), size)
+        picture = draw(_masked(desk.state.log(handle, desk.policy.max_log_bytes)), size)
         screen = "\n".join(picture.lines)
         cursor = {"row": picture.row, "column": picture.column}
         return Answer(
@@ -233,6 +233,12 @@ def _line(seen: Seen) -> str:
 def _output(desk: Desk, seen: Seen, lines: int) -> str:
     """The last *lines* of the log; the first of them is left out if its beginning is lost."""
     data = desk.state.log(seen.record.handle, desk.policy.max_log_bytes)
-    text = plain(data.decode(errors="replace"))
+    text = scrub_text(plain(data.decode(errors="replace")))[0]  # before lines are left out, by which a key is known
     shown = text.removesuffix("\n").split("\n")[-lines:]
     return "\n".join(shown)
+
+
+def _masked(output: bytes) -> bytes:
+    """*output* without its secrets: a terminal breaks a long one into lines, none of which is known for one."""
+    text, count = scrub_text(output.decode(errors="replace"))
+    return text.encode() if count else output

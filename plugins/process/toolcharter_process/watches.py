@@ -1,12 +1,13 @@
 """Watches: what in a program's output, or its end, its session wants to hear of."""
 
 import codecs
+import re
 from collections import deque
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from toolcharter import ToolError
+from toolcharter import ToolError, scrub_text
 from toolcharter_process.policy import ProcessReason
 from toolcharter_process.screen import plain
 
@@ -14,6 +15,10 @@ MAX_LINE_CHARS = 4000
 """A longer line is taken for two."""
 MAX_SHOWN_CHARS = 500
 MAX_PATTERN_CHARS = 1000
+_END = re.compile(r"[\w+/=.-]+\Z")
+"""A word that goes on behind the place where a line is cut."""
+_LAST_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
+"""May be half a secret, where more of its line is still to come."""
 MAX_NOTICES = 100
 
 
@@ -95,13 +100,15 @@ class Watches:
         """Look at more output; a line that is not complete yet counts, for a prompt never is."""
         *lines, self._rest = (self._rest + self._decoder.decode(output)).split("\n")
         while len(self._rest) > MAX_LINE_CHARS:
-            lines.append(self._rest[:MAX_LINE_CHARS])
-            self._rest = self._rest[MAX_LINE_CHARS:]
+            word = _END.search(self._rest, 0, MAX_LINE_CHARS)
+            end = word.start() if word and word.start() else MAX_LINE_CHARS
+            lines.append(self._rest[:end])
+            self._rest = self._rest[end:]
         for line in lines:
             self._look_at(line)
             self._line += 1
         if self._rest:
-            self._look_at(self._rest)
+            self._look_at(self._rest, is_whole=False)
 
     def end(self, how: str) -> None:
         """Tell of the process's end."""
@@ -109,7 +116,7 @@ class Watches:
             if watch.finds is None:
                 self._tell(watch, "exit", how)
 
-    def _look_at(self, line: str) -> None:
+    def _look_at(self, line: str, *, is_whole: bool = True) -> None:
         waiting = [one for one in self._watches.values() if one.finds is not None and one.last_line != self._line]
         if not waiting:
             return
@@ -117,10 +124,11 @@ class Watches:
         for watch in waiting:
             if watch.finds is not None and watch.finds.search(text):
                 watch.last_line = self._line
-                self._tell(watch, "match", text)
+                self._tell(watch, "match", text if is_whole else _LAST_WORD.sub("...", text))
 
     def _tell(self, watch: _Watch, event: str, text: str) -> None:
-        self._notices.add({"handle": self._handle, "watch": watch.name, "event": event, "text": text[:MAX_SHOWN_CHARS]})
+        shown = scrub_text(text)[0][:MAX_SHOWN_CHARS]  # in this order: half a secret is not known for one
+        self._notices.add({"handle": self._handle, "watch": watch.name, "event": event, "text": shown})
 
 
 def compiled(pattern: str) -> Any:

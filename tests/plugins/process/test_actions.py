@@ -293,3 +293,28 @@ def test_a_model_is_not_shown_what_it_may_not_do(open_box: Callable[..., Any]) -
 
     assert set(shown[1]) - set(shown[0]) == {"write", "send_keys"}
     assert set(shown[1]) == set(SPEC.capabilities or ())
+
+
+def test_a_narrow_screen_shows_no_secret(build_call: Build, workspace: Path) -> None:
+    """The terminal breaks it into lines, none of which is known for a secret."""
+    token = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4FgH7k"
+    (workspace / "notes").write_text(f"{token}\n")
+    call = build_call()
+    handle = spawned(call, "cat notes; echo done; sleep 60", columns=10, rows=30)
+    until(lambda: "done" in call("log", handle=handle).text)
+
+    shown = call("capture", handle=handle)
+
+    assert (token in shown.data["screen"].replace("\n", ""), "[REDACTED]" in shown.data["screen"]) == (False, True)
+
+
+def test_the_last_lines_of_a_key_are_masked(build_call: Build, workspace: Path) -> None:
+    """A key is known by its first line, which `lines` leaves out."""
+    body = ["Qx7k9B" * 10 + str(number) * 4 for number in range(8)]
+    kind = "PRIVATE KEY-----"
+    (workspace / "notes").write_text("\n".join([f"-----BEGIN {kind}", *body, f"-----END {kind}", "done", ""]))
+    call = build_call()
+    handle = spawned(call, "cat notes; sleep 60")
+    until(lambda: "done" in call("log", handle=handle).text)
+
+    assert body[-1] not in call("log", handle=handle, lines=4).text

@@ -65,6 +65,22 @@ def test_much_output_is_seen_in_linear_time() -> None:
     assert times[1] < 10 * max(times[0], 0.05)
 
 
+TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4FgH7k"
+
+
+@pytest.mark.parametrize("before", [450, 490, 3970, 3990])
+def test_no_half_of_a_secret_is_told(before: int) -> None:
+    """Neither where a notice is cut, nor where a long line is taken for two, nor where the rest is still to come."""
+    line = f"{'go ' * (before // 3)}{TOKEN} end"
+
+    told = [
+        *seen("go|end", line.encode() + b"\n"),
+        *seen("go|end", line[: before + 30].encode(), line[before + 30 :].encode()),
+    ]
+
+    assert [one for one in told if TOKEN[4:16] in one or TOKEN[-12:] in one] == []
+
+
 def test_a_broken_pattern_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     """RE2 would repeat it there, and its lines would pass for events."""
     with pytest.raises(ToolError) as raised:
