@@ -69,7 +69,8 @@ class Judged(NamedTuple):
     """What it stands in, outermost first."""
     guises: tuple[str, ...] = ()
     """What else a deny rule may match: its words alone where assignments or redirections stand beside them, the bare
-    name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`."""
+    name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`. Those of the
+    first command hold what the floor has found in texts and files of the line, too."""
     listings: tuple[Listed, ...] = ()
     """Names that it gets from what another command prints."""
 
@@ -99,7 +100,7 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
     Raises:
         NotUnderstood: One of them does not parse, or is too much to look at.
     """
-    from toolcharter.guards.shell.floor import catastrophe  # noqa: PLC0415 - few profiles run programs
+    from toolcharter.guards.shell.floor import look as look_at_floor  # noqa: PLC0415 - few profiles run programs
 
     commands = tuple(commands)
     look = _looked(commands, workspace, tables, resolves=True)
@@ -114,7 +115,10 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
         look.add_needs(programs)
     judged = tuple(map(_judged, look.commands, look.readings))
     script = Script(tuple(look.commands), look.strange, look.unnamed, tuple(look.functions))
-    return Judgement(judged, catastrophe(script, workspace=workspace), look.unnamed, look.strange, tuple(look.reaches))
+    why, seen = look_at_floor(script, workspace=workspace)
+    if seen:
+        judged = (judged[0]._replace(guises=(*judged[0].guises, *seen)), *judged[1:])
+    return Judgement(judged, why, look.unnamed, look.strange, tuple(look.reaches))
 
 
 def _looked(

@@ -359,9 +359,12 @@ def test_the_folders_that_the_shell_itself_looks_into_have_to_lie_in_the_workspa
 def feeds(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str], list[str]]]:
     """Each command with those that it may read and those whose output is among its words, as the floor gets them."""
     seen: list[Script] = []
-    monkeypatch.setattr(
-        "toolcharter.guards.shell.floor.catastrophe", lambda script, workspace: seen.append(script), raising=True
-    )
+
+    def look(script: Script, *, workspace: str) -> tuple[None, tuple[str, ...]]:
+        seen.append(script)
+        return None, ()
+
+    monkeypatch.setattr("toolcharter.guards.shell.floor.look", look, raising=True)
     run(line)
     commands = seen[0].commands
     return [

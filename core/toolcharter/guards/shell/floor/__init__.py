@@ -4,6 +4,6 @@
 what is redirected, and at functions and loops. Source: source 004, section 4, "Deny Patterns", by kind, not by letters.
 """
 
-from toolcharter.guards.shell.floor.look import catastrophe
+from toolcharter.guards.shell.floor.look import catastrophe, look
 
-__all__ = ["catastrophe"]
+__all__ = ["catastrophe", "look"]

@@ -1,4 +1,4 @@
-"""Little languages whose commands a shell runs: of editors, sed, make, debuggers, databases, Tcl."""
+"""Little languages whose commands a shell runs: of editors, sed, make, debuggers, Tcl."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,6 @@ _MAKE_SHELL = "$(shell "
 _MAKE_FILES = frozenset({"-f", "--file", "--makefile"})
 EDITORS = frozenset({"vi", "vim", "view", "gvim", "vimdiff", "nvim", "ex", "rvim", "ed", "red", "emacs", "emacsclient", "less", "more", "most"})  # fmt: skip
 _EDITOR_CODES = frozenset({"-c", "--cmd", "-S", "--eval", "-eval", "--execute", "-execute"})
-_SQL_ESCAPES = ("\\!", ".shell ", ".system ", "system ")
 _GDB = frozenset({"-ex", "--ex", "-iex", "-eval-command", "--eval-command", "-o", "--one-line"})
 _GDB_ESCAPES = ("!", "shell ", "pipe ", "platform shell ", "make ")
 _ADDRESS = r"(?:[0-9$][0-9~,+$]*|/(?:\\.|[^/\\\n])*/[IM]*(?:,[0-9$+]+)?)?"
@@ -69,12 +68,6 @@ def debugger(call: Call, scene: Scene) -> str | None:
     why = of_lines(scene, _behind(given, _GDB_ESCAPES))
     codes = (text.partition(" ")[2] for text in given if text.startswith(("python", "script")))
     return why or next((why for code in codes if (why := of_code(call, scene, "python", code))), None)
-
-
-def database(call: Call, scene: Scene) -> str | None:
-    r"""`psql -c '\! TEXT'`, `mysql -e 'system TEXT'`, `sqlite3 x '.shell TEXT'`."""
-    lines = [line.strip() for text in (*call.texts, *fed_texts(call, scene)) for line in text.splitlines()]
-    return of_lines(scene, _behind(lines, _SQL_ESCAPES))
 
 
 def _behind(lines: Sequence[str], marks: Sequence[str]) -> Iterator[str]:

@@ -1,17 +1,19 @@
 """What git is told to run: by its settings, by aliases, by options of its subcommands."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from shlex import join
+from shlex import join, split
 
-from toolcharter.guards.shell.floor.carried import of_lines, values
+from toolcharter.guards.shell.floor.carried import SETTERS, of_lines, values
 from toolcharter.guards.shell.floor.scene import Call, Scene
 
 # Source: git 2.39, git-config(1) and the manuals of the subcommands.
 _RUN_KEYS = frozenset(
     {"pager", "editor", "sshcommand", "fsmonitor", "askpass", "external", "textconv", "command", "driver", "clean"}
     | {"smudge", "process", "helper", "program", "cmd", "difffilter", "packobjectshook", "gitproxy", "uploadpack"}
-    | {"receivepack"}
+    | {"receivepack", "tunnel", "smtpserver", "update", "defaultkeycommand", "httpd", "alternaterefscommand", "filter"}
+    | {"sendmailcmd", "tocmd", "cccmd", "headercmd", "procreceivecommand"}
 )
 """The last parts of the names of settings that hold shell source."""
 _FILTERS = "--tree-filter --index-filter --msg-filter --env-filter --parent-filter --commit-filter --tag-name-filter"
@@ -43,7 +45,8 @@ def carried(call: Call, scene: Scene) -> str | None:
     texts = call.texts
     at = _place(texts)
     name, rest = "".join(texts[at : at + 1]), texts[at + 1 :]
-    lines = [*_of_settings(values(texts[:at], frozenset({"-c"}))), *_of_settings(_set_by(name, rest))]
+    given = (*values(texts[:at], frozenset({"-c"})), *_set_by(name, rest), *_in_environment(call, texts[:at], scene))
+    lines = [*_of_settings(iter(given))]
     if name in _RUN_OPTIONS:
         lines += values(rest, _RUN_OPTIONS[name])
     elif rest[:1] == ("run",) and name == "bisect":
@@ -51,6 +54,34 @@ def carried(call: Call, scene: Scene) -> str | None:
     elif name == "submodule" and "foreach" in rest:
         lines.append(" ".join(text for text in rest[rest.index("foreach") + 1 :] if text != "--recursive"))
     return of_lines(scene, iter(lines))
+
+
+def _in_environment(call: Call, options: Sequence[str], scene: Scene) -> Iterator[str]:
+    """The settings that variables hold, as `NAME=VALUE`.
+
+    Source: git-config(1), "ENVIRONMENT"; git(1), `--config-env`. GIT_CONFIG_PARAMETERS is git's own: `'k'='v'` or `'k=v'`.
+    """
+    variables = _variables(call, scene)
+    for name, value in variables.items():
+        if name.startswith("GIT_CONFIG_KEY_"):
+            yield f"{value}={variables.get(name.replace('KEY', 'VALUE'), '')}"
+        elif name == "GIT_CONFIG_PARAMETERS":
+            with suppress(ValueError):
+                yield from split(value)
+    for setting in values(options, frozenset({"--config-env"})):
+        key, _equals, variable = setting.rpartition("=")
+        yield f"{key}={variables.get(variable, '')}"
+
+
+def _variables(call: Call, scene: Scene) -> dict[str, str]:
+    """What the line sets: alone, before this command, by `export` and by `env`."""
+    found = dict[str, str]()
+    for command in (*scene.script.commands, call.command):
+        found.update({one.name: one.value.text for one in command.assignments if one.value.text is not None})
+        for word in command.words[1:] if command.words and command.words[0].text in SETTERS else ():
+            name, equals, value = (word.text or "").partition("=")
+            found.update({name: value} if equals else {})
+    return found
 
 
 def _place(texts: Sequence[str]) -> int:

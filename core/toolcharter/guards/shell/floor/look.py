@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from toolcharter.guards.shell.floor import (
     carried,
+    databases,
     deletes,
     dialects,
     forks,
@@ -114,7 +115,8 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (dialects.sed, ("sed", "gsed")),
     (dialects.make, ("make", "gmake", "remake")),
     (dialects.debugger, ("gdb", "lldb", "cgdb")),
-    (dialects.database, ("psql", "mysql", "mariadb", "sqlite3", "sqlite")),
+    (databases.lite, databases.LITE),
+    (databases.served, databases.SERVED),
     (dialects.tcl, ("expect", "tclsh", "wish")),
 )
 """Which programs each check is about; those of one program are asked in this order."""
@@ -167,9 +169,19 @@ def catastrophe(script: Script, *, workspace: str = "", home: str = "") -> str |
         workspace: Real path of the workspace; empty if it is not known.
         home: Home folder of whoever runs it; empty if it is not known.
     """
+    return look(script, workspace=workspace, home=home)[0]
+
+
+def look(script: Script, *, workspace: str = "", home: str = "") -> tuple[str | None, tuple[str, ...]]:
+    """The same, and the normal forms of the commands that were found in texts, among words and in files of the line.
+
+    Nothing is certain of these: a rule of `deny` may match them, and none of `allow` has to.
+    """
     if not script.functions and all(map(_is_dull, script.commands)):
-        return None
-    return _judge(Scene(script, workspace, home, _judge))
+        return None, ()
+    scene = Scene(script, workspace, home, _judge)
+    why = _judge(scene)
+    return why, tuple(dict.fromkeys(command.form for command in scene.seen if command.words))
 
 
 def _is_dull(command: Command) -> bool:

@@ -96,7 +96,12 @@ def cmake(call: Call, scene: Scene) -> str | None:
     words = call.command.words[at:]
     name = words[0].text if words else None
     if name in _CMAKE_REMOVES:
-        return _lost(call, scene, _operands(call, at)) or _vital(call, scene, at)
+        # For rules of `deny`, it is the program of that name.
+        return (
+            scene.of_command(call.command._replace(words=words, assignments=()))
+            or _lost(call, scene, _operands(call, at))
+            or _vital(call, scene, at)
+        )
     if name in _CMAKE_WRITES:
         why = _lost(call, scene, _operands(call, at)) if name in _CMAKE_MOVERS else None
         return why or _vital(call, scene, at)

@@ -59,6 +59,8 @@ class Scene:
         self._judge = judge
         self._depth = 0
         self._texts_left = [_MAX_TEXTS]
+        self.seen = list[Command]()
+        """The commands that were found in texts and among words, for rules of `deny`."""
         self._visited: tuple[str, ...] | None = None
         self._chains = dict[int, tuple[Call, ...]]()
 
@@ -84,6 +86,8 @@ class Scene:
 
     def _of_script(self, script: Script) -> str | None:
         inner = Scene(script, *self._roots, self._judge)
+        inner.seen = self.seen
+        self.seen += script.commands
         inner._depth, inner._texts_left = self._depth + 1, self._texts_left
         return self._judge(inner)
 
