@@ -1,7 +1,9 @@
 """Whatever requests, answers, time, edits and restarts come in whatever order: what ran is what was approved.
 
-Real toolboxes, threads and files; only the clocks are the machine's. No thread is raced: the machine goes on when a
-call waits for its answer, and the answer is handed to the thread or loop that waits.
+Real toolboxes, threads and files; only the clocks are the machine's. No thread is raced: one thread runs at a time, and
+hands over to the next at a named point. A call hands over to the machine when it has read the clock for the last time and
+waits for its answer, or when it has ended; the machine hands over by an answer, or by closing a toolbox. While the machine
+acts, no call reads the clock.
 """
 
 import asyncio
@@ -192,8 +194,9 @@ class ApprovalMachine(RuleBasedStateMachine):
         return Box(toolbox, (place, variant), workspace, events)
 
     def _about_to_wait(self) -> float:
+        now = self.clock.monotonic()  # Before the machine goes on, and moves the clock.
         self.waits.put(None)
-        return self.clock.monotonic()
+        return now
 
     def _approve(self, request: ApprovalRequest) -> Any:
         answers: queue.Queue[Any] = queue.Queue()
@@ -324,8 +327,8 @@ class ApprovalMachine(RuleBasedStateMachine):
         box.toolbox.close()
         for asked in [asked for asked in self.pending if asked.box is box]:
             self.pending.remove(asked)
-            self.hand_over[asked.call_id](ApprovalAnswer("allow_always", "ann"))
             assert asked.join().reason == "cancelled"
+            self.hand_over[asked.call_id](ApprovalAnswer("allow_always", "ann"))  # Too late: the call has ended.
         assert len(self.ran) == before
 
     @invariant()
