@@ -9,9 +9,10 @@ The nursery cannot see whose such a child is. It goes by the child's mark (see `
 itself: a child lives on only while a program runs whose mark it has. One that has changed its mark to no program's is
 killed at once; one that has taken the mark of another program ends with that.
 
-All of it ends when the process that started it closes its end of the socket, as its death does.
+All of it ends when the process that started it closes its end of the socket, as its death does. A program may stop both
+with SIGSTOP: who started the guardian makes it go on (see `started`), and the kernel does at that process's death.
 
-Source: PR_SET_CHILD_SUBREAPER(2const); credentials(7).
+Source: PR_SET_CHILD_SUBREAPER(2const), PR_SET_PDEATHSIG(2const); credentials(7).
 """
 
 import ctypes
@@ -32,6 +33,7 @@ STARTED = struct.Struct("=i")
 """0, or the error number with which the program did not start."""
 ENDED = struct.Struct("=i")
 """How the program ended: its status, negative by a signal."""
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_S = 3.0
 """How long the end of what a program left is waited for: a process may hang in the kernel, or have other rights."""
@@ -185,6 +187,41 @@ def end_children() -> None:
         time.sleep(_PAUSE_S)
 
 
+def end_below(top: int) -> None:
+    """Kill all that is below the process *top*, from outside, until only what awaits its reaping is left."""
+    until = time.monotonic() + _SWEEP_S
+    while True:
+        left = [pid for pid in _below([top])[1:] if _lives(pid)]
+        if not left or time.monotonic() > until:
+            return
+        for pid in left:
+            _kill(pid)
+        time.sleep(_PAUSE_S)
+
+
+def is_stopped(top: int) -> bool:
+    """Whether the guardian *top* or its nursery is stopped, as its parent sees it."""
+    ours = _command(top)
+    return any(_state(pid) in {b"T", b"t"} for pid in _below([top]) if pid == top or _command(pid) == ours)
+
+
+def _lives(pid: int) -> bool:
+    """Neither gone nor a zombie."""
+    return _state(pid) not in {b"", b"Z", b"X"}
+
+
+def _state(pid: int) -> bytes:
+    with suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as below
+        return file.read().rpartition(b")")[2].split()[0]
+    return b""
+
+
+def _command(pid: int) -> bytes:
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - as below
+        return file.read()
+    return b""
+
+
 def _say_end(run: Run) -> None:
     with suppress(OSError):
         run.control.sendall(ENDED.pack(-signal.SIGKILL if run.status is None else run.status))
@@ -254,7 +291,9 @@ def _kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def _adopt() -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+    """Become a subreaper, and go on at the parent's death if something has stopped us."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) or prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0):
         os._exit(1)
 
 

@@ -2,22 +2,29 @@
 
 import errno
 import marshal
+import math
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 from toolcharter.guards.process.launch import Launch
 from toolcharter.guards.process.marks import REAPER, Mark, end_marked, signal_marked
-from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED
+from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, end_below, is_stopped
 
 _PATIENCE_S = 10.0
-_POLL_S = 0.02
+_RESUME_S = 0.05
+"""How long a nursery is waited for before its guardian is made to go on, in seconds: a program may have stopped both."""
+_MOST_STOPS = 20
+"""How often they are found stopped while one answer is waited for; one that stops them more often means it."""
 
 
 class Started(Protocol):
@@ -94,9 +101,10 @@ class Leader:
 class Watched:
     """A program below a nursery, which we hear of through a socket. Satisfies `Started`; safe from many threads."""
 
-    def __init__(self, control: socket.socket, mark: Mark) -> None:
+    def __init__(self, control: socket.socket, mark: Mark, guardian: "Guardian") -> None:
         self._control = control
         self._mark = mark
+        self._guardian = guardian
         self._status: int | None = None
         self._is_open = True
         self._lock = threading.Lock()
@@ -124,11 +132,13 @@ class Watched:
                 self._is_open = False
                 with suppress(OSError):
                     self._control.shutdown(socket.SHUT_WR)
-                self._control.settimeout(_PATIENCE_S)
                 if self._status is None:
-                    self._status = self._heard(0)
-                with suppress(OSError):
-                    self._control.recv(1)  # It ends when nothing of the program is left.
+                    self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
+                    self._status = self._heard(socket.MSG_DONTWAIT)
+                if self._status is None:
+                    end_marked(self._mark, after=0)  # It hangs in the kernel: we do what we can.
+                # The socket ends when nothing of the program is left.
+                self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
                 self._control.close()
             return -signal.SIGKILL if self._status is None else self._status
 
@@ -147,13 +157,61 @@ class Watched:
         return -signal.SIGKILL
 
 
+class Guardian:
+    """The process that holds one nursery, as its parent sees it.
+
+    A program that stops the nursery gains nothing, as the guardian makes that go on. Of one that stops both, the guardian
+    is made to go on after `_RESUME_S`; and one that does so again and again ends with all that the nursery holds.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        self._owner = os.getpid()
+
+    def waits_for(self, control: socket.socket, event: int, patience_s: float) -> bool:
+        """Whether *control* is ready for *event* of `poll` within the time, or nothing is left that could make it so."""
+        poll = select.poll()
+        poll.register(control, event)
+        return self._keeps_on(lambda: bool(poll.poll(_RESUME_S * 1000)), patience_s)
+
+    def tell(self, control: socket.socket, data: bytes) -> None:
+        """Send all of *data*, however long the nursery was stopped meanwhile."""
+        rest = memoryview(data)
+        while rest:
+            self.waits_for(control, select.POLLOUT, math.inf)
+            rest = rest[control.send(rest, socket.MSG_DONTWAIT) :]
+
+    def end(self) -> None:
+        """Wait for its end, once its nursery has no more orders to come."""
+        if self._owner == os.getpid():
+            self._keeps_on(self._has_ended, _PATIENCE_S)
+
+    def _keeps_on(self, is_done: Callable[[], bool], patience_s: float) -> bool:
+        """Ask *is_done*, which takes `_RESUME_S`, until it is so, and make the guardian go on in between."""
+        until, stops = time.monotonic() + patience_s, 0
+        while not is_done():
+            if time.monotonic() > until:
+                return False
+            if self._owner == os.getpid():  # In a fork it is no child of ours: its number may be another's by now.
+                stops += is_stopped(self._process.pid)
+                if stops > _MOST_STOPS:
+                    end_below(self._process.pid)
+                self._process.send_signal(signal.SIGCONT)
+        return True
+
+    def _has_ended(self) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_RESUME_S)
+        return self._process.returncode is not None
+
+
 class Nursery:
     """The process that starts programs and inherits what they leave. Safe from many threads; started by its first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owner = 0
-        self._orders: socket.socket | None = None
+        self._orders: tuple[socket.socket, Guardian] | None = None
         self._release: weakref.finalize[..., Nursery] | None = None
 
     def start(self, launch: Launch, streams: tuple[int, int, int]) -> Watched:
@@ -167,13 +225,14 @@ class Nursery:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                self._order([theirs.fileno(), *streams])
-            ours.sendall(SIZE.pack(len(order)) + order)
+                guardian = self._order([theirs.fileno(), *streams])
+            guardian.tell(ours, SIZE.pack(len(order)) + order)
+            guardian.waits_for(ours, select.POLLIN, math.inf)
             _require_started(ours.recv(STARTED.size, socket.MSG_WAITALL))
         except BaseException:
             ours.close()
             raise
-        return Watched(ours, launch.mark)
+        return Watched(ours, launch.mark, guardian)
 
     def close(self) -> None:
         """End it with all that it holds."""
@@ -182,20 +241,23 @@ class Nursery:
                 self._release()
             self._release = self._orders = None
 
-    def _order(self, descriptors: list[int]) -> None:
+    def _order(self, descriptors: list[int]) -> Guardian:
+        orders, guardian = self._started()
         try:
-            socket.send_fds(self._started(), [b"!"], descriptors)
+            socket.send_fds(orders, [b"!"], descriptors)
         except (BrokenPipeError, ConnectionResetError):  # A program has killed it.
             self.close()
-            socket.send_fds(self._started(), [b"!"], descriptors)
+            orders, guardian = self._started()
+            socket.send_fds(orders, [b"!"], descriptors)
+        return guardian
 
-    def _started(self) -> socket.socket:
+    def _started(self) -> tuple[socket.socket, Guardian]:
         with self._lock:
             if self._orders is None or self._owner != os.getpid():
                 self._orders, self._owner = self._start(), os.getpid()
             return self._orders
 
-    def _start(self) -> socket.socket:
+    def _start(self) -> tuple[socket.socket, Guardian]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - our own file, by our own Python
@@ -209,8 +271,9 @@ class Nursery:
                 start_new_session=True,
                 pass_fds=(theirs.fileno(),),
             )
-        self._release = weakref.finalize(self, _end, ours, process, os.getpid())
-        return ours
+        guardian = Guardian(process)
+        self._release = weakref.finalize(self, _end, ours, guardian)
+        return ours, guardian
 
 
 def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
@@ -255,8 +318,6 @@ def _encoded(launch: Launch) -> bytes:
     return marshal.dumps((argv, os.fsencode(launch.cwd), env, tuple(launch.mark), launch.lingers))
 
 
-def _end(orders: socket.socket, process: "subprocess.Popen[bytes]", owner: int) -> None:
+def _end(orders: socket.socket, guardian: Guardian) -> None:
     orders.close()
-    if owner == os.getpid():
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE_S)
+    guardian.end()

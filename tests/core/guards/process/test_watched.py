@@ -36,6 +36,11 @@ SCRIPTS = [
     pytest.param(f"setsid {UNMARKED} sh -c 'trap \"\" TERM HUP INT; sleep {{0}}; sleep {{0}}' & sleep 0.1", id="deaf"),
     pytest.param(f"setsid {UNMARKED} sleep {{0}} & kill -STOP $!; sleep 0.1", id="stopped"),
     pytest.param(f"setsid {UNMARKED} sleep {{0}} & sleep 0.1; kill -9 $PPID; sleep {{0}}", id="without its nursery"),
+    pytest.param(
+        f"setsid {UNMARKED} sleep {{0}} & sleep 0.1; read -r _ _ _ guardian _ </proc/$PPID/stat;"
+        " kill -STOP $guardian; kill -STOP $PPID",
+        id="guardian and nursery stopped",
+    ),
 ]
 
 
@@ -44,7 +49,7 @@ def test_what_a_program_starts_ends_with_it(host: HostProgramRunner, script: str
     """No limit that it lowers, no session, no parent and no deafness keeps a descendant alive."""
     number = f"88{os.getpid()}"
 
-    host.run(shell(script.format(number)))
+    host.run(shell(script.format(number), seconds=5))
 
     assert wait_until(lambda: living("sleep", number) == [])
 
@@ -54,7 +59,8 @@ def test_what_a_program_starts_ends_with_the_toolbox(host: HostProgramRunner, sc
     """The same for a program that goes on when its call has ended."""
     number = f"87{os.getpid()}"
     program = host.start(shell(script.format(number) + f"; sleep {number}"))
-    assert wait_until(lambda: len(living("sleep", number)) > 0)
+    # What ends with its nursery may have come and gone between two looks.
+    assert wait_until(lambda: len(living("sleep", number)) > 0 or program.exit_code is not None)
 
     host.close()
 
@@ -95,6 +101,52 @@ def test_a_runner_whose_nursery_was_killed_goes_on(host: HostProgramRunner) -> N
 
     assert wait_until(lambda: living("sleep", number) == [])
     assert host.run(shell("exit 3")).exit_code == 3
+
+
+STOPPING = "read -r _ _ _ guardian _ </proc/$PPID/stat; kill -STOP $guardian $PPID; exec sleep {0}"
+STOPPING_ON = (
+    f"read -r _ _ _ guardian _ </proc/$PPID/stat; setsid {UNMARKED} sh -c"
+    " 'while :; do kill -STOP $0 $1; done' $guardian $PPID & exec sleep {0}"
+)
+
+
+def test_a_runner_whose_guardian_and_nursery_were_stopped_goes_on(host: HostProgramRunner) -> None:
+    """The next program starts, and the one that stopped them ends with its call."""
+    number = f"81{os.getpid()}"
+    stopping = host.start(shell(STOPPING.format(number)))
+    assert wait_until(lambda: len(living("sleep", number)) == 1)
+
+    ended = host.run(shell("exit 3"))
+
+    assert (ended.exit_code, stopping.exit_code) == (3, None)
+    stopping.close()
+    assert living("sleep", number) == []
+
+
+def test_a_program_that_stops_them_again_and_again_ends(host: HostProgramRunner) -> None:
+    """It ends with all that the nursery holds; the next program has a nursery of its own."""
+    number = f"80{os.getpid()}"
+    stopping = host.start(shell(STOPPING_ON.format(number)))
+    assert wait_until(lambda: len(living("sleep", number)) == 1)
+
+    stopping.close()
+
+    assert wait_until(lambda: living("sleep", number) == [])
+    assert host.run(shell("exit 3")).exit_code == 3
+
+
+def test_stopping_guardian_and_nursery_outlives_no_harness(workspace: Path) -> None:
+    """Both go on when the process has been killed that started them, and end what they hold."""
+    number = f"79{os.getpid()}"
+    script = STOPPING.format(number).replace("exec", f"setsid {UNMARKED} sleep {number} & exec")
+    code = PARENT.format(script=script, number=number)
+    parent = subprocess.Popen([sys.executable, "-c", code, str(workspace)], stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: len(living("sleep", number)) == 2)
+
+    parent.kill()
+
+    parent.wait()
+    assert wait_until(lambda: living("sleep", number) == [])
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", -9), ("kill -15 $$", -15), ("true", 0)])
