@@ -114,7 +114,8 @@ def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]
     """
     count = 0
     for kind, name, value in _parts(request):
-        for style, text, margin in (("bold", name, kind), ("", value, _MARGIN)):
+        # A name is one line, or its second would look like another argument.
+        for style, text, margin in (("bold", visible(name), kind), ("", value, _MARGIN)):
             for line in block(text, width, margin):
                 count += 1
                 yield style, line

@@ -72,18 +72,20 @@ def block(text: str, width: int, margin: str) -> Iterator[str]:
     Args:
         text: Any text; its own line breaks are kept, and shown as `\n` where they stand.
         width: Of the terminal, in cells.
-        margin: What no line of the text can forge, because every line begins with it.
+        margin: What no line of the text can forge, because every line begins with it, or with a colon in its place
+            where a line goes on: else one with a backslash and an `n` in it would look like two.
     """
     from rich.cells import cell_len  # noqa: PLC0415 - only who asks at a terminal needs rich
 
     room = max(8, width - len(margin) - 1)
+    going_on = ": ".rjust(len(margin))
     *ended, last = text.split("\n")
     for line in (*(f"{line}\n" for line in ended), *([last] if last or not ended else ())):
         shown, start = visible(line), 0
         while (end := _end_of_line(shown, start, room, cell_len)) < len(shown):
-            yield margin + shown[start:end]
+            yield (going_on if start else margin) + shown[start:end]
             start = end
-        yield margin + shown[start:]
+        yield (going_on if start else margin) + shown[start:]
 
 
 def _end_of_line(text: str, start: int, room: int, width_of: Callable[[str], int]) -> int:

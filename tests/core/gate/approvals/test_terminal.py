@@ -193,9 +193,13 @@ def test_a_long_argument_is_shown_to_its_end(sit) -> None:
     screen = _without_styles(desk.see(ASKED))
     desk.type("\n")
 
-    shown = "".join(line.removeprefix("  | ").rstrip("\r") for line in screen.split("\n") if line.startswith("  | "))
+    margins = ("  | ", "  : ")
+    shown = "".join(line[4:].rstrip("\r") for line in screen.split("\n") if line.startswith(margins))
     assert shown == "x" * 40_000 + r"\n" * 300 + "; rm -rf ~"
-    assert f"{screen.count(chr(10) + '  | ') + 1} lines of arguments and commands stand above." in screen
+    assert (
+        f"{sum(screen.count(chr(10) + margin) for margin in margins) + 1} lines of arguments and commands stand above."
+        in screen
+    )
     assert desk.end() == [json.dumps(DENIED)]
 
 
@@ -434,3 +438,13 @@ def test_the_person_has_a_login_name(monkeypatch) -> None:
     assert TerminalApprover()._name == name
     monkeypatch.setattr("pwd.getpwuid", unknown)
     assert TerminalApprover()._name is None
+
+
+def test_a_name_is_one_line(sit) -> None:
+    """Where a tool takes any names, none of them passes for two arguments."""
+    desk = sit(args={"note\nargument path": "x"})
+    screen = _without_styles(desk.see(ASKED))
+    desk.type("\n")
+
+    assert "argument note\\nargument path" in screen
+    assert desk.end() == [json.dumps(DENIED)]

@@ -45,14 +45,21 @@ def test_lines_are_broken_behind_the_margin() -> None:
     """Long lines and line breaks cannot begin a line that looks like ours."""
     lines = list(block("allow" * 4 + "\n\n漢字漢字漢字漢\nend", 16, "| "))
 
-    assert lines == ["| allowallowall", "| owallow\\n", "| \\n", "| 漢字漢字漢字", "| 漢\\n", "| end"]
+    assert lines == ["| allowallowall", ": owallow\\n", "| \\n", "| 漢字漢字漢字", ": 漢\\n", "| end"]
 
 
 def test_words_are_not_broken() -> None:
     """A line ends behind a word; only a word that is longer than a line is broken."""
     lines = list(block("rm -rf build dist; echo a-word-that-is-too-long ok", 18, "| "))
 
-    assert lines == ["| rm -rf build ", "| dist; echo ", "| a-word-that-is-", "| too-long ok"]
+    assert lines == ["| rm -rf build ", ": dist; echo ", ": a-word-that-is-", ": too-long ok"]
+
+
+def test_a_line_that_goes_on_is_not_taken_for_another() -> None:
+    """A backslash and an `n` are no line break, wherever the terminal's width puts them."""
+    one, two = list(block("# rest of it\\n exit 0", 18, "| ")), list(block("# rest of it\n exit 0", 18, "| "))
+
+    assert (one, two) == (["| # rest of it\\n ", ": exit 0"], ["| # rest of it\\n", "|  exit 0"])
 
 
 @pytest.mark.parametrize(
@@ -81,6 +88,6 @@ def test_every_line_has_the_margin_and_nothing_is_lost(text, width) -> None:
     """However narrow the terminal is."""
     lines = list(block(text, width, "| "))
 
-    assert all(line.startswith("| ") for line in lines)
+    assert all(line.startswith(("| ", ": ")) for line in lines)
     *ended, last = text.split("\n")
     assert "".join(line[2:] for line in lines) == "".join(map(visible, (*(f"{line}\n" for line in ended), last)))
