@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from toolcharter.guards.shell.floor.carried import SETTERS
 from toolcharter.guards.shell.floor.code import texts_in
-from toolcharter.guards.shell.floor.programs import MAKERS
+from toolcharter.guards.shell.floor.programs import MAKERS, RULES, SYSTEM
 from toolcharter.guards.shell.floor.scene import Call, Scene, base_name
 from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.launchers import CONTAINERS, LAUNCHERS, started_words
@@ -163,7 +163,14 @@ def _begins(word: Word, before: Word) -> bool:
 
 def _of_texts(words: tuple[Word, ...], scene: Scene) -> str | None:
     texts = (text for word in words if is_telling(word) for text in _readings(word.text or ""))
-    return next((why for text in texts if (why := scene.of_text(text)) is not None), None)
+    return next((why for text in texts if (why := scene.of_text(text)) is not None and not _is_prose(text, why)), None)
+
+
+def _is_prose(text: str, why: str) -> bool:
+    """Whether a text only looks like a command: `deploy done; reboot not needed`."""
+    first = base_name(next(iter(text.replace(";", " ").split()), ""))
+    is_program = first in RULES or first in LAUNCHERS or first in _TOLD_BY_NAME or CORE.find(first) is not None
+    return why.startswith(SYSTEM) and ";" in text and not is_program
 
 
 def _readings(text: str) -> Iterator[str]:
