@@ -57,6 +57,8 @@ class World(NamedTuple):
     """Whether git would add files, and then start itself in every repository among them."""
     names: tuple[Names, ...] = ()
     """Have to be handed on unchanged."""
+    blames: bool = False
+    """Whether git would read the file of commits to be passed over that the repository names."""
 
 
 class Understood(NamedTuple):
@@ -76,6 +78,7 @@ class Understood(NamedTuple):
 
 
 NOTHING = Understood()
+_BLAMES = frozenset({"blame", "annotate"})
 _LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
 
 
@@ -132,6 +135,7 @@ def _world(judgement: "Judgement") -> World:
         tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
         _links_repositories([one.form.split() for one in gits]),
         tuple(dict.fromkeys(Names(*listed) for one in judged for listed in one.listings)),
+        any(not _BLAMES.isdisjoint(one.form.split()) for one in gits),
     )
 
 

@@ -39,6 +39,8 @@ class Lookout:
                 self._programs.require_outside(name)
             for folder in world.repositories:
                 self._require_plain_repository(folder)
+            if world.blames:
+                self._require_no_list_of_commits()
             if world.links_repositories:
                 self._require_no_repository_below()
         except Denied as denied:
@@ -94,6 +96,13 @@ class Lookout:
         from toolcharter.guards.shell.git_repository import objection  # noqa: PLC0415 - few commands are git's
 
         why = objection(self._workspace / folder, self._workspace)
+        if why is not None:
+            raise Denied(Reason.PROTECTED_PATH, why)
+
+    def _require_no_list_of_commits(self) -> None:
+        from toolcharter.guards.shell.git_repository import blame_objection  # noqa: PLC0415 - as above
+
+        why = blame_objection(self._workspace)
         if why is not None:
             raise Denied(Reason.PROTECTED_PATH, why)
 

@@ -319,3 +319,17 @@ def test_one_line_adds_no_repository_and_looks_into_it(tmp_path, line, reason) -
     denied = Lookout(tmp_path).objection(world)
 
     assert (denied and denied.reason) == reason
+
+
+@pytest.mark.needs_program("git")
+def test_git_blame_is_refused_where_the_repository_names_a_list_of_commits(objection: Objection, space: Path) -> None:
+    """Git would print a line of the file that is named; commands that do not read it go on."""
+    subprocess.run(["git", "init", "--quiet", space], check=True)
+    with (space / ".git/config").open("a") as config:
+        config.write("[blame]\nignoreRevsFile = /etc/passwd\n")
+
+    answers = [objection(understood([line], str(space)).world) for line in ("git blame a.txt", "git annotate a.txt")]
+
+    said = ".git/config sets 'blame.ignorerevsfile', by which git blame may show lines of any file. Take it out."
+    assert answers == [("protected_path", said)] * 2
+    assert objection(understood(["git log"], str(space)).world) is None

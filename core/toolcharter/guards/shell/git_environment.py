@@ -13,7 +13,6 @@ from typing import Final
 
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "blame.ignoreRevsFile": "",
         "commit.gpgSign": "false",
         "commit.template": "",
         "core.askPass": "",

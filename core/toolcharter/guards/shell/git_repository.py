@@ -80,6 +80,28 @@ def objection(folder: Path, workspace: Path) -> str | None:
         return f"The repository cannot be looked at: {error.strerror}."
 
 
+def blame_objection(workspace: Path) -> str | None:
+    """Why `git blame` must not run in the repository of *workspace*; None if it may.
+
+    Git shows a line of the file that `blame.ignoreRevsFile` names if it is no commit. No variable takes the setting back: git
+    reads what all places together name. Source: builtin/blame.c of git 2.39, `build_ignorelist`.
+    """
+    for name in (".git/config", ".git/config.worktree"):
+        try:
+            keys = _keys(f"{workspace}/{name}")
+        except (OSError, UnreadableConfigError):
+            return f"{name} cannot be read."
+        if "blame.ignorerevsfile" in keys:
+            return f"{name} sets 'blame.ignorerevsfile', by which git blame may show lines of any file. Take it out."
+    return None
+
+
+def _keys(file: str) -> tuple[str, ...]:
+    if _mode(file) is None:
+        return ()
+    return keys_of(read_regular(file, _MAX_BYTES).decode("utf-8", "surrogateescape"))
+
+
 def tracked_files(workspace: Path) -> tuple[str, ...]:
     """All paths that the repository of *workspace* tracks; none, if there is no repository.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.guards.shell import git_repository
-from toolcharter.guards.shell.git_repository import objection
+from toolcharter.guards.shell.git_repository import blame_objection, objection
 
 pytestmark = pytest.mark.needs_program("git")
 
@@ -292,3 +292,19 @@ def _init(folder: Path) -> None:
 def _set(folder: Path, text: str) -> None:
     with (folder / ".git/config").open("a") as config:
         config.write(text + "\n")
+
+
+@pytest.mark.parametrize("file", [".git/config", ".git/config.worktree"])
+def test_blame_reads_no_list_that_the_repository_names(space: Path, file: str) -> None:
+    """Git prints the first line that is no commit: of a hidden file, or of one outside."""
+    before = blame_objection(space)
+    with (space / file).open("a") as config:
+        config.write("[blame]\nignoreRevsFile = /etc/passwd\n")
+
+    assert (before, blame_objection(space)) == (
+        None,
+        f"{file} sets 'blame.ignorerevsfile', by which git blame may show lines of any file. Take it out.",
+    )
+    assert objection(space, space) is None
+    (space / file).write_text("?")
+    assert blame_objection(space) == f"{file} cannot be read."
