@@ -85,7 +85,12 @@ def markdown(document: Document, url: str) -> str:
                 element.decompose()
             else:
                 del element[attribute]
-    converted: str = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(soup)
+    converted: str = MarkdownConverter(
+        heading_style="ATX",
+        bullets="-",
+        table_infer_header=True,
+        escape_underscores=False,  # a token with a backslash in it is not known for one
+    ).convert_soup(soup)
     return "\n".join(_without_gaps(converted))
 
 

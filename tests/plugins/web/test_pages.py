@@ -2,6 +2,7 @@
 
 import pytest
 
+from toolcharter import scrub_text
 from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, markdown, read
 
 N = 300_000
@@ -74,3 +75,12 @@ def test_elements_beside_each_other_stay_so() -> None:
     text = "<li>" * 9000 + "x"
 
     assert markdown(read(text), "http://example.com/").split("\n")[-1] == "- x"
+
+
+def test_a_token_stays_as_the_page_has_it() -> None:
+    """Markdown would put a backslash before each underscore, and the scrubber would not know the token."""
+    token = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4FgH7k"
+
+    text = markdown(read(f"<p>{token}</p><table><tr><td>{token}</td></tr></table>"), "http://example.com/")
+
+    assert (text.count(token), scrub_text(text)[1]) == (2, 2)
