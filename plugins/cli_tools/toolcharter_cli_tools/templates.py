@@ -111,17 +111,19 @@ def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection
         if len(word) == 1 and word[0].is_place and values.get(word[0].text) is None:
             continue
         inside = _places_in_json(word)
-        text = "".join(
+        texts = [
             _in_json(values.get(part.text), in_text=inside[at])
             if inside and part.is_place
             else as_text(values.get(part.text))
             if part.is_place
             else part.text
             for at, part in enumerate(word)
-        )
-        if word and word[0].is_place and word[0].text not in dashing:
-            refuse_dash(text, word[0].text)
-        made.append(text)
+        ]
+        # An empty value leaves the beginning of the word to the next one.
+        first = next((part for part, text in zip(word, texts, strict=True) if text), None)
+        if first is not None and first.is_place and first.text not in dashing:
+            refuse_dash("".join(texts), first.text)
+        made.append("".join(texts))
     return made
 
 
