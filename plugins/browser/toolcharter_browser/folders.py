@@ -33,9 +33,9 @@ class Folder:
         os.close(self._held)
 
 
-def sweep() -> None:
-    """Remove the folders of this user's that no browser holds any more."""
-    for path in base().glob(f"{PREFIX}*"):
+def sweep(place: Path | None = None) -> None:
+    """Remove the folders of this user's, in *place* or in `base()`, that no browser holds any more."""
+    for path in (place or base()).glob(f"{PREFIX}*"):
         if _is_left(path):
             shutil.rmtree(path, ignore_errors=True)
 

@@ -5,10 +5,12 @@ import re
 import select
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime, python_command
-from toolcharter_browser.folders import base, sweep
+from toolcharter_browser.folders import sweep
+from toolcharter_browser.place import outside
 from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
 from toolcharter_browser.telling import seen
@@ -62,6 +64,7 @@ class Session:
         self._left = b""
         self._proxy = Proxy(rt.http.connector(policy), policy.max_transfer_bytes)
         self._running: Running | None = None
+        self._place: Path | None = None
         try:
             self._start()
         except BaseException:
@@ -94,7 +97,8 @@ class Session:
         if self._running is not None:
             self._running.close()
         self._proxy.close()
-        sweep()
+        if self._place is not None:
+            sweep(self._place)
 
     @property
     def is_over(self) -> bool:
@@ -102,9 +106,13 @@ class Session:
         return self._running is None or self._running.exit_code is not None
 
     def _start(self) -> None:
-        sweep()
-        where = {"TMPDIR": str(base())}
-        self._running = self._spawned(where)
+        self._place = outside(self._rt.paths)
+        if self._place is None:
+            message = "The temporary folder lies in the workspace, where tools could change what the browser runs."
+            hint = "Set TMPDIR to a folder outside of the workspace."
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=hint)
+        sweep(self._place)
+        self._running = self._spawned({"TMPDIR": str(self._place)})
         policy = self._policy
         settings = {"port": self._proxy.port, "width": policy.width, "height": policy.height}
         answer = self._answer(settings, self._time(START_S), hint=NEEDS)
