@@ -202,7 +202,7 @@ class Free(NamedTuple):
         return {"type": "object"}
 
 
-def _in_a_list(text: str) -> str:
+def in_a_list(text: str) -> str:
     """*text* as YAML takes it between brackets: in quotes, unless it is a plain word."""
     return text if re.fullmatch(r"[A-Za-z.][\w./-]*(?::[\w./-]+)*", text) else json.dumps(text, ensure_ascii=False)
 
@@ -216,7 +216,7 @@ class Items(NamedTuple):
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
         if not isinstance(node.value, list):
-            fix = f"Write [{_in_a_list(node.value)}]." if isinstance(node.value, str) else ""
+            fix = f"Write [{in_a_list(node.value)}]." if isinstance(node.value, str) else ""
             faults.append(wrong(node, path, self.expected, fix))
             return None
         good = (self.of.clean(item, (*path, index), faults) for index, item in enumerate(node.value))

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import KeyPath, Places, described, dotted
-from toolcharter.profile.shapes import unknown_key
+from toolcharter.profile.shapes import in_a_list, unknown_key
 
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -67,6 +67,8 @@ def faults_of(
     """
     wanted: dict[tuple[KeyPath, str], list[str]] = {}
     """Of each wrong value, what each member of a union expected."""
+    lists: dict[tuple[KeyPath, str], str] = {}
+    """The texts among them that stand where a list may."""
     for one in error.errors(include_url=False):
         path = places.known((*prefix, *one["loc"]))
         match one["type"]:
@@ -76,12 +78,17 @@ def faults_of(
             case "extra_forbidden":
                 yield unknown_key(places.of(*path), path, _known_keys(model, one["loc"][:-1]))
             case _ if expected := _expected(one["type"], one.get("ctx", {})):
-                wanted.setdefault((path, described(one["input"])), []).append(expected)
+                wrong = (path, described(one["input"]))
+                wanted.setdefault(wrong, []).append(expected)
+                if expected == "a list" and isinstance(one["input"], str):
+                    lists[wrong] = f"Write [{in_a_list(one['input'])}]."
             case _:
                 yield Fault(places.value_of(*path), dotted(path), _sentence(one["msg"]), "")
-    for (path, found), choices in wanted.items():
+    for wrong, choices in wanted.items():
+        path, found = wrong
         expected = " or ".join(dict.fromkeys(choices))
         fix = did_you_mean(_QUOTED.sub(r"\1", found.removeprefix("the text ")), _QUOTED.findall(expected))
+        fix = lists.get(wrong) or fix
         yield Fault(places.value_of(*path), dotted(path), f"expected {expected}, found {found}.", fix)
 
 

@@ -89,7 +89,7 @@ def told_of(write) -> Callable[[str], list[str]]:
         ),
         pytest.param(
             "{allowed_actions: log}",
-            ["26: tools.git.allowed_actions: expected a list, found the text 'log'."],
+            ["26: tools.git.allowed_actions: expected a list, found the text 'log'.\nWrite [log]."],
             id="text for a list",
         ),
         pytest.param(
