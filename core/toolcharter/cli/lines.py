@@ -36,7 +36,9 @@ def parse(line: bytes, number: int) -> Line:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return Line(None, "", {}, f"line {number}, column {error.colno}: no JSON: {error.msg}.")
+        # The end of the line is no line of its own, whose first column would be meant.
+        column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
+        return Line(None, "", {}, f"line {number}, column {column}: no JSON: {error.msg}.")
     if not isinstance(record, dict):
         return Line(None, "", {}, f"line {number}: JSON, but no object.")
     fault = _fault(record)
