@@ -135,6 +135,7 @@ def plan_profile(
             schemes,
             {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
             chosen.missing_ok,
+            runner=None if chosen.runner in chosen.extensions else chosen.runner,
             index=index,
         )
     except PluginError as error:

@@ -15,7 +15,7 @@ from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
 from toolcharter.loader.module import PluginModule, load_module
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import Need, needs_of, pin_faults, select
+from toolcharter.loader.select import RUNNER, Need, needs_of, pin_faults, select
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Call
 from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
@@ -159,6 +159,7 @@ def load_plugins(
     pins: Mapping[str, tuple[str, str]] = _NOTHING,
     missing_ok: Collection[str] = frozenset(),
     *,
+    runner: str | None = None,
     index: Installed | None = None,
 ) -> Loaded:
     """Load what one profile needs.
@@ -169,6 +170,7 @@ def load_plugins(
         sinks: The schemes of event sinks that the core does not open itself.
         pins: `{distribution: (specifier, place)}`.
         missing_ok: Tools that may be absent.
+        runner: Which of *extensions* the profile names as its runner and nowhere else.
         index: What is installed; default `installed()`.
 
     Returns:
@@ -179,7 +181,7 @@ def load_plugins(
             wrong, nothing was imported.
     """
     index = index or installed()
-    chosen, faults = select(needs_of(profile_tools, extensions, sinks), index, missing_ok)
+    chosen, faults = select(needs_of(profile_tools, extensions, sinks, runner), index, missing_ok)
     failures = Failures([*faults, *pin_faults(pins, index), *_shared_modules(chosen.values())])
     failures.stop()
 
@@ -267,7 +269,7 @@ def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
 def _unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
     """What a plugin that loaded well does not offer in the role it is needed in."""
     owner, module = plugin.entry.owner, plugin.entry.module
-    if need.noun == "extension" and need.name not in plugin.extensions:
+    if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
         what = f"{module} registers no extension {need.name!r}; it only opens event sinks."
         yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
     opens = implementation(manager, "open_sink", plugin.module) is not None

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 _MOST_NAMES = 20
+RUNNER = "runner"
+_RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
+"""The runners that come with distributions of ours."""
 
 
 class Need(NamedTuple):
@@ -24,14 +27,28 @@ class Need(NamedTuple):
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
-    """`tool`, `extension` or `event sink`."""
+    """`tool`, `extension`, `runner` or `event sink`."""
 
 
-def needs_of(tools: Mapping[str, str], extensions: Mapping[str, str], sinks: Iterable[str]) -> list[Need]:
-    """Turn names with their places into needs, in their order."""
+def needs_of(
+    tools: Mapping[str, str], extensions: Mapping[str, str], sinks: Iterable[str], runner: str | None = None
+) -> list[Need]:
+    """Turn names with their places into needs, in their order.
+
+    Args:
+        tools: Those that the profile lists.
+        extensions: Those that it lists, and its runner.
+        sinks: Schemes of their URLs.
+        runner: Which of *extensions* the profile names as its runner alone.
+    """
     return [
         *(Need(TOOLS, name, place, f"tools.{name}", "tool") for name, place in tools.items()),
-        *(Need(EXTENSIONS, name, place, f"extensions.{name}", "extension") for name, place in extensions.items()),
+        *(
+            Need(EXTENSIONS, name, place, RUNNER, RUNNER)
+            if name == runner
+            else Need(EXTENSIONS, name, place, f"extensions.{name}", "extension")
+            for name, place in extensions.items()
+        ),
         *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", "event sink") for name in dict.fromkeys(sinks)),
     ]
 
@@ -107,14 +124,18 @@ def _doubts(
 
 
 def _unknown(need: Need, index: Installed) -> Fault:
-    article = "a" if need.noun == "tool" else "an"
+    article = "a" if need.noun in {"tool", RUNNER} else "an"
     names = list(index.usable(need.group))
     plural = "tools" if need.group == TOOLS else "extensions"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     known = f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip()
     if need.noun == "event sink":
-        known = f"A file is named by file:PATH; stderr: and structlog: are built in. {known}"
+        known = f"A sink is stderr:, structlog:, file:PATH such as file:events.jsonl, or an extension's URL. {known}"
+    if need.noun == RUNNER and need.name in _RUNNERS:
+        known = (
+            f"Install the distribution {_RUNNERS[need.name]}, or name another runner: `runner: host` contains nothing."
+        )
     return Fault(
         need.place, need.path, f"no installed plugin provides {article} {need.noun} named {need.name!r}.", known
     )

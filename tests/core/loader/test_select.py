@@ -45,8 +45,27 @@ def test_unknown_extensions_and_sinks_are_told_in_the_same_breath(load) -> None:
         "p.yaml:7:3: extensions.rules: no installed plugin provides an extension named 'rules'.\n"
         "Installed extensions: none.\n"
         "event sink 'sislog:': no installed plugin provides an event sink named 'sislog'.\n"
-        "A file is named by file:PATH; stderr: and structlog: are built in. Installed extensions: none."
+        "A sink is stderr:, structlog:, file:PATH such as file:events.jsonl, or an extension's URL."
+        " Installed extensions: none."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        (
+            "bwrap",
+            "Install the distribution toolcharter-bwrap, or name another runner: `runner: host` contains nothing.",
+        ),
+        ("bwarp", "Installed extensions: none."),
+    ],
+)
+def test_a_runner_that_is_not_installed_is_told_as_a_runner(load, name: str, fix: str) -> None:
+    """Under the key that names it, and with the distribution to install, if it is one of ours."""
+    with pytest.raises(PluginError) as raised:
+        load(extensions={name: "p.yaml:7:1"}, runner=name)
+
+    assert str(raised.value) == f"p.yaml:7:1: runner: no installed plugin provides a runner named {name!r}.\n{fix}"
 
 
 def test_a_long_list_of_installed_tools_is_cut(site, load) -> None:
