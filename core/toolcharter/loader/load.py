@@ -215,7 +215,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
             specs[need.name] = LoadedTool(plugin.tools[need.name], entry.distribution, entry.version)
             continue
         openers |= _openers(manager, plugin.module, need.name, entry.owner)
-        if need.noun == "extension":
+        if need.noun in {"extension", RUNNER}:
             spec = plugin.extensions[need.name]
             extension_specs[need.name] = LoadedExtension(
                 spec,
