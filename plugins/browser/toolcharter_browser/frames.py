@@ -1,6 +1,7 @@
 """The text of a page and of the frames in it. Runs in the browser's own process."""
 
 import asyncio
+import re
 from collections import deque
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ MAX_FRAMES = 20
 FRAMES_S = 5.0
 """How long all of them together may take, in seconds."""
 _READ = (files("toolcharter_browser") / "read.js").read_text()
+_LAST_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
 _BESIDE = 40
 """Characters of the lines around a frame's text, beside its URL."""
 
@@ -67,4 +69,7 @@ async def _read(frame: Frame, most: int) -> Text | None:
     found: Any = await frame.evaluate(_READ, most)
     if not isinstance(found, dict) or not isinstance(text := found.get("text"), str):
         return None
-    return Text(text[:most], len(text) > most or found.get("truncated") is True)
+    if len(text) > most or found.get("truncated") is True:
+        # Half a secret would no longer be recognised as one.
+        return Text(_LAST_WORD.sub("", text[:most]) or text[:most], truncated=True)
+    return Text(text, truncated=False)

@@ -233,6 +233,24 @@ async def test_a_frame_that_does_not_answer_is_left_out(monkeypatch: pytest.Monk
     assert await frames.text_of(stuck, 100) == ("outside", True)
 
 
+async def test_no_half_of_a_secret_is_read() -> None:
+    """The scrubber behind the tool would not know it for one."""
+    text = "key " + "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4FgH7k"
+
+    class Page:
+        class main_frame:  # noqa: N801 - as Playwright names it
+            child_frames = ()
+
+            @staticmethod
+            async def evaluate(_: str, most: int) -> dict[str, object]:
+                return {"text": text[:most], "truncated": most < len(text)}
+
+    page: Any = Page()
+
+    assert await frames.text_of(page, 30) == ("key ", True)
+    assert await frames.text_of(page, 44) == (text, False)
+
+
 @pytest.mark.needs_program("chromium", package="chromium")
 async def test_a_page_that_loads_itself_is_left_for_good(
     site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
