@@ -113,6 +113,8 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     try:
         yield from _notes(plan(), has_approver=loaded.approver is not None)
         yield from _runner(plan(), loaded, workspace)
+        if not os.access(workspace, os.W_OK):
+            yield Finding("workspace", "takes new files", "note", "no: nothing can be made or changed in this folder")
         yield from _refused(plan(), workspace, caller, sinks)
         yield from _reached(plan(), workspace, caller)
         yield from map(_of_sink, sinks)
