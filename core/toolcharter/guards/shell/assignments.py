@@ -1,4 +1,4 @@
-"""Which assignments before a command change nothing but how its output looks."""
+"""Which assignments change nothing but how output looks, or what the line itself remembers."""
 
 import re
 from collections.abc import Mapping
@@ -13,6 +13,8 @@ _SWITCH: Final = re.compile(r"[01]?")
 _SIZE: Final = re.compile(r"[0-9]{1,4}")
 # Neither a slash nor a leading dot or colon: zones and terminals are looked up as files below the system's folders.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,31}")
+_TRUTH: Final = re.compile(r"[01]?|true|false")
+_LEVEL: Final = re.compile(r"(?i:trace|debug|info|warn|warning|error|off)")
 _CATEGORIES: Final = "ALL COLLATE CTYPE MESSAGES MONETARY NUMERIC TIME".split()  # noqa: SIM905 - reads as a list
 
 HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
@@ -24,7 +26,24 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "COLUMNS": _SIZE,
         "LINES": _SIZE,
         "NO_COLOR": _SWITCH,
+        "FORCE_COLOR": re.compile(r"[0-3]?"),
         "CLICOLOR": _SWITCH,
+        "CARGO_TERM_COLOR": re.compile("auto|always|never"),
+        "CI": _TRUTH,
+        "DEBUG": _SWITCH,
+        "VERBOSE": _SWITCH,
+        "LOG_LEVEL": _LEVEL,
+        "RUST_LOG": _LEVEL,
+        "RUST_BACKTRACE": re.compile("[01]|full"),
+        "NODE_ENV": re.compile("development|production|test"),
+        "DOCKER_BUILDKIT": _SWITCH,
+        "BUILDKIT_PROGRESS": re.compile("auto|plain|tty|quiet"),
+        "CGO_ENABLED": _SWITCH,
+        "GOOS": re.compile("darwin|freebsd|js|linux|windows"),
+        "GOARCH": re.compile("386|amd64|arm|arm64|riscv64|wasm"),
+        "TF_IN_AUTOMATION": _TRUTH,
+        "NEXT_TELEMETRY_DISABLED": _SWITCH,
+        "DO_NOT_TRACK": _SWITCH,
         "GIT_OPTIONAL_LOCKS": _SWITCH,
         "GIT_TERMINAL_PROMPT": _SWITCH,
         "GIT_PAGER": re.compile("cat"),  # git takes this one word for "no pager" and starts nothing.
@@ -33,6 +52,27 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     }
 )
 """The names that a rule need not name, with the values that it need not name either."""
+
+# Names of a line's own: no shell gives them a meaning, and no program looks for them in its environment.
+_OWN: Final = re.compile(r"[a-z][a-z0-9_]*")
+_TAKEN: Final = re.compile(
+    r"(?:npm|pnpm|yarn|rvm|bash|ld|git)_.*|.*_proxy|histchars|auto_resume|ifs|(?:cd|f|mail|man|module_)?path"
+)
+_OWN_CAPITALS: Final = frozenset(
+    {
+        *("A", "B", "BRANCH", "C", "COMMIT", "COUNT", "DIR", "END"),
+        *("EXIT_CODE", "F", "FILE", "FILES", "I", "LINE", "N", "OUT"),
+        *("OUTPUT", "PID", "RC", "RESULT", "SHA", "START", "STATUS", "X"),
+        *("Y",),
+    }
+)
+
+
+def is_own(name: str) -> bool:
+    """Whether *name* is a variable that means something only to the line which sets it."""
+    if name in _OWN_CAPITALS:
+        return True
+    return _OWN.fullmatch(name) is not None and _TAKEN.fullmatch(name) is None
 
 
 def objection(assignment: Assignment) -> str | None:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from toolcharter.guards.shell.ansi import unescaped
 from toolcharter.guards.shell.pieces import MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.reader import Reader
+from toolcharter.guards.shell.settled import DERIVED, MARK
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
@@ -22,7 +23,8 @@ _NUMBERS_ONLY = re.compile(r"[0-9 \t\n+\-*/%<>=!&|^~?:,()]*")
 _ARITHMETIC_COUNT = re.compile(r"(?:[0-9 \t\n+/%>=!&|^?:,()]|<(?!<)|\*(?!\*))*")
 _MAX_DIGITS = 15
 """With no more of them in all, sums and products stay below 2^63."""
-_NUMBER = "[0-9]*"
+NUMBER = "[0-9]*"
+"""A glob that stands for a number."""
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """What variables are before anything is assigned to them."""
 _NUMBERS = frozenset("#?$")
@@ -141,8 +143,8 @@ class Expansions(Reader, ABC):
 
     def _parameter(self, name: str, *, quoted: bool) -> Piece:
         splits = name == "@" if quoted else name not in _COUNTS
-        hints, pattern = self._hints(name), _NUMBER if name in _NUMBERS else self.patterns.get(name)
-        known = name if name in self.loops else ""
+        hints, pattern = self._hints(name), NUMBER if name in _NUMBERS else self.patterns.get(name)
+        known = name if name in self.loops else MARK + name if name in self.set_names else ""
         return Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known)
 
     def _hints(self, name: str) -> tuple[str, ...]:
@@ -166,7 +168,8 @@ class Expansions(Reader, ABC):
         hints = self._hints(name)
         if operator.group().endswith("-"):
             hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
-        return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS])
+        derived = MARK + DERIVED + name if name in self.set_names and all(one.is_known for one in operand) else ""
+        return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived)
 
     def _braced_name(self) -> str:
         found = _BRACED_NAME.match(self.source, self.at)
@@ -223,7 +226,7 @@ class Expansions(Reader, ABC):
             start = self.at
             self.arithmetic()
             digits = _ARITHMETIC_COUNT.fullmatch(self.source, start, self.at - 2)
-            pattern = None if digits is None or _may_overflow(digits.group()) else _NUMBER
+            pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER
             return Piece("", quoted, is_known=False, splits="IFS" in self.source, pattern=pattern)
         self.at += 2
         return self._substituted(self.substitution(), quoted=quoted)

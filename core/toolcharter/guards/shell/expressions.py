@@ -19,6 +19,8 @@ _UNCLEAR: Final = frozenset("/[\\")
 _MAX_POINTS: Final = 8
 _HERE: Final = Word(".", ".", prefix=".")
 _NO_POINT: Final = Word("")
+_OF_TEXT: Final = frozenset({"-n", "-z"})
+_BETWEEN_TEXTS: Final = frozenset({"=", "==", "!="})
 _OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
 
 
@@ -123,8 +125,22 @@ def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:
     return Word(word.form, pattern=f"{base.rstrip('/')}{tail}" or "/", prefix=point.prefix, splits=many)
 
 
+def _compares_texts(words: Sequence[Word]) -> bool:
+    """Whether *words* are one comparison of texts that the line itself makes: then none of them can be an operator.
+
+    Source: POSIX.1-2024, test, "OPERANDS": with two operands the first is the operator, with three the second.
+    """
+    if words and words[-1].text in {"]", "]]"}:
+        words = words[:-1]
+    texts = [word.text for word in words]
+    is_one = (len(texts[1:]) == 1 and texts[0] in _OF_TEXT) or (len(texts[1:-1]) == 1 and texts[1] in _BETWEEN_TEXTS)
+    return is_one and all(not word.splits and (word.is_literal or word.is_output) for word in words)
+
+
 def test(words: Sequence[Word], table: Table, asking: Asking) -> None:
     """Gather what the words of `test` ask for, whatever their grammar is: each operator looks at its neighbours."""
+    if _compares_texts(words):
+        return
     for place, word in enumerate(words):
         text = word.text
         takes = None if text is None else table.options.get(text)

@@ -3,10 +3,13 @@
 Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "SHELL GRAMMAR".
 """
 
+from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.compounds import Compounds
+from toolcharter.guards.shell.expansions import NUMBER
 from toolcharter.guards.shell.folders import Flow, either
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Script
 from toolcharter.guards.shell.reader import MAX_COMMANDS
+from toolcharter.guards.shell.settled import Value, settled
 from toolcharter.guards.shell.tree import check
 from toolcharter.guards.shell.words import Feeding
 
@@ -25,6 +28,8 @@ class Grammar(Compounds):
         super().__init__(source, workspace, depth, is_posix=is_posix, enters=enters)
         self.feeding = Feeding([], [])
         self.substitutes = []
+        self.settles = False
+        """Whether the source is a whole line: then nothing but itself sets variables while it runs."""
         self.inners = 0
         """How many sources have been read within this one."""
 
@@ -39,6 +44,9 @@ class Grammar(Compounds):
             raise self.fail("The command line is not understood.")
         check(self)
         self._check_functions()
+        if self.set_values:
+            is_told = not (self.functions or self.strange or "IFS" in self.source)
+            self.commands[:] = settled(self.commands, self.set_values if is_told else {})
         if self.is_posix and any(map(_may_alias, self.commands)):
             raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
         return Script(tuple(self.commands), self.strange, self.unnamed, tuple(self.functions), tuple(self.reaches))
@@ -67,12 +75,13 @@ class Grammar(Compounds):
         flow = Flow(self.here, self.here)
         self.newlines()
         while not self._is_end(ends):
-            start, before, moved = len(self.commands), self.here, self.moves
+            start, before, moved, names = len(self.commands), self.here, self.moves, self.set_names
             flow = self._and_or()
             self.blanks()
             if self.source.startswith("&", self.at):
                 self.at += 1
                 self._background(start)
+                self.set_names = names
                 self.here, self.moves, flow = before, moved, Flow(before, before)
             else:
                 self.here = either(flow.success, flow.failure)
@@ -103,7 +112,11 @@ class Grammar(Compounds):
         return self.take(";") or self.source.startswith("\n", self.at)
 
     def _and_or(self) -> Flow:
+        at = self.at
         flow = self._pipeline()
+        if self.settles and not self.branches and not self.within:
+            self._settle(at)
+        names = self.set_names
         while True:
             if self.take("&&"):
                 self.newlines()
@@ -116,11 +129,24 @@ class Grammar(Compounds):
                 following = self._pipeline()
                 flow = Flow(either(flow.success, following.success), following.failure)
             else:
+                self.set_names = names
                 return flow
+
+    def _settle(self, at: int) -> None:
+        """Remember what the assignments set that have just been read, from *at* on, if they are a simple command."""
+        command = self.commands[-1]
+        if command.at != at or command.words or command.redirections or command.feeders or command.within:
+            return
+        for name, value, form in command.assignments:
+            is_told = value.text is not None or value.pattern == NUMBER or value.is_output
+            if is_told and is_own(name) and name not in self.set_values and form.startswith(f"{name}="):
+                self.set_names |= {name}
+                self.set_values[name] = Value(value.text, value.pattern, len(self.commands) - 1)
 
     def _pipeline(self) -> Flow:
         negated = self.bare() in _PREFIXES and self._prefixes()
         outer, start, before, moved = self.feeders, len(self.commands), self.here, self.moves
+        names = self.set_names
         flow = self._command()
         while self.source.startswith("|", self.at) and not self.source.startswith("||", self.at):
             if self.source.startswith("|&", self.at):
@@ -131,7 +157,7 @@ class Grammar(Compounds):
             self.here = before
             self.feeders = (*outer, *range(start, len(self.commands)))
             self._command()
-            flow, self.moves = Flow(before, before), moved
+            flow, self.moves, self.set_names = Flow(before, before), moved, names
         self.feeders = outer
         return Flow(flow.failure, flow.success) if negated else flow
 

@@ -126,7 +126,7 @@ def _looked(
 ) -> "_Look":
     look = _Look(workspace, tables, resolves=resolves)
     for command in commands:
-        look.at(_script(command, workspace, enters=enters))
+        look.at(_script(command, workspace, enters=enters, settles=True))
     return look
 
 
@@ -154,11 +154,13 @@ def _is_still(commands: Iterable[object], look: "_Look") -> bool:
     return is_ordinary and not (mixes or look.functions) and change_no_names(look.commands)
 
 
-def _script(command: object, workspace: str, *, is_posix: bool = False, enters: bool = False) -> Script:
+def _script(
+    command: object, workspace: str, *, is_posix: bool = False, enters: bool = False, settles: bool = False
+) -> Script:
     from toolcharter.guards.shell.script import of_vector, parse  # noqa: PLC0415 - few profiles run programs
 
     if isinstance(command, str):
-        return parse(command, workspace, is_posix=is_posix, enters=enters)
+        return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles)
     if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
         return Script((of_vector(command),))
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")

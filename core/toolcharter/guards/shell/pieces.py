@@ -138,7 +138,8 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
 
 def _tells_nothing(piece: Piece) -> bool:
     """Whether it holds nothing but what the line itself says and does."""
-    return piece.is_known or piece.is_output or bool(piece.name) or piece.pattern is not None
+    # Of a variable that the line has set before, only `settled` tells.
+    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", "="}
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Reach
+from toolcharter.guards.shell.settled import Value
 
 MAX_COMMANDS = 50
 MAX_WORDS = 1000
@@ -59,6 +60,10 @@ class Reader:
         """Globs that loop variables stand for."""
         self.loops = set[str]()
         """The variables of the loops over literal words that the reading stands in."""
+        self.set_names = frozenset[str]()
+        """Variables that the line has set for certain by here, if `settled` finds nothing that sets them again."""
+        self.set_values = dict[str, Value | None]()
+        """What all of them hold; None for one that is set again."""
         self.body: Span | None = None
         """The newline before the body of a here-document that has been read, and where that ends."""
         self.masks: list[int] = []

@@ -9,6 +9,7 @@ from typing import Final
 
 from toolcharter.guards.shell import expressions, places, redirected, unknown
 from toolcharter.guards.shell.asking import Asking, assign, is_number
+from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.options import Divided, divide
@@ -48,10 +49,13 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
         redirected.ask(redirection, asking)
     if not command.words:
         for assignment in command.assignments:
-            asking.needs.append(Need(assignment.form, f"{assignment.form} changes the shell itself"))
+            if not is_own(assignment.name):
+                asking.needs.append(Need(assignment.form, f"{assignment.form} changes the shell itself"))
         demand = Demand(tuple(asking.needs), tuple(asking.reaches))
         return Reading(demand, is_transparent=not asking.needs)  # Such as the `>/dev/null` of a whole loop.
     for assignment in command.assignments:
+        if assignment.name == "IFS" and command.words[0].text == "read" and assignment.value.text is not None:
+            continue  # It tells `read` alone where words end.
         why = assignment_objection(assignment)
         if why:
             asking.needs.append(Need(assignment.form, f"{assignment.form} {why}"))

@@ -20,13 +20,16 @@ _RESERVED = frozenset(
 )
 
 
-def parse(source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False) -> Script:
+def parse(
+    source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False, settles: bool = False
+) -> Script:
     """Read a line of shell source.
 
     Args:
         source: What a shell would be given.
         workspace: Its absolute path, so that an absolute `cd` into it is understood.
         enters: Each `cd` to a folder that its letters tell succeeds: somebody has to look.
+        settles: It is a whole line, which bash reads anew: what it sets is what its variables hold.
         is_posix: The shell may be another than bash: what such a one reads differently is not understood.
 
     Raises:
@@ -41,7 +44,9 @@ def parse(source: str, workspace: str = "", *, is_posix: bool = False, enters: b
         return script
     from toolcharter.guards.shell.grammar import Grammar  # noqa: PLC0415 - plain lines need none
 
-    return Grammar(source, workspace, is_posix=is_posix, enters=enters).script()
+    grammar = Grammar(source, workspace, is_posix=is_posix, enters=enters)
+    grammar.settles = settles and not is_posix
+    return grammar.script()
 
 
 def of_vector(words: tuple[str, ...]) -> Command:

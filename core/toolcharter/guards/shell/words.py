@@ -155,7 +155,9 @@ class Words(Expansions):
             if not self.is_break():
                 raise self.fail("Something follows the end of an array.")
             return Word(self.source[start : self.at], splits=True)
-        return word_of(self.pieces(), self.source[start : self.at])
+        # Values of assignments are not split.
+        pieces = [piece._replace(splits=False) if piece.splits else piece for piece in self.pieces()]
+        return word_of(pieces, self.source[start : self.at])
 
     def _array(self) -> None:
         self.bash_only("An array")
@@ -176,5 +178,7 @@ class Words(Expansions):
             texts = combined((known or ("",), texts))
         self.values[name] = tuple(dict.fromkeys((*known, *texts)))[-MAX_HINTS:]
         self.loops.discard(name)
+        if name in self.set_values:
+            self.set_values[name] = None
         if self.patterns.pop(name, None) is not None:
             self.wonder("A loop variable is assigned to.")

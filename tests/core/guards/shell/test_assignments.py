@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.guards.shell.assignments import objection
+from toolcharter.guards.shell.assignments import is_own, objection
 from toolcharter.guards.shell.parts import Assignment, Word
 
 ENVIRONMENT = "changes the environment of a program"
@@ -69,3 +69,60 @@ def test_any_other_has_to_be_named(form: str, why: str) -> None:
 def test_harmless_name_is_not_enough(written: Assignment) -> None:
     """Its value has to be told, and be all of it."""
     assert objection(written) == ENVIRONMENT
+
+
+@pytest.mark.parametrize("name", ["count", "f", "out", "rc", "N", "FILE", "PID", "branch_name"])
+def test_a_name_of_the_line_itself_needs_no_rule(name: str) -> None:
+    """No shell and no program gives it a meaning."""
+    assert is_own(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "PATH",
+            "path",
+            "IFS",
+            "LD_PRELOAD",
+            "GIT_DIR",
+            "BASH_ENV",
+            "ENV",
+            "PS4",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "TMPDIR",
+        ),
+        *(
+            "HOME",
+            "http_proxy",
+            "no_proxy",
+            "npm_config_script_shell",
+            "histchars",
+            "cdpath",
+            "CDPATH",
+            "_",
+            "_x",
+            "f[0]",
+        ),
+    ],
+)
+def test_a_name_that_others_look_at_has_to_be_named(name: str) -> None:
+    """It may be in the environment already, so that its value reaches programs."""
+    assert not is_own(name)
+
+
+@pytest.mark.parametrize(
+    "form", ["CI=1", "NODE_ENV=test", "RUST_LOG=debug", "RUST_BACKTRACE=full", "GOOS=linux", "FORCE_COLOR=0"]
+)
+def test_what_a_build_is_for_needs_no_rule(form: str) -> None:
+    """These values choose among what a program does anyway."""
+    assert objection(assignment(form)) is None
+
+
+@pytest.mark.parametrize(
+    "form", ["NODE_ENV=../x", "RUST_LOG=a=b", "CI=$(x)", "GOOS=x", "GOFLAGS=-mod=mod", "RUSTFLAGS=1", "NODE_OPTIONS="]
+)
+def test_what_a_build_is_for_has_few_values(form: str) -> None:
+    """Any other value, and any other name of these programs, has to be named."""
+    assert objection(assignment(form)) is not None

@@ -1,0 +1,123 @@
+"""Puts what a line has certainly set into the words that use it: `f=a.txt; wc -l "$f"` is `wc -l a.txt`.
+
+Certain is an assignment of its own at the top of a line, before the words that use it, of a name that nothing sets
+again, in a line of which no command may set variables by a name that is not written there.
+Whatever is not certain stays unknown. Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.pieces import literal
+
+MARK: Final = "="
+"""What a part's name begins with whose variable the line has set; then, for what is made of the value, `DERIVED`."""
+DERIVED: Final = "~"
+# Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+# They run text that may set anything, or evaluate what names more.
+_ALTERERS: Final = frozenset(
+    {
+        *("eval", "source", ".", "trap", "alias", "enable", "builtin", "command"),
+        *("wait", "let", "mapfile", "readarray", "getopts", "coproc", "set", "shopt"),
+    }
+)
+_NAMERS: Final = frozenset({"read", "export", "readonly", "unset", "declare", "typeset", "local"})
+_WITHOUT_OPTIONS: Final = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_TESTS: Final = frozenset({"test", "[", "[["})
+_EVALUATING: Final = frozenset({"-v", "-R"})
+_OPERATOR: Final = re.compile(r"-[vR]")
+_HARMLESS_SETTINGS: Final = re.compile(r"[-+][eux]+o?|pipefail|-o")
+
+
+class Value(NamedTuple):
+    """What a variable holds for certain."""
+
+    text: str | None
+    """None for what commands print."""
+    pattern: str | None
+    """A glob that stands for it, if it is a number."""
+    at: int
+    """The command that sets it, by position."""
+
+
+def settled(commands: Sequence[Command], values: Mapping[str, Value | None]) -> list[Command]:
+    """*commands* with the *values* of variables in place of them, where these are certain: None is a value set again."""
+    # A test could take a text for an operator that evaluates its operand.
+    certain = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
+    if not all(map(_names_what_it_sets, commands)) or not _are_apart(certain, commands):
+        certain = {}
+    return [_settled(command, certain, commands) for command in commands]
+
+
+def _names_what_it_sets(command: Command) -> bool:
+    """Whether it is plain from the words of *command* which variables it sets."""
+    if any("{" in one.descriptor for one in command.redirections):
+        return False
+    if not command.words:
+        return True
+    name, words = command.words[0].text, command.words[1:]
+    if name == "set":
+        return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
+    if name in _TESTS:
+        return all(word.text not in _EVALUATING and _stays_one(word) for word in words)
+    if name in _NAMERS:
+        return all(map(_is_plain_name, words)) and not (name in _WITHOUT_OPTIONS and _has_options(words))
+    return name is not None and name not in _ALTERERS and not (name == "printf" and _has_options(words[:1]))
+
+
+def _is_plain_name(word: Word) -> bool:
+    return word.text is not None and "[" not in word.text
+
+
+def _has_options(words: Sequence[Word]) -> bool:
+    return any((word.text or "-").startswith("-") for word in words)
+
+
+def _stays_one(word: Word) -> bool:
+    """Whether *word* is no text that could turn out to be an operator and its operand."""
+    return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(MARK))
+
+
+def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
+    """Whether no command that names variables names one of *values* in letters that the source does not show."""
+    texts = [
+        word.text or "" for one in commands if one.words and one.words[0].text in _NAMERS for word in one.words[1:]
+    ]
+    return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in values)
+
+
+def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
+    """*command* with the values in its words; what names a program stays unknown."""
+    used = [part.name.lstrip(MARK + DERIVED) for word in command.words[1:] for part in word.parts if part.name]
+    if not used:
+        return command
+    words = (command.words[0], *(_filled(word, values) for word in command.words[1:]))
+    said = [position for name in used if name in values for position in commands[values[name].at].substitutes]
+    return command._replace(words=words, substitutes=tuple(dict.fromkeys((*command.substitutes, *said))))
+
+
+def _filled(word: Word, values: Mapping[str, Value]) -> Word:
+    names = [part.name for part in word.parts if part.name]
+    if not names:
+        return word
+    held = [values.get(name.lstrip(MARK + DERIVED)) for name in names]
+    if any(not name.startswith(MARK) for name in names) or None in held:
+        return word._replace(parts=())
+    texts = [_text(part.name, part.text, values) for part in word.parts]
+    bare = [text for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
+    if None not in texts:
+        is_one = all(_PLAIN.fullmatch(text or "") for text in bare)
+        return literal("".join(text or "" for text in texts)) if is_one else word._replace(parts=())
+    pattern = held[0].pattern if len(word.parts) == 1 and held[0] is not None else None
+    if pattern is not None and not names[0].startswith(MARK + DERIVED):
+        return word._replace(parts=(), pattern=pattern, splits=False)
+    return word._replace(parts=(), is_output=not word.splits)
+
+
+def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
+    if not name:
+        return text
+    return None if name.startswith(MARK + DERIVED) else values[name.lstrip(MARK)].text

@@ -1,0 +1,59 @@
+"""Lines that coding agents type, each with the rules that a person would give: few of them are refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+import yaml
+
+from toolcharter.gate.commands import understood
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.profile.rules import parse_rule
+
+DATA = Path(__file__).parent / "data/agents.txt"
+"""Each row: the tier, what the rules name besides those of everybody, and the line. The first part of the rules are
+programs, which are allowed with a star; those behind a semicolon are rules as they are written."""
+CODER = yaml.safe_load((Path(__file__).parents[4] / "profiles/coder.yaml").read_text())["allow"]
+USUAL = """[ git jq xargs head tail set export declare local readonly read printf exit break continue return shift wait let
+    mapfile pushd popd shopt trap unset true false : test date sleep seq mkdir touch basename dirname uname mktemp""".split()  # noqa: SIM905 - reads as a list
+BASH = ToolFacts("bash", "bash", (), frozenset(), frozenset({"proc:exec"}))
+HALVES = ("looked at", "unseen")
+
+
+def rows() -> Iterator[tuple[str, str, list[str], str]]:
+    """Of each row its half, by chance; its tier, its rules and its line."""
+    for row in DATA.read_text().splitlines():
+        tier, named, line = (part.strip() for part in row.split("|", 2))
+        line = line.replace("\\n", "\n") if "<<" in line else line
+        programs, *others = named.split(";")
+        names = [*programs.split(), *USUAL]
+        stars = [f"bash:{name}{end}" for name in names for end in ("", " *")]
+        rules = [*CODER, *stars, *(f"bash:{other.strip()}" for other in others if other.strip())]
+        yield HALVES[crc32(line.encode()) % 2], tier, rules, line
+
+
+def why_refused(rules: list[str], line: str) -> str:
+    """Nothing for a line that is covered."""
+    known = understood((line,), "/srv/ws")
+    policy = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in rules]).for_tool(BASH)
+    decision = policy.decide(Subject(None, {}, known.commands, known.refusal, known.needs, known.strange))
+    return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
+
+
+@pytest.mark.parametrize(
+    ("half", "tier", "most"),
+    [("looked at", "core", 12.3), ("looked at", "plus", 42.0), ("unseen", "core", 9.2), ("unseen", "plus", 51.7)],
+)
+def test_few_lines_of_agents_are_refused(half: str, tier: str, most: float) -> None:
+    """The share, in percent, never grows: a change that makes it smaller puts the smaller number here."""
+    lines = [(rules, line) for one, other, rules, line in rows() if (one, other) == (half, tier)]
+    refused = [f"{line}: {why}" for rules, line in lines if (why := why_refused(rules, line))]
+
+    assert 100 * len(refused) / len(lines) <= most, "\n".join([f"{len(refused)} of {len(lines)}", *refused])
+
+
+def test_there_are_enough_lines() -> None:
+    """As many as make a share mean something."""
+    assert len({line for *_, line in rows()}) >= 300

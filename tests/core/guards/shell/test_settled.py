@@ -1,0 +1,138 @@
+"""What a line has set itself is known in its words, where nothing can set it again."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from toolcharter.guards.shell.judge import judge
+
+KNOWN = [
+    ('f=a.txt; wc -l "$f"', "wc -l a.txt"),
+    ("f=a.txt; wc -l $f", "wc -l a.txt"),
+    ('d=src && ls "$d"/forms', "ls src/forms"),
+    ('d=src\nf=b.txt\ncat "$d/$f"', "cat src/b.txt"),
+    ('d=src; for f in a b; do cat "$d/$f"; done', "cat src/b"),
+    ('f=a.txt; if ls; then cat "$f"; fi', "cat a.txt"),
+    ('f=a.txt; (cat "$f")', "cat a.txt"),
+    ('f="a b"; cat "$f"', "cat 'a b'"),
+    ('{ f=a.txt; cat "$f"; } | wc', "cat a.txt"),
+    ('f=a.txt; read -r l; cat "$f"', "cat a.txt"),
+]
+UNKNOWN = [
+    'a.out && f=a.txt; cat "$f"',
+    'ls || { f=a.txt; }; cat "$f"',
+    'if ls; then f=a.txt; fi; cat "$f"',
+    'while ls; do f=a.txt; done; cat "$f"',
+    'case a in b) f=a.txt;; esac; cat "$f"',
+    'f=a.txt | ls; cat "$f"',
+    '{ f=a.txt; } | ls; cat "$f"',
+    'f=a.txt & cat "$f"',
+    'f=a.txt && ls & cat "$f"',
+    '(f=a.txt); cat "$f"',
+    'ls $(f=a.txt); cat "$f"',
+    'f=a.txt ls; cat "$f"',
+    'cat "$f"; f=a.txt',
+    'f=a.txt; f=/etc/passwd; cat "$f"',
+    'f=a.txt; f+=x; cat "$f"',
+    'f=a.txt; for f in /etc/passwd; do :; done; cat "$f"',
+    'f=a.txt; while ls; do cat "$f"; f=/etc/passwd; done',
+    'f=a.txt; read -r f; cat "$f"',
+    "f=a.txt; read -r $'\\x66'; cat \"$f\"",
+    'v=f; f=a.txt; read -r "$v"; cat "$f"',
+    'f=a.txt; printf -v f %s /etc/passwd; cat "$f"',
+    'f=a.txt; unset f; cat "$f"',
+    'f=a.txt; declare f=/etc/passwd; cat "$f"',
+    'f=a.txt; declare -n r=f; r=/etc/passwd; cat "$f"',
+    'f=a.txt; mapfile -t f; cat "$f"',
+    'f=a.txt; let f=1; cat "$f"',
+    'f=a.txt; ((f=1)); cat "$f"',
+    'f=a.txt; echo $((f=1)); cat "$f"',
+    'f=a.txt; unset "a[f=1]"; cat "$f"',
+    "f=a.txt; trap 'f=/etc/passwd' DEBUG; cat \"$f\"",
+    'f=a.txt; eval ls; cat "$f"',
+    'f=a.txt; . ./x; cat "$f"',
+    'f=a.txt; command read f; cat "$f"',
+    'f=a.txt; g() { f=/etc/passwd; }; g; cat "$f"',
+    'f=a.txt; : "${f:=b}"; unset f; : "${f:=/etc}"; cat "$f"',
+    'f=a.txt; f() { :; }; cat "$f"',
+    "IFS=.; f=a.txt; cat $f",
+    'f="a b"; cat $f',
+    "f='*'; cat $f",
+    "f=; cat $f",
+    'f=~/a; cat "$f"',
+    'PATHS=a.txt; cat "$PATHS"',
+    'f=$(ls); cat "$f"',
+    'f=a.txt; cat "${f%.txt}"',
+    'f=a.txt; cat "${f:-/etc/passwd}"',
+]
+SHOWN = [
+    'n=$(ls); echo "$n"',
+    'n=$(ls | wc -l) && echo "has $n"',
+    'f=a.txt; echo "${f%.txt}"',
+    'make; rc=$?; echo "$rc"',
+]
+NOT_SHOWN = [
+    "n=$(ls); echo $n",
+    'ls && n=$(ls); echo "$n"; ls',
+    'n=$(ls) | ls; echo "$n"',
+    'echo "$n"',
+    'n=$HOME; echo "$n"',
+    'n=$(ls)$TOKEN; echo "$n"',
+    'n=$(ls); echo "$n$TOKEN"',
+    'n=a; echo "${n:-$TOKEN}"',
+]
+
+
+def judged(line: str) -> list[tuple[str, bool]]:
+    """The forms of all commands of *line*, and whether each needs nothing named, in a line that a rule may cover."""
+    found = judge((line,), "/srv/ws")
+    is_open = found.strange is None and found.unnamed is None
+    return [(one.form, is_open and not one.needs) for one in found.commands]
+
+
+@pytest.mark.parametrize(("line", "form"), KNOWN)
+def test_what_is_certainly_set_is_known(line: str, form: str) -> None:
+    """Rules see the words that the program gets."""
+    assert form in [one for one, _ in judged(line)]
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_what_is_not_certain_stays_unknown(line: str) -> None:
+    """Another branch, process, order, setter or split: no `cat` of the variable is covered."""
+    cats = [covered for form, covered in judged(line) if form.startswith("cat")]
+
+    assert cats
+    assert not any(cats)
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_what_the_line_printed_may_be_shown(line: str) -> None:
+    """Text that is shown may hold what commands of the line have printed."""
+    assert all(covered for form, covered in judged(line) if form.startswith("echo"))
+
+
+@pytest.mark.parametrize("line", NOT_SHOWN)
+def test_what_the_line_found_may_not_be_shown(line: str) -> None:
+    """A variable of the environment may hold a secret; without quotes, output becomes options and names."""
+    assert not any(covered for form, covered in judged(line) if form.startswith("echo"))
+
+
+def test_what_a_file_says_is_not_kept() -> None:
+    """A detour over a variable is none for the text of a commit."""
+    line = 'v=$(cat a.txt); git commit -m "$v" -m "$(date)"'
+
+    assert ('git commit -m "$v" -m "$(date)"', False) in judged(line)
+
+
+@pytest.mark.parametrize(("line", "form"), KNOWN)
+def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) -> None:
+    """Programs of the same names show the words that they get."""
+    names = {"cat", "wc", "ls"}
+    shown = "".join(f'{name}() {{ printf "%q " {name} "$@" >&7; echo >&7; }}\n' for name in names)
+    (tmp_path / "words.sh").write_text(shown)
+    out = tmp_path / "out.txt"
+    script = f"exec 7>{out}\n. {tmp_path / 'words.sh'}\n{line}\n"
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=10)
+
+    assert form.replace("'a b'", "a\\ b") in [one.strip() for one in out.read_text().splitlines()]
