@@ -158,7 +158,7 @@ def test_the_gate_asks_nobody_in_the_workspace_for_what_is_not_installed(project
     (project.top / "agent.py").write_text(
         dedent(f"""
         from toolcharter import build_tools
-        import toolcharter.gate.build as gate
+        import toolcharter.gate.build.open as gate
         toolbox = build_tools({str(tmp_path / "free.yaml")!r}, workspace=".", events=[lambda event: None])
         toolbox.call("write_file", {{"path": "nowhere_else.py", "content": "x = 1"}})
         for code in ("import nowhere_else", "__import__('importlib').import_module('nowhere_else')"):
@@ -183,7 +183,7 @@ def test_the_file_tools_the_runner_and_the_commands_hold_one_list(project: Proje
     program = f"""
         from toolcharter import build_tools
         with build_tools({str(tmp_path / "free.yaml")!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
-            shared = toolbox._shared
+            shared = toolbox._state
             places = shared.inventory.places
             print(shared.paths._scope.inventory is shared.inventory)
             print(shared.lookout._paths._scope.inventory is shared.inventory)

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from toolcharter import Call, Deny, Toolbox, ToolPolicy, ToolRuntime, ToolSpec, hookimpl
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Limits, Profile

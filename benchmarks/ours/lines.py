@@ -11,8 +11,8 @@ from time import process_time
 from typing import Any
 
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
-from toolcharter.gate.build import Plan, open_toolbox
-from toolcharter.gate.context import CallContext
+from toolcharter.gate.build.open import Plan, open_toolbox
+from toolcharter.gate.call import CallContext
 from toolcharter.guards.shell.judge import judge
 from toolcharter.guards.shell.parts import NotUnderstood
 from toolcharter.guards.shell.script import parse
@@ -63,12 +63,12 @@ def toolbox() -> Toolbox:
 def judged() -> Iterator[tuple[CallContext, bytes]]:
     """Each line as the gate has it after validation: what a call is judged by, and found again by."""
     for args in ({"command": line} for line in LINES):
-        yield PASSAGE.enter(args, None, None, dry=True), PASSAGE.tool.reader.canonical(args)[1]
+        yield PIPELINE.enter(args, None, None, dry=True), PIPELINE.tool.reader.canonical(args)[1]
 
 
 box = toolbox()
 box.decide("bash", {"command": ""})
-PASSAGE = box._passages["bash"]  # noqa: SLF001 - a part of a decision is measured
+PIPELINE = box._pipelines["bash"]  # noqa: SLF001 - a part of a decision is measured
 seen = cycle(judged())
 
 
@@ -92,7 +92,7 @@ def _once(line: str) -> float:
 OPERATIONS = {
     "read": lambda: parse(next(lines), workspace),
     "judge": lambda: judge((next(lines),), workspace),
-    "recall": lambda: PASSAGE.judge(*next(seen)),
+    "recall": lambda: PIPELINE.judge(*next(seen)),
     "again": lambda: box.decide("bash", next(repeated)),
 }
 REPORTS = {"growth": growth}

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.policy.evaluate import Policy

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from toolcharter.errors import ToolcharterError as ToolcharterError
     from toolcharter.errors import ToolError as ToolError
     from toolcharter.gate.approvals.terminal import TerminalApprover as TerminalApprover
-    from toolcharter.gate.build import build_tools as build_tools
+    from toolcharter.gate.build.open import build_tools as build_tools
     from toolcharter.gate.live import LiveToolbox as LiveToolbox
     from toolcharter.gate.live import open_live as open_live
-    from toolcharter.gate.tool import Tool as Tool
+    from toolcharter.gate.toolbox import Tool as Tool
     from toolcharter.gate.toolbox import Toolbox as Toolbox
     from toolcharter.guards.output import mask_middle as mask_middle
     from toolcharter.guards.process.launch import Launch as Launch
@@ -105,10 +105,9 @@ _HOMES = {
         "ToolcharterError ToolError"
     ),
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
-    "toolcharter.gate.build": "build_tools",
+    "toolcharter.gate.build.open": "build_tools",
     "toolcharter.gate.live": "LiveToolbox open_live",
-    "toolcharter.gate.tool": "Tool",
-    "toolcharter.gate.toolbox": "Toolbox",
+    "toolcharter.gate.toolbox": "Tool Toolbox",
     "toolcharter.guards.output": "mask_middle",
     "toolcharter.guards.process.launch": "Launch",
     "toolcharter.guards.process.limits": "controlling limited",

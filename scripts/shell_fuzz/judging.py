@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcharter.gate.commands import understood
-from toolcharter.gate.world import Lookout
+from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.shell.parts import Command, Word
 from toolcharter.guards.shell.script import parse
 from toolcharter.policy.evaluate import Policy
@@ -40,7 +40,7 @@ class Judge:
     def __init__(self, workspace: Path, rules: Sequence[str]) -> None:
         self.workspace = str(workspace)
         self._view = Policy(allow=[parse_rule(rule, "") for rule in rules], mode="restrict").for_tool(_BASH)
-        self._lookout = Lookout(workspace)
+        self._lookout = Confinement(workspace)
 
     def verdict(self, line: str) -> Verdict:
         """Whether *line* may run."""

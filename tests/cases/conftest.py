@@ -10,7 +10,7 @@ import pytest
 
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.policy.compile import faults_of_names, universe_of

@@ -71,7 +71,7 @@ def checked(tmp_path: Path) -> Iterator[Callable[..., Toolbox]]:
 
     def make(*checks: Callable[[Call], Any], caller: Caller | None = None) -> Toolbox:
         made.append(build_tools(profile, workspace=tmp_path, caller=caller, events=list[Any]().append))
-        made[-1]._shared.checks = tuple(Check(f"hook-{number}", check) for number, check in enumerate(checks))
+        made[-1]._state.checks = tuple(Check(f"hook-{number}", check) for number, check in enumerate(checks))
         return made[-1]
 
     yield make
@@ -99,7 +99,7 @@ def test_hooks_decide_together(row: Any, checked: Any) -> None:
 def test_a_check_that_gives_no_decision_blocks(how: str, checked: Any) -> None:
     """Where the source asks what a failed hook is worth, a failed check is worth a denial."""
     toolbox = checked(HOOKS[how])
-    toolbox._shared.checks = tuple(check._replace(timeout_s=0.02) for check in toolbox._shared.checks)
+    toolbox._state.checks = tuple(check._replace(timeout_s=0.02) for check in toolbox._state.checks)
 
     assert decision(toolbox) == "block"
 

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 from toolcharter.errors import Denied, ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.events.sinks import CORE_SCHEMES, open_sink
-from toolcharter.gate.build import Plan, open_toolbox, plan_profile
-from toolcharter.gate.inventory import inventory_of
-from toolcharter.gate.running import Runners
+from toolcharter.gate.build.inventory import inventory_of
+from toolcharter.gate.build.open import Plan, open_toolbox, plan_profile
+from toolcharter.gate.runners import Runners
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND

@@ -11,7 +11,7 @@ from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile.settings import DEFAULT_HIDDEN
 
 if TYPE_CHECKING:
-    from toolcharter.gate.build import Plan
+    from toolcharter.gate.build.open import Plan
     from toolcharter.loader.scan import Installed
     from toolcharter.policy.reach import Known
     from toolcharter.profile.nodes import Places
@@ -37,8 +37,8 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
         workspace: What it is built for.
         search: Folders in which plugins ship profiles.
     """
-    from toolcharter.gate.build import open_toolbox, plan_profile  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.gate.known import known_tools  # noqa: PLC0415 - as above
+    from toolcharter.gate.build.open import open_toolbox, plan_profile  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.gate.build.tool_signature import known_tools  # noqa: PLC0415 - as above
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
     from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
     from toolcharter.profile.read import read_profile  # noqa: PLC0415 - as above

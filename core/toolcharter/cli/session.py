@@ -54,7 +54,7 @@ def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller 
     Raises:
         ConfigurationError: With every fault of the profile and the installation.
     """
-    from toolcharter.gate.build import build_toolbox  # noqa: PLC0415 - `--help` does without the gate
+    from toolcharter.gate.build.open import build_toolbox  # noqa: PLC0415 - `--help` does without the gate
 
     toolbox = build_toolbox(
         profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal

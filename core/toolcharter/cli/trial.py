@@ -10,7 +10,7 @@ import orjson
 
 from toolcharter.cli.facts import close_faults
 from toolcharter.errors import ConfigurationError, Fault, PluginError
-from toolcharter.gate.build import open_toolbox, plan_profile
+from toolcharter.gate.build.open import open_toolbox, plan_profile
 
 if TYPE_CHECKING:
     from toolcharter.loader.listing import PluginInfo

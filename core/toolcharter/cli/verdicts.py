@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolcharter.errors import ConfigurationError, Fault
 
 if TYPE_CHECKING:
-    from toolcharter.gate.build import Plan
+    from toolcharter.gate.build.open import Plan
     from toolcharter.testing.coverage import ReasonCoverage
 
 
@@ -42,7 +42,7 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
     Raises:
         ConfigurationError: With every fault of every profile; no case was run.
     """
-    from toolcharter.gate.build import plan_profile  # noqa: PLC0415 - `--help` does without the gate
+    from toolcharter.gate.build.open import plan_profile  # noqa: PLC0415 - `--help` does without the gate
 
     plans: dict[str, Plan] = {}
     faults: list[Fault] = []
@@ -58,8 +58,8 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
 
 
 def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> Tested:
-    from toolcharter.gate.build import open_toolbox  # noqa: PLC0415 - as above
-    from toolcharter.gate.closing import ContractBroken  # noqa: PLC0415 - as above
+    from toolcharter.gate.build.open import open_toolbox  # noqa: PLC0415 - as above
+    from toolcharter.gate.observe import ContractBroken  # noqa: PLC0415 - as above
     from toolcharter.testing.cases import name_of, run_case  # noqa: PLC0415 - as above
 
     coverage.expect_plan(plan)

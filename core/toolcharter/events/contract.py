@@ -1,6 +1,6 @@
 """The event contract: which events a call leaves, with which fields, in which order.
 
-`events/lines.py` and `gate/closing.py` write the fields in the same order by hand, because a loop over the names here
+`events/lines.py` and `gate/stages/s8_result.py` write the fields in the same order by hand, because a loop over the names here
 would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
 
 Two events frame those of the calls: `toolbox.open` stands ahead of the first of them, `toolbox.close` behind the last.

@@ -7,13 +7,13 @@ say. Each destination (the log of each file that asks, each URL) has a queue and
 import json
 import logging
 import os
-import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any, NamedTuple, get_args
 
+from toolcharter._fork import renew_in_child
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.lane import QUEUE_MAX, Lane, Losses, Pause, Sender
 from toolcharter.events.webhook import Notification, WebhookSender, can_send, parse_endpoint
@@ -87,7 +87,7 @@ class Notifier:
         self._open_lane = partial(Lane[Notification], limit=queue_max, pause=pause)
         self._closed = False
         self._begin()
-        _ALL.add(self)
+        renew_in_child(self)
 
     def _begin(self) -> None:
         self._losses = Losses()
@@ -95,7 +95,7 @@ class Notifier:
         self._run, self._offered = os.urandom(6).hex(), count(1)
         self._lanes = {lane: self._open_lane(_opener(lane.url), self._losses) for lane in map(_lane, self.entries)}
 
-    def leave_to_the_parent(self) -> None:
+    def renew(self) -> None:
         """In a fork's child: queues and threads are the parent's, and perhaps so is who held a lock."""
         if not self._closed:
             self._begin()
@@ -141,17 +141,6 @@ class Notifier:
         end = monotonic() + timeout_s
         for lane in self._lanes.values():
             lane.close(max(0.0, end - monotonic()))
-
-
-_ALL: "weakref.WeakSet[Notifier]" = weakref.WeakSet()
-
-
-def _leave_queues_to_the_parent() -> None:
-    for notifier in _ALL:
-        notifier.leave_to_the_parent()
-
-
-os.register_at_fork(after_in_child=_leave_queues_to_the_parent)
 
 
 def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None:

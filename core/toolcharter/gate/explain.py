@@ -7,12 +7,11 @@ from typing import Any
 import orjson
 
 from toolcharter.errors import did_you_mean
-from toolcharter.gate.closing import shown_text
-from toolcharter.gate.context import CallContext
-from toolcharter.gate.passage import Passage
-from toolcharter.gate.rehearsal import Trial
-from toolcharter.gate.shared import Shared
-from toolcharter.gate.shown import shown_action, shown_value
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.dry_run import DryRun
+from toolcharter.gate.pipeline import CallPipeline
+from toolcharter.gate.redact import redact_action, redact_args, redact_text
+from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.secrets import scrub_text, scrub_value
 from toolcharter.policy.explain import explain as explain_policy
 from toolcharter.policy.fates import Fate, command_fates
@@ -23,44 +22,44 @@ _POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "as
 _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
 
 
-def explain(passage: Passage, trial: Trial, given: str, args: Mapping[str, Any]) -> Explanation:
+def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[str, Any]) -> Explanation:
     """What each stage made of a dry run.
 
     Args:
-        passage: Of the tool and the caller.
-        trial: The dry run, ended.
+        pipeline: Of the tool and the caller.
+        dry_run: The dry run, ended.
         given: The tool's name as the caller wrote it.
         args: The arguments as the caller gave them.
     """
-    ctx, decision = trial
+    ctx, decision = dry_run
     steps = [
-        _name(passage, given),
-        _arguments(passage, decision),
-        *_policy(passage, ctx, decision),
-        *_behind_policy(passage, ctx, decision),
+        _name(pipeline, given),
+        _arguments(pipeline, decision),
+        *_policy(pipeline, ctx, decision),
+        *_behind_policy(pipeline, ctx, decision),
     ]
     return Explanation(
-        tool=passage.tool.spec.name,
-        action=shown_action(ctx.action),
+        tool=pipeline.tool.spec.name,
+        action=redact_action(ctx.action),
         args=_shown_args(ctx, args, decision),
         commands=tuple(scrub_text(command)[0] for command in ctx.commands),
-        profile=passage.shared.profile,
-        profile_digest=passage.shared.digest,
+        profile=pipeline.state.profile,
+        profile_digest=pipeline.state.digest,
         decision=decision,
         steps=tuple(replace(step, decides=step.stage == decision.stage) for step in steps),
-        parse=tuple(_parse(passage, ctx, decision)),
-        hidden=passage.policy.concealed,
+        parse=tuple(_parse(pipeline, ctx, decision)),
+        hidden=pipeline.policy.view.concealed,
     )
 
 
 def explain_unknown(
-    shared: Shared, name: str, args: Mapping[str, Any], decision: Decision, tools: Mapping[str, Any]
+    state: ToolboxState, name: str, args: Mapping[str, Any], decision: Decision, tools: Mapping[str, Any]
 ) -> Explanation:
     """The same for a name that the profile does not have, with what is near."""
     looked_at = f"the {len(tools)} tools of the profile, by name and alias"
     step = Step("name", looked_at, "deny", decision, decides=True, changes=tuple(_other_names(name, tools)))
-    shown = _plain(shown_value(args, "full"))
-    return Explanation(name, None, shown, (), shared.profile, shared.digest, decision, (step,))
+    shown = _plain(redact_args(args, "full"))
+    return Explanation(name, None, shown, (), state.profile, state.digest, decision, (step,))
 
 
 def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
@@ -76,15 +75,15 @@ def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
     yield f"no installed plugin provides it. {did_you_mean(name, provided)}".rstrip()
 
 
-def _name(passage: Passage, given: str) -> Step:
-    name = passage.tool.spec.name
+def _name(pipeline: CallPipeline, given: str) -> Step:
+    name = pipeline.tool.spec.name
     return Step(
-        "name", f"{name!r}, from {passage.tool.plugin}" + ("" if given == name else f"; given as {given!r}"), "pass"
+        "name", f"{name!r}, from {pipeline.tool.plugin}" + ("" if given == name else f"; given as {given!r}"), "pass"
     )
 
 
-def _arguments(passage: Passage, decision: Decision) -> Step:
-    known = passage.tool.reader.closed_names
+def _arguments(pipeline: CallPipeline, decision: Decision) -> Step:
+    known = pipeline.tool.reader.closed_names
     looked_at = "the schema of the arguments" + (f": {', '.join(sorted(known))}" if known else "")
     if decision.stage != "arguments":
         return Step("arguments", looked_at, "pass")
@@ -92,26 +91,26 @@ def _arguments(passage: Passage, decision: Decision) -> Step:
     return Step("arguments", looked_at, decision.outcome, decision, changes=changes)
 
 
-def _policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+def _policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     if decision.stage == "arguments":
         for stage in _POLICY:
             yield Step(stage, "nothing: there are no valid arguments", "unknown")
         return
-    hiders = passage.shared.availability.why(passage.tool.spec.name, passage.caller)
+    hiders = pipeline.state.availability.why(pipeline.tool.spec.name, pipeline.caller)
     try:
-        steps = explain_policy(passage.policy, passage.subject(ctx), hiders)
+        steps = explain_policy(pipeline.policy.view, pipeline.rule_input(ctx)[0], hiders)
     except Exception as error:  # noqa: BLE001 - the gate denies what its rules cannot answer; here it is told
         steps = tuple(_unanswered(stage, error, decision) for stage in _POLICY)
     yield from map(_scrubbed, steps)
 
 
-def _parse(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
+def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
     """Each command with what the shell guard knows of it and what rules make of it."""
     if decision.stage == "arguments":
         return
-    subject, understanding = passage.seen_by_policy(ctx)
+    subject, understanding = pipeline.rule_input(ctx)
     try:
-        fates = command_fates(passage.policy, subject, ctx.decision)
+        fates = command_fates(pipeline.policy.view, subject, ctx.decision)
     except Exception as error:  # noqa: BLE001 - as above
         fates = (Fate(f"a rule cannot be held against the call: {type(error).__name__}"),) * len(subject.commands)
     for judged, fate in zip(understanding.judged, fates, strict=True):
@@ -138,36 +137,38 @@ def _scrubbed(step: Step) -> Step:
     return replace(
         step,
         looked_at=scrub_text(step.looked_at)[0],
-        decision=None if decision is None else replace(decision, message=shown_text(decision.message)),
+        decision=None if decision is None else replace(decision, message=redact_text(decision.message)),
         changes=tuple(scrub_text(change)[0] for change in step.changes),
     )
 
 
-def _behind_policy(passage: Passage, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     """The stages that are only asked if none before them ends the call."""
-    yield _step("check", _checks(passage), decision, "satisfy the check, or change the policy of its extension")
+    yield _step("check", _checks(pipeline), decision, "satisfy the check, or change the policy of its extension")
     change = "take a path, a program or a repository that is plainly in its place; or do first what the message names"
-    yield _step("guard", _guards(passage, ctx), decision, change)
+    yield _step("guard", _guards(pipeline, ctx), decision, change)
     yield _approval(ctx, decision)
-    rates = passage.shared.rates
-    limits = [] if rates is None else rates.concerning(passage.tool.spec.name, passage.caller.agent)
+    rates = pipeline.state.rates
+    limits = [] if rates is None else rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
     told = (
         f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none concern the tool"
     )
     yield _step("limit", f"rate limits: {told}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
-    name, is_known = passage.tool.spec.name, decision.tool_checks != "not_evaluated"
-    looked_at = "its own checks, in a dry run" if passage.tool.spec.staged else "it is not staged: only a call can tell"
+    name, is_known = pipeline.tool.spec.name, decision.tool_checks != "not_evaluated"
+    looked_at = (
+        "its own checks, in a dry run" if pipeline.tool.spec.staged else "it is not staged: only a call can tell"
+    )
     yield _step(
         "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
     )
 
 
-def _checks(passage: Passage) -> str:
-    return "checks of plugins: " + (", ".join(check.plugin for check in passage.shared.checks) or "none")
+def _checks(pipeline: CallPipeline) -> str:
+    return "checks of plugins: " + (", ".join(check.plugin for check in pipeline.state.checks) or "none")
 
 
-def _guards(passage: Passage, ctx: CallContext) -> str:
-    memory = passage.shared.memory
+def _guards(pipeline: CallPipeline, ctx: CallContext) -> str:
+    memory = pipeline.state.session
     looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
     return f"{looked_at}guards that remember calls: " + ("none" if memory is None else ", ".join(memory.switched_on))
 
@@ -191,7 +192,7 @@ def _approval(ctx: CallContext, decision: Decision) -> Step:
 
 def _shown_args(ctx: CallContext, given: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
     if decision.stage == "arguments":
-        return _plain(shown_value(given, "full"))
+        return _plain(redact_args(given, "full"))
     # What a validator made of JSON may be a date or a path.
     return dict(scrub_value(orjson.loads(orjson.dumps(dict(ctx.values), default=str)))[0])
 

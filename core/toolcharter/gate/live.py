@@ -1,6 +1,6 @@
 """`LiveToolbox`: a session's toolbox, made anew when its discoverers find other tools than before.
 
-A toolbox never changes. What a reload makes stands on the same ground: sinks, rate limits, what the guards remember,
+A toolbox never changes. What a reload makes stands on the same base: sinks, rate limits, what the guards remember,
 the runner, and the tools of plugins with all that they hold. The toolbox before it stays usable until the next reload, so that a
 turn that has begun can end on it; then its calls under way end, and it is closed.
 """
@@ -9,16 +9,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.build import furnish, open_ground, plan_for
-from toolcharter.gate.discovered import asking_about, with_discovered
-from toolcharter.gate.plan import Plan
-from toolcharter.gate.shared import Shared
-from toolcharter.gate.shown import shown_id
+from toolcharter.gate.build.discovered import asking_about, with_discovered
+from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
+from toolcharter.gate.build.plan import Plan
+from toolcharter.gate.redact import redact_id
+from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
 from toolcharter.loader.scan import installed
@@ -28,6 +29,11 @@ from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.reload import Reload
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy("asyncio")
 
 Subscriber = Callable[[Toolbox], object]
 
@@ -61,20 +67,20 @@ def open_live(
     plan, sinks = plan_for(profile, workspace, events)
     if only_required_events and not plan.profile.events.required:
         sinks = []
-    plan, ground = open_ground(plan, workspace, sinks, approver, last_approver, strict=strict)
+    plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
     try:
-        return LiveToolbox(plan, ground, caller or Caller())
+        return LiveToolbox(plan, base, caller or Caller())
     except BaseException:
-        ground.close()
+        base.close()
         raise
 
 
 class LiveToolbox:
     """The present toolbox of one session, and who has to know when there is another. Safe from many threads."""
 
-    def __init__(self, plan: Plan, ground: Shared, caller: Caller) -> None:
+    def __init__(self, plan: Plan, base: ToolboxState, caller: Caller) -> None:
         self._plan = plan
-        self._ground = ground
+        self._base = base
         self._caller = caller
         self._first = _folded(plan.discovered.fingerprints)
         """The code of each tool as the session first had it, by its name without case, as rules name it."""
@@ -82,9 +88,9 @@ class LiveToolbox:
         self._subscribers: dict[object, Subscriber] = {}
         self._retired: list[Toolbox] = []
         self._closed = False
-        ground.reload = self._reload_for_a_tool
-        self._current = furnish(ground.lend(), plan, caller, ground=ground)
-        ground.emitter.begin_with(ground.announce(caller, plan.loaded.distributions))
+        base.reload = self._reload_for_a_tool
+        self._current = build_tools_into(base.child(), plan, caller, base=base)
+        base.emitter.begin_with(base.announce(caller, plan.loaded.distributions))
 
     @property
     def current(self) -> Toolbox:
@@ -129,7 +135,7 @@ class LiveToolbox:
             ToolboxClosed: The session has ended.
         """
         with self._lock:
-            self._ground.require_open()
+            self._base.calls.require_open()
             before = self._plan.discovered.fingerprints
             plan = with_discovered(self._plan, self._plan.workspace, installed().tools)
             after = plan.discovered.fingerprints
@@ -158,27 +164,27 @@ class LiveToolbox:
         return frozenset(name for name, code in present.items() if self._first.get(fold(name), code) != code)
 
     def _replace(self, plan: Plan) -> None:
-        ground, old = self._ground, self._current
+        base, old = self._base, self._current
         changed = self._changed(plan.discovered.fingerprints)
-        checks = tuple(check for check in ground.checks if check.plugin != _OURS)
-        lent = ground.lend(
+        checks = tuple(check for check in base.checks if check.plugin != _OURS)
+        child = base.child(
             digest=plan.digest,
-            lines=LineFormat(ground.profile, plan.digest, plan.profile.runner, shown_id),
+            lines=LineFormat(base.profile, plan.digest, plan.profile.runner, redact_id),
             availability=compile_availability(plan.profile, plan.universe),
             checks=(*checks, asking_about(changed)) if changed else checks,
         )
         kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
         try:
-            self._current = furnish(lent, plan, self._caller, ground=ground, kept=kept)
+            self._current = build_tools_into(child, plan, self._caller, base=base, kept=kept)
         except BaseException:
-            lent.close()
+            child.close()
             raise
         # For what the tools of plugins do beside calls.
-        ground.digest, ground.lines = lent.digest, lent.lines
-        if ground.emitter.has_begun:
-            ground.emitter.emit(ground.announce(self._caller, plan.loaded.distributions))
+        base.digest, base.lines = child.digest, child.lines
+        if base.emitter.has_begun:
+            base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
         else:
-            ground.emitter.begin_with(ground.announce(self._caller, plan.loaded.distributions))
+            base.emitter.begin_with(base.announce(self._caller, plan.loaded.distributions))
         self._plan = plan
         self._first = {**_folded(plan.discovered.fingerprints), **self._first}
         self._retire(old)
@@ -201,14 +207,12 @@ class LiveToolbox:
             errors: list[Exception] = []
             for toolbox in (*self._retired, self._current):
                 errors += toolbox.close_shared()
-            errors += self._ground.close()
+            errors += self._base.close()
         if errors:
             raise ExceptionGroup("tools raised while the toolbox closed", errors)
 
     async def aclose(self) -> None:
         """`close` from asynchronous code, whose calls under way go on meanwhile."""
-        import asyncio  # noqa: PLC0415 - its users have it already
-
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:

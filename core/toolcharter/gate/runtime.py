@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
-from toolcharter.gate.closing import Closer
-from toolcharter.gate.context import CURRENT, CallContext
-from toolcharter.gate.running import PROTECTED_FROM_PROGRAMS
-from toolcharter.gate.shared import Shared, new_call_id
-from toolcharter.gate.shown import shown_name, shown_value
+from toolcharter.gate.call import CURRENT, CallContext, new_call_id
+from toolcharter.gate.redact import redact_args, redact_name
+from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS
+from toolcharter.gate.stages.s8_result import ResultBuilder
+from toolcharter.gate.stages.s9_record import CallRecorder
+from toolcharter.gate.state import ToolboxState, ToolboxView
 from toolcharter.guards.paths.leases import WorkspaceLeases
 from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
@@ -22,17 +24,12 @@ from toolcharter.spec.reasons import Reason
 from toolcharter.spec.reload import Reload
 from toolcharter.spec.runtime import Runner
 
-
-class View(Protocol):
-    """What a runtime needs of a toolbox, to call other tools as the same caller."""
-
-    def call(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
-        """A governed call."""
-        ...
-
-    async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
-        """A governed call from asynchronous code."""
-        ...
+if TYPE_CHECKING:
+    from toolcharter.gate import http
+    from toolcharter.guards.shell import git_environment
+else:
+    http = lazy("toolcharter.gate.http")
+    git_environment = lazy("toolcharter.guards.shell.git_environment")
 
 
 class Runtime:
@@ -40,27 +37,27 @@ class Runtime:
 
     def __init__(
         self,
-        shared: Shared,
+        state: ToolboxState,
         paths: WorkspaceView,
-        view: Callable[[Caller], View],
+        view: Callable[[Caller], ToolboxView],
         *,
         staged: bool,
         bounded: bool = True,
     ) -> None:
-        self._shared = shared
-        self.leases = WorkspaceLeases(shared.workspace, lambda: self.caller, self._deadline)
+        self._state = state
+        self.leases = WorkspaceLeases(state.workspace, lambda: self.caller, self._deadline)
         self._paths: Paths = paths.acting(self._require_mark, self.leases, _note_change)
         self._view = view
         self._staged = staged
         self._bounded = bounded
         governed = partial(
             GovernedRunner,
-            partial(shared.runners.runner_for, bounded=bounded),
-            shared.workspace,
+            partial(state.runners.runner_for, bounded=bounded),
+            state.workspace,
             deadline=self._deadline,
             protected=() if bounded else PROTECTED_FROM_PROGRAMS,
             wanted=_present_call_goes_on,
-            environment={} if bounded else _git_overrides(shared.workspace),
+            environment={} if bounded else _git_overrides(state.workspace),
         )
         acting = governed(check=self._require_mark)
         self.run: Runner = acting
@@ -91,14 +88,13 @@ class Runtime:
 
     @cached_property
     def _http(self) -> Http:
-        from toolcharter.gate.networking import GovernedHttp  # noqa: PLC0415 - few tools reach the network
 
-        return GovernedHttp(lambda: self._shared.client, self._require_mark, self._deadline)
+        return http.GovernedHttp(lambda: self._state.client, self._require_mark, self._deadline)
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
         """Call *function* in a child process; it acts on nothing, and so may come before the mark."""
         check_deadline()
-        return self._shared.compute(
+        return self._state.compute(
             function,
             args,
             expires=self._deadline(),
@@ -110,12 +106,12 @@ class Runtime:
     @property
     def runner(self) -> str:
         """The name of the runner; empty if programs run nowhere."""
-        return self._shared.runners.name_for(bounded=self._bounded)
+        return self._state.runners.name_for(bounded=self._bounded)
 
     @property
     def is_sandboxed(self) -> bool:
         """Whether the runner contains programs."""
-        return self._shared.runners.is_sandbox_for(bounded=self._bounded)
+        return self._state.runners.is_sandbox_for(bounded=self._bounded)
 
     @property
     def outlives(self) -> bool:
@@ -128,7 +124,7 @@ class Runtime:
     @property
     def profile(self) -> str:
         """The profile's name."""
-        return self._shared.profile
+        return self._state.profile
 
     def _deadline(self) -> float:
         return current_call().deadline
@@ -140,7 +136,7 @@ class Runtime:
             NotGated: There is no current call.
         """
         ctx = CURRENT.get()
-        if ctx is None and self._shared.strict:
+        if ctx is None and self._state.strict:
             return self._open(tool, args, None)
         ctx = current_call()
         if not ctx.claimed and tool.lower() == ctx.tool.lower():
@@ -166,16 +162,16 @@ class Runtime:
             ToolError: The toolbox never changes, or what was found cannot be used.
         """
         self._require_mark()
-        if self._shared.reload is None:
+        if self._state.reload is None:
             raise ToolError("This toolbox never changes: only a session with a LiveToolbox can have tools reloaded.")
         try:
-            return self._shared.reload()
+            return self._state.reload()
         except ConfigurationError as error:
             raise ToolError(f"Nothing was reloaded, and all tools are as they were: {error}") from error
 
     def on_close(self, callback: Callable[[], None], /) -> None:
         """Call *callback* when the toolbox closes, the last registered first."""
-        self._shared.on_close(callback)
+        self._state.calls.on_close(callback)
 
     def _require_mark(self) -> None:
         """Refuse to act before the mark of a staged body, and ever in a dry run."""
@@ -190,30 +186,29 @@ class Runtime:
         """Open a child call: events of its own, below *parent*; it closes with its outcome."""
         caller = parent.caller if parent else Caller()
         now = monotonic()
-        name = shown_name(tool)
+        name = redact_name(tool)
         ctx = CallContext(name, caller, new_call_id(), now, parent.deadline if parent else float("inf"))
-        lines = self._shared.lines.for_tool(name, None, caller)
+        lines = self._state.lines.for_tool(name, None, caller)
         ctx.tail = lines.tail(
-            ctx.call_id, parent.call_id if parent else None, None, shown_value(args, self._shared.args_detail)
+            ctx.call_id, parent.call_id if parent else None, None, redact_args(args, self._state.args_detail)
         )
-        closer = Closer(self._shared, lines)
+        state = self._state
+        record = CallRecorder(state.calls, state.emitter, lines, ResultBuilder().build, required=state.required)
         ctx.claimed = ctx.first_half_written = True
-        ctx.close_child = closer.close
+        ctx.close_child = record.finish
         ctx.parent, ctx.dry = parent, parent is not None and parent.dry
-        taken = ctx.dry or self._shared.emitter.emit(lines.first_half(ctx.tail))
+        taken = ctx.dry or self._state.emitter.emit(lines.first_half(ctx.tail))
         if parent is not None:
             # One step, for the threads of a body.
             parent.__dict__.setdefault("children", []).append(ctx)
-        if not taken and self._shared.required:
+        if not taken and self._state.required:
             raise Denied(Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
         return ctx
 
 
 def _git_overrides(workspace: Path) -> Mapping[str, str]:
     """What keeps git from running the programs that a repository names, whoever starts it."""
-    from toolcharter.guards.shell.git_environment import git_overrides  # noqa: PLC0415 - few profiles run programs
-
-    return git_overrides(str(workspace))
+    return git_environment.git_overrides(str(workspace))
 
 
 def current_call() -> CallContext:

@@ -1,24 +1,105 @@
-"""`Toolbox`: the tools built for one profile and workspace, as one caller may use them."""
+"""`Toolbox`: the tools built for one profile and workspace, as one caller may use them; `Tool` is one of them."""
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import did_you_mean
-from toolcharter.gate.beginning import begin
-from toolcharter.gate.closing import Closer
-from toolcharter.gate.lazily import acall, keys_of, notifying
-from toolcharter.gate.passage import BuiltTool, Passage
-from toolcharter.gate.rehearsal import decide
-from toolcharter.gate.shared import Shared
-from toolcharter.gate.shown import shown_name, shown_value
-from toolcharter.gate.tool import Tool
+from toolcharter.gate import dry_run
+from toolcharter.gate.call import begin
+from toolcharter.gate.pipeline import CallPipeline
+from toolcharter.gate.redact import redact_args, redact_name
+from toolcharter.gate.stages.s8_result import ResultBuilder
+from toolcharter.gate.stages.s9_record import CallRecorder, notifications
+from toolcharter.gate.state import ToolboxState
+from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import unknown_tool
 from toolcharter.policy.facts import ToolFacts
 from toolcharter.spec.call import Caller, Decision, ToolResult
 from toolcharter.spec.explanation import Explanation
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from toolcharter.gate import explain
+    from toolcharter.gate.build import output_schema
+    from toolcharter.gate.stages import s6_limits
+else:
+    asyncio = lazy("asyncio")
+    explain = lazy("toolcharter.gate.explain")
+    output_schema = lazy("toolcharter.gate.build.output_schema")
+    s6_limits = lazy("toolcharter.gate.stages.s6_limits")
+
+
+class Tool:
+    """One tool of a toolbox, for one caller."""
+
+    __slots__ = ("_pipeline",)
+
+    def __init__(self, pipeline: CallPipeline) -> None:
+        self._pipeline = pipeline
+
+    @property
+    def name(self) -> str:
+        """The canonical name."""
+        return self._pipeline.tool.spec.name
+
+    @property
+    def description(self) -> str:
+        """For the model: the spec's, or the function's docstring without its sections."""
+        tool = self._pipeline.tool
+        return tool.spec.description or tool.function.description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments, as this profile advertises them; validation may be wider."""
+        tool = self._pipeline.tool
+        schema = deepcopy(tool.reader.schema)  # what a host does to it stays with that host
+        return tool.spec.advertise(tool.policy, schema) if tool.spec.advertise else schema
+
+    @property
+    def argument_aliases(self) -> Mapping[str, str]:
+        """Other names of arguments: `{alias: argument}`."""
+        return self._pipeline.tool.spec.argument_aliases
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON Schema of the result's `data`, if the tool declares it."""
+        return output_schema.output_schema(self._pipeline.tool.spec, self._pipeline.tool.function)
+
+    @property
+    def capabilities(self) -> frozenset[str] | None:
+        """What the tool may touch, all actions together; None if it does not declare it."""
+        return self._pipeline.tool.spec.all_capabilities()
+
+    @property
+    def safety(self) -> str:
+        """`low`, `medium` or `high`."""
+        return self._pipeline.tool.spec.safety
+
+    @property
+    def kind(self) -> str:
+        """`builtin`, `bash`, `cli`, `mcp` or `custom`."""
+        return self._pipeline.tool.spec.kind
+
+    def __call__(self, /, **args: Any) -> ToolResult:
+        """Call the tool, governed."""
+        return self._pipeline.call(args)
+
+    def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
+        """Call the tool with the host's own identifiers."""
+        return self._pipeline.call(args, call_id=call_id, parent_id=parent_id)
+
+    async def acall(self, /, **args: Any) -> ToolResult:
+        """Call the tool from asynchronous code."""
+        return await self._pipeline.acall(args)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name!r}>"
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -29,28 +110,28 @@ class Toolbox(Mapping[str, Tool]):
     """
 
     def __init__(
-        self, shared: Shared, tools: Mapping[str, BuiltTool], names: Mapping[str, str], caller: Caller
+        self, state: ToolboxState, tools: Mapping[str, BuiltTool], names: Mapping[str, str], caller: Caller
     ) -> None:
-        self._shared = shared
+        self._state = state
         self._tools = tools
         self._names = names
         self._caller = caller
-        self._passages: dict[str, Passage] = {}
+        self._pipelines: dict[str, CallPipeline] = {}
 
     @property
     def profile(self) -> str:
         """The profile's name."""
-        return self._shared.profile
+        return self._state.profile
 
     @property
     def digest(self) -> str:
         """SHA-256 of the effective profile; the same as on every event."""
-        return self._shared.digest
+        return self._state.digest
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The profile's file and those that it extends, as they were read."""
-        return self._shared.files
+        return self._state.files
 
     @property
     def built(self) -> Mapping[str, BuiltTool]:
@@ -60,40 +141,40 @@ class Toolbox(Mapping[str, Tool]):
     @property
     def is_busy(self) -> bool:
         """Whether a call is under way; for our own commands."""
-        return bool(self._shared.live)
+        return bool(self._state.calls.live)
 
     @property
     def has_approver(self) -> bool:
         """Whether there is somebody to ask about calls that wait for a person; for our own commands."""
-        return self._shared.has_approver
+        return self._state.has_approver
 
     @property
     def lost_events(self) -> int:
         """How many event lines some sink did not take."""
-        return self._shared.emitter.lost
+        return self._state.emitter.lost
 
     @property
     def lost_because(self) -> Exception | None:
         """Why the last of them was lost."""
-        return self._shared.emitter.last_error
+        return self._state.emitter.last_error
 
     @property
     def lost_notifications(self) -> int:
         """How many notifications did not arrive, as far as is known."""
-        notifier = self._shared.notifier
+        notifier = self._state.notifier
         return 0 if notifier is None else notifier.lost
 
     @property
     def lost_notification_because(self) -> BaseException | None:
         """Why the last of them was lost."""
-        notifier = self._shared.notifier
+        notifier = self._state.notifier
         return None if notifier is None else notifier.last_error
 
     def __getitem__(self, name: str) -> Tool:
-        passage = self._passage(name)
-        if passage is None:
+        pipeline = self._find(name)
+        if pipeline is None:
             raise KeyError(name)
-        return Tool(passage)
+        return Tool(pipeline)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._visible)
@@ -107,77 +188,69 @@ class Toolbox(Mapping[str, Tool]):
     @cached_property
     def _visible(self) -> tuple[str, ...]:
         """The tools of which some call might pass."""
-        shared = self._shared
-        hidden = shared.availability.of(self._caller)
-        views = {name: shared.policy.for_tool(tool.facts, hidden.get(name)) for name, tool in self._tools.items()}
+        state = self._state
+        hidden = state.availability.of(self._caller)
+        views = {name: state.policy.for_tool(tool.facts, hidden.get(name)) for name, tool in self._tools.items()}
         return tuple(name for name, view in views.items() if view.concealed is None)
 
     def for_caller(self, caller: Caller) -> "Toolbox":
         """A cheap view of the same tools for *caller*; closing it closes the toolbox."""
-        return Toolbox(self._shared, self._tools, self._names, caller)
+        return Toolbox(self._state, self._tools, self._names, caller)
 
     def call(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """One governed call; a name the profile does not have is answered too."""
-        passage = self._passage(name)
-        if passage is None:
+        pipeline = self._find(name)
+        if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
-        return passage.call(args, call_id=call_id, parent_id=parent_id)
+        return pipeline.call(args, call_id=call_id, parent_id=parent_id)
 
     async def acall(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """One governed call from asynchronous code."""
-        passage = self._passage(name)
-        if passage is None:
+        pipeline = self._find(name)
+        if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
-        return await acall()(passage, args, call_id=call_id, parent_id=parent_id)
+        return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
 
     def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """What the call would meet; nothing is executed, counted or logged."""
-        self._shared.require_open()
-        passage = self._passage(name)
-        return self._unknown(name) if passage is None else decide(passage, args)
+        self._state.calls.require_open()
+        pipeline = self._find(name)
+        return self._unknown(name) if pipeline is None else dry_run.dry_run(pipeline, args).decision
 
     async def adecide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """The same from asynchronous code."""
-        from toolcharter.gate.rehearsal import adecide  # noqa: PLC0415 - imports asyncio
-
-        self._shared.require_open()
-        passage = self._passage(name)
-        return self._unknown(name) if passage is None else await adecide(passage, args)
+        self._state.calls.require_open()
+        pipeline = self._find(name)
+        return self._unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
 
     def explain(self, name: str, args: Mapping[str, Any]) -> Explanation:
         """Why `decide` answers as it does, stage by stage; nothing is executed, counted or logged."""
-        from toolcharter.gate.explain import explain  # noqa: PLC0415 - few processes explain anything
-        from toolcharter.gate.rehearsal import attempt  # noqa: PLC0415 - as above
-
-        self._shared.require_open()
-        passage = self._passage(name)
-        if passage is None:
+        self._state.calls.require_open()
+        pipeline = self._find(name)
+        if pipeline is None:
             return self._explain_unknown(name, args)
-        return explain(passage, attempt(passage, args), shown_name(name), args)
+        return explain.explain(pipeline, dry_run.dry_run(pipeline, args), redact_name(name), args)
 
     async def aexplain(self, name: str, args: Mapping[str, Any]) -> Explanation:
         """The same from asynchronous code."""
-        from toolcharter.gate.explain import explain  # noqa: PLC0415 - few processes explain anything
-        from toolcharter.gate.rehearsal import aattempt  # noqa: PLC0415 - as above
-
-        self._shared.require_open()
-        passage = self._passage(name)
-        if passage is None:
+        self._state.calls.require_open()
+        pipeline = self._find(name)
+        if pipeline is None:
             return self._explain_unknown(name, args)
-        return explain(passage, await aattempt(passage, args), shown_name(name), args)
+        return explain.explain(pipeline, await dry_run.adry_run(pipeline, args), redact_name(name), args)
 
     def forget_results(self, *call_ids: str) -> None:
         """Tell that the model no longer sees the results of these calls, or of all calls of the session, if none is named.
 
         What `skip_duplicate` refuses because its result is "further up" may then be called again.
         """
-        memory = self._shared.memory
-        if memory is not None:
-            memory.forget(keys_of()(self._caller).session, call_ids)
+        session = self._state.session
+        if session is not None:
+            session.forget(s6_limits.keys_of(self._caller).session, call_ids)
 
     def close(self) -> None:
         """Let calls under way end, close what tools hold, and flush the sinks.
@@ -191,7 +264,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def close_shared(self) -> list[Exception]:
         """`close`, which returns what tools raised; for our own commands."""
-        return self._shared.close()
+        return self._state.close()
 
     def __enter__(self) -> Self:
         return self
@@ -203,8 +276,6 @@ class Toolbox(Mapping[str, Tool]):
 
     async def aclose(self) -> None:
         """`close` from asynchronous code, whose calls under way go on meanwhile."""
-        import asyncio  # noqa: PLC0415 - its users have it already
-
         await asyncio.to_thread(self.close)
 
     async def __aenter__(self) -> Self:
@@ -218,36 +289,37 @@ class Toolbox(Mapping[str, Tool]):
     def __repr__(self) -> str:
         return f"<Toolbox {self.profile!r}: {', '.join(self._visible)}>"
 
-    def _passage(self, name: str) -> Passage | None:
+    def _find(self, name: str) -> CallPipeline | None:
         if not isinstance(name, str):
             return None
-        passage = self._passages.get(name)
-        if passage is None:
+        pipeline = self._pipelines.get(name)
+        if pipeline is None:
             # Kept under the canonical name only: the spellings of a name without case are many.
             canonical = self._names.get(name.lower(), "")
-            passage = self._passages.get(canonical)
-            if passage is None and canonical in self._tools:
-                passage = self._passages[canonical] = Passage(self._shared, self._tools[canonical], self._caller)
-        return passage
+            pipeline = self._pipelines.get(canonical)
+            if pipeline is None and canonical in self._tools:
+                pipeline = self._pipelines[canonical] = CallPipeline(self._state, self._tools[canonical], self._caller)
+        return pipeline
 
     def _unknown(self, name: str) -> Decision:
-        shown = shown_name(name)
+        shown = redact_name(name)
         return unknown_tool(shown, did_you_mean(shown, self._visible) or None)
 
     def _explain_unknown(self, name: str, args: Mapping[str, Any]) -> Explanation:
-        from toolcharter.gate.explain import explain_unknown  # noqa: PLC0415 - few processes explain anything
-
-        return explain_unknown(self._shared, shown_name(name), args, self._unknown(name), self._tools)
+        return explain.explain_unknown(self._state, redact_name(name), args, self._unknown(name), self._tools)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
     ) -> ToolResult:
-        shared = self._shared
-        shared.require_open()
-        ctx = begin(shown_name(name), self._caller, 0.0, call_id, parent_id)
-        lines = shared.lines.for_tool(ctx.tool, None, self._caller)
-        ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, shown_value(args, shared.args_detail))
+        state = self._state
+        state.calls.require_open()
+        ctx = begin(redact_name(name), self._caller, 0.0, call_id, parent_id)
+        lines = state.lines.for_tool(ctx.tool, None, self._caller)
+        ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, redact_args(args, state.args_detail))
         decision = self._unknown(name)
         ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
-        notify = None if shared.notifier is None else notifying()(shared.notifier, ToolFacts(ctx.tool))
-        return Closer(shared, lines, notify=notify).close(ctx)
+        notify = None if state.notifier is None else notifications(state.notifier, ToolFacts(ctx.tool))
+        build = ResultBuilder().build
+        return CallRecorder(state.calls, state.emitter, lines, build, required=state.required, notify=notify).finish(
+            ctx
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.model import Case
 from toolcharter.spec.call import Caller, Decision
@@ -56,7 +56,7 @@ def run_cases(plan: Plan, *, workspace: str | Path, caller: Caller | None = None
     """Decide every case of a profile, in their order.
 
     Args:
-        plan: The profile, from `toolcharter.gate.build.plan_profile`.
+        plan: The profile, from `toolcharter.gate.build.open.plan_profile`.
         workspace: The folder that the tools' own checks may look at.
         caller: Who would call.
 

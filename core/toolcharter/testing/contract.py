@@ -21,8 +21,7 @@ from pydantic import ValidationError
 
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
-from toolcharter.gate.tool import Tool
-from toolcharter.gate.toolbox import Toolbox
+from toolcharter.gate.toolbox import Tool, Toolbox
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import EntryPoint, Installed, installed, normalise

@@ -7,7 +7,7 @@ from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from toolcharter.gate.watching import WATCHERS
+from toolcharter.gate.observers import OBSERVERS
 
 
 class ToolKey(NamedTuple):
@@ -45,11 +45,11 @@ class ReasonCoverage:
     @contextmanager
     def watching(self) -> "Generator[ReasonCoverage]":
         """Record what every toolbox of this process shows whose tools are first used meanwhile."""
-        WATCHERS.append(self.record)
+        OBSERVERS.append(self.record)
         try:
             yield self
         finally:
-            WATCHERS.remove(self.record)
+            OBSERVERS.remove(self.record)
 
     def record(self, profile: str, spec: Any, reason: str) -> None:
         """The body of the tool behind *spec* gave *reason* under *profile*."""

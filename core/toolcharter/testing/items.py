@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import ConfigurationError, ToolcharterError
-from toolcharter.gate.build import Plan, open_toolbox, plan_profile
+from toolcharter.gate.build.open import Plan, open_toolbox, plan_profile
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.model import Case
 from toolcharter.testing.cases import CaseResult, run_case, unique_names

@@ -14,8 +14,7 @@ import pytest
 from toolcharter.testing.coverage import ReasonCoverage
 
 if TYPE_CHECKING:
-    from toolcharter.gate.tool import Tool
-    from toolcharter.gate.toolbox import Toolbox
+    from toolcharter.gate.toolbox import Tool, Toolbox
     from toolcharter.spec.call import Caller
     from toolcharter.spec.tool import ToolSpec
 
@@ -119,7 +118,7 @@ def toolcharter_toolbox(
 
     A profile is a name, or a path relative to the root folder; `workspace` and `caller` may be given.
     """
-    from toolcharter.gate.build import open_toolbox, plan_profile  # noqa: PLC0415 - heavy
+    from toolcharter.gate.build.open import open_toolbox, plan_profile  # noqa: PLC0415 - heavy
     from toolcharter.testing.profiles import find_profile, shown_path  # noqa: PLC0415 - heavy
 
     def build(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.closing import ContractBroken
+from toolcharter.gate.observe import ContractBroken
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import Installed

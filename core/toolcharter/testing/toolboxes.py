@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.build import Plan, open_toolbox
-from toolcharter.gate.running import Opener
+from toolcharter.gate.build.open import Plan, open_toolbox
+from toolcharter.gate.runners import Opener
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.approvals.kept import Binding, Kept, entries, keep
+from toolcharter.gate.approvals.saved import Binding, Kept, entries, keep
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 EVER = datetime(2999, 1, 1, tzinfo=UTC)
@@ -167,7 +167,7 @@ def test_broken_files_are_told(run, folder) -> None:
 
 def test_without_a_home_there_is_nothing_to_list(run, monkeypatch) -> None:
     """The way out is named."""
-    monkeypatch.setattr("toolcharter.gate.approvals.folder.state_folder", lambda _: None)
+    monkeypatch.setattr("toolcharter.gate.approvals.state_folder.state_folder", lambda _: None)
 
     result = run("approvals", "list")
 

@@ -54,24 +54,24 @@ def test_a_check_that_fails_before_a_tool_that_is_not_staged_is_found(run, site)
     assert result.exit_code == 1
 
 
-def enter_twice(passage: Any, ctx: Any) -> None:
+def enter_twice(stage: Any, ctx: Any) -> None:
     for _ in range(2):
         try:
-            passage.returned(ctx, passage.tool.function.call(**ctx.values))
+            stage._returned(ctx, stage._function.call(**ctx.values))
         except ToolError as error:
-            passage.failed(ctx, error)
+            stage._failed(ctx, error)
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         pytest.param(
-            {"gate.passage.Passage.body": lambda self, ctx: self.returned(ctx, "from nowhere")},
+            {"gate.stages.s7_body.BodyStage.run": lambda self, ctx: self._returned(ctx, "from nowhere")},
             "the call entered the tool 0 times, not once; it ended as ok at stage None: None",
             id="the body is left out",
         ),
         pytest.param(
-            {"gate.passage.Passage.body": enter_twice},
+            {"gate.stages.s7_body.BodyStage.run": enter_twice},
             "the call entered the tool 2 times, not once; it ended as error at stage tool: entered",
             id="the body is entered twice",
         ),

@@ -11,10 +11,11 @@ import pytest
 from pydantic import AfterValidator
 
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate import approval, shared
-from toolcharter.gate.approvals import kept
-from toolcharter.gate.approvals.kept import entries, forget
+from toolcharter.gate import registry
+from toolcharter.gate.approvals import saved
 from toolcharter.gate.approvals.question import Question
+from toolcharter.gate.approvals.saved import entries, forget
+from toolcharter.gate.stages import s5_approval
 from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Ask, Call, Invocation
 
@@ -122,7 +123,7 @@ class TestClosing:
         self, kind, way, make_toolbox, events, state, spawn, monkeypatch
     ) -> None:
         """Whoever answers afterwards answers nobody: nothing runs, nothing is kept, and the waiting thread is free."""
-        monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
         ran: list[str] = []
 
         def act(word: str) -> str:
@@ -153,7 +154,7 @@ class TestClosing:
 
     def test_nobody_is_asked_once_it_has_closed(self, make_toolbox, events, state, spawn, monkeypatch) -> None:
         """A call that was on its way to a person ends where it is; no event comes after its last."""
-        monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
         waits, go, approver = threading.Event(), threading.Event(), Recording("allow_once")
 
         def check(call: Any) -> None:
@@ -174,7 +175,7 @@ class TestClosing:
         """Neither is one that is withdrawn before somebody waits for it."""
         woken: list[str] = []
         toolbox = make_toolbox(ECHO, mode="ask", approver=Recording("allow_once"))
-        desk = toolbox._shared.desk
+        desk = toolbox._state.approval
         desk.close()
         question = Question(Recording("allow_once"), None, 0.0)  # type: ignore[arg-type]
         question.withdraw()
@@ -187,7 +188,7 @@ class TestClosing:
 
     def test_a_call_that_a_check_holds_up_never_runs_its_body(self, make_toolbox, spawn, monkeypatch) -> None:
         """The same for whatever else a call waits for before its body."""
-        monkeypatch.setattr(shared, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
         waits, go, ran = threading.Event(), threading.Event(), []
 
         def check(call: Any) -> None:
@@ -214,10 +215,10 @@ class TestInterrupts:
         """It reaches the caller; the question has its one decision, and the call its end."""
         toolbox = make_toolbox(ECHO, mode="ask", approver=lambda _request: "allow_once")
 
-        def interrupted(_question: Any) -> None:
+        def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("toolcharter.gate.approvals.question.Question.wait", interrupted)
+        monkeypatch.setattr("toolcharter.gate.approvals.question.Question.start", interrupted)
 
         with pytest.raises(KeyboardInterrupt):
             toolbox.call("echo", {})
@@ -374,7 +375,7 @@ class TestKeptRules:
         """One has read a rule, another one that it was forgotten; whoever is last, the rule is gone."""
         toolbox = make_toolbox(ECHO, mode="ask", approver=lambda _request: "allow_always")
         toolbox.call("echo", {})
-        reading, go, load = threading.Event(), threading.Event(), kept.load
+        reading, go, load = threading.Event(), threading.Event(), saved.load
 
         def slow(*args: Any) -> Any:
             found = load(*args)
@@ -386,7 +387,7 @@ class TestKeptRules:
         late = make_toolbox(ECHO, mode="ask", approver=lambda _request: "deny")
         file = state / "test.yaml"
         file.write_text(file.read_text() + "# touched\n")
-        monkeypatch.setattr(approval, "load", slow)
+        monkeypatch.setattr(s5_approval, "load", slow)
         join = spawn(lambda: late.call("echo", {}))
         assert reading.wait(LIMIT_S)
 
@@ -435,10 +436,10 @@ class TestArguments:
         def slow(*args: Any) -> None:
             keeping.set()
             go_on.wait(LIMIT_S)
-            kept.keep(*args)
+            saved.keep(*args)
 
         # Between the approval and the body.
-        monkeypatch.setattr(approval, "keep", slow)
+        monkeypatch.setattr(s5_approval, "keep", slow)
         join = spawn(lambda: toolbox.call("act", {"words": ["a"]}))
         assert keeping.wait(LIMIT_S)
         held[0].append("--force")

@@ -26,9 +26,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from toolcharter import hookimpl
 from toolcharter.errors import ToolboxClosed
-from toolcharter.gate.approvals.binding import Ledger, digest_of
-from toolcharter.gate.approvals.kept import entries, forget
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.approvals.ledger import Ledger, digest_of
+from toolcharter.gate.approvals.saved import entries, forget
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
@@ -123,13 +123,12 @@ class ApprovalMachine(RuleBasedStateMachine):
         for workspace in self.workspaces:
             workspace.mkdir()
         self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
-        self.patch.setattr("toolcharter.gate.shared.CLOSE_WAIT_S", 0.0)
-        for module in ("approval", "approvals.asking"):
+        self.patch.setattr("toolcharter.gate.registry.CLOSE_WAIT_S", 0.0)
+        for module in ("stages.s5_approval", "approvals.prompt"):
             self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
-        for module in ("question", "waiting"):
-            self.patch.setattr(f"toolcharter.gate.approvals.{module}.monotonic", self._about_to_wait)
-        self.patch.setattr("toolcharter.gate.approval._now", self.clock.now)
-        self.patch.setattr("toolcharter.gate.approval.Ledger", partial(Ledger, clock=self.clock.monotonic))
+        self.patch.setattr("toolcharter.gate.waiting.monotonic", self._about_to_wait)
+        self.patch.setattr("toolcharter.gate.stages.s5_approval._now", self.clock.now)
+        self.patch.setattr("toolcharter.gate.stages.s5_approval.Ledger", partial(Ledger, clock=self.clock.monotonic))
         self.boxes: dict[tuple[int, int], Box] = {}
         self.all_boxes: list[Box] = []
         self.pending: list[Pending] = []

@@ -116,7 +116,7 @@ async def test_checks_that_use_up_the_time_deny(way, make_toolbox) -> None:
 
 def advised(toolbox: Any, **settings: Any) -> Any:
     """*toolbox* with its checks as profiles set them: advisory, or with less time."""
-    toolbox._shared.checks = tuple(check._replace(**settings) for check in toolbox._shared.checks)
+    toolbox._state.checks = tuple(check._replace(**settings) for check in toolbox._state.checks)
     return toolbox
 
 

@@ -452,7 +452,7 @@ def test_a_killed_process_leaves_its_first_half(tmp_path: Path) -> None:
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from toolcharter.gate.build import Plan, open_toolbox
+from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Profile

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter import ConfigurationError
-from toolcharter.gate.build import open_toolbox, plan_profile
+from toolcharter.gate.build.open import open_toolbox, plan_profile
 from toolcharter.loader.scan import Installed, installed
 
 GUARDED = '''

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.inventory import inventory_of
+from toolcharter.gate.build.inventory import inventory_of
 from toolcharter.loader.interpreter import Code
 
 NO_CODE = Code((), (), frozenset())

@@ -65,7 +65,7 @@ async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbo
     results = [toolbox.call("hangs", {}) for _ in range(9)]
 
     assert [decision.reason for decision in decisions] == ["timed_out"] * 8 + ["tool_stuck"]
-    assert decisions[-1].message == "8 earlier rehearsals of 'hangs' never returned."
+    assert decisions[-1].message == "8 earlier dry runs of 'hangs' never returned."
     assert [result.reason for result in results] == ["timed_out"] * 8 + ["tool_stuck"]
     assert results[-1].message == "8 earlier calls of 'hangs' never returned."
 
@@ -88,7 +88,7 @@ def test_an_interrupt_leaves_the_thread_behind(go_on, make_toolbox, events) -> N
 
     assert [event["event"] for event in events] == ENDED
     assert (events[-1]["outcome"], events[-1]["reason"], events[-1]["abandoned"]) == ("error", "cancelled", True)
-    assert len(toolbox._tools["hangs"].isolated._abandoned) == 1
+    assert len(toolbox._tools["hangs"].threads._abandoned) == 1
 
 
 @pytest.mark.usefixtures("_alarm_interrupts")
@@ -99,8 +99,8 @@ def test_an_interrupt_of_a_rehearsal_leaves_no_event(go_on, make_toolbox, events
     with pytest.raises(KeyboardInterrupt):
         toolbox.decide("hangs", {})
 
-    isolated = toolbox._tools["hangs"].isolated
-    assert (events, len(isolated._abandoned), len(isolated._abandoned_rehearsals)) == ([], 0, 1)
+    isolated = toolbox._tools["hangs"].threads
+    assert (events, len(isolated._abandoned), len(isolated._abandoned_dry_runs)) == ([], 0, 1)
 
 
 def test_an_interrupt_that_the_tool_itself_raises_apart_is_its_failure(make_toolbox, events) -> None:

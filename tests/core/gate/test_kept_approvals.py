@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate import approval
-from toolcharter.gate.approvals.kept import entries
+from toolcharter.gate.approvals.saved import entries
+from toolcharter.gate.stages import s5_approval
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Caller, Invocation
@@ -118,7 +118,7 @@ def test_an_approval_ends(open_box, monkeypatch) -> None:
     """To the second."""
     assert met(open_box()) == ("ok", None)
     later = datetime.now(UTC) + timedelta(days=30)
-    monkeypatch.setattr(approval, "_now", lambda: later)
+    monkeypatch.setattr(s5_approval, "_now", lambda: later)
 
     assert met(open_box()) == ASKED_ANEW
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from tests.core.gate.conftest import MakeToolbox, spec_of
 
-from toolcharter.gate.known import known_tools
+from toolcharter.gate.build.tool_signature import known_tools
 from toolcharter.policy.reach import Known
 from toolcharter.profile.settings import Availability
 from toolcharter.spec.call import Invocation

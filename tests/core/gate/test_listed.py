@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.gate.commands import understood
-from toolcharter.gate.world import Lookout
+from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.paths import patterns
 
 SECRET = "the secret of the outside"
@@ -34,7 +34,7 @@ def refusal(space: Path, line: str) -> str | None:
     if found.refusal or found.strange or any(one.words for one in found.needs):
         return "needs more than rules for its programs"
     assert found.world is not None
-    lookout = Lookout(space)
+    lookout = Confinement(space)
     denied = lookout.objection(found.world)
     lookout.close()
     return None if denied is None else denied.message

@@ -24,8 +24,8 @@ from toolcharter import (
     open_live,
 )
 from toolcharter.gate import live as live_module
-from toolcharter.gate.build import Plan, open_ground
-from toolcharter.gate.discovered import with_discovered
+from toolcharter.gate.build.discovered import with_discovered
+from toolcharter.gate.build.open import Plan, open_state
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 from toolcharter.profile.model import Profile
@@ -85,7 +85,7 @@ class World:
             return "allow_once"
 
         plan = self.plan(*specs, extend=extend, **settings)
-        plan, ground = open_ground(plan, self.folder, [self.events.append], approve)
+        plan, ground = open_state(plan, self.folder, [self.events.append], approve)
         return self._stack.enter_context(LiveToolbox(plan, ground, Caller(session="s")))
 
     def with_runtime(self, make: Callable[[Any], Callable[..., Any]]) -> ToolSpec[ToolPolicy]:
@@ -350,10 +350,10 @@ def test_close_tells_what_went_wrong(world: World) -> None:
 def test_first_toolbox_that_cannot_be_built(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left open."""
     world.found = (ToolSpec("a", ToolPolicy, lambda *_: 5, kind="cli", fingerprint="1"),)  # type: ignore[arg-type]
-    plan, ground = open_ground(world.plan(), world.folder, [world.events.append])
+    plan, ground = open_state(world.plan(), world.folder, [world.events.append])
     monkeypatch.setattr(live_module, "plan_for", lambda *_: (plan, []))
-    monkeypatch.setattr(live_module, "open_ground", lambda *_, **__: (plan, ground))
+    monkeypatch.setattr(live_module, "open_state", lambda *_, **__: (plan, ground))
 
     with pytest.raises(ConfigurationError):
         open_live("p", workspace=world.folder)
-    assert ground.closed
+    assert ground.calls.closed

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import SyncCallInLoop, ToolboxClosed
-from toolcharter.gate import loop as loop_module
-from toolcharter.gate.loop import LoopThread
+from toolcharter.gate import waiting as loop_module
+from toolcharter.gate.waiting import LoopThread
 from toolcharter.spec.call import Call
 
 from .conftest import spec_of
@@ -128,7 +128,7 @@ def test_what_a_forked_process_forgets() -> None:
     loop.run(nap())
     parents, thread = loop._loop, loop._thread
 
-    loop_module._leave_loops_to_the_parent()
+    loop.renew()
 
     assert loop.run(nap()) == "slept"
     assert loop._loop is not parents

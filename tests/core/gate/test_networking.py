@@ -147,7 +147,7 @@ def test_a_connector_serves_beyond_its_call(tmp_path) -> None:
 
 def test_check_gives_the_normal_form(world: World, tmp_path) -> None:
     """And says why a URL is refused."""
-    from toolcharter.gate.networking import GovernedHttp  # noqa: PLC0415 - only here
+    from toolcharter.gate.http import GovernedHttp  # noqa: PLC0415 - only here
 
     http = GovernedHttp(lambda: None, lambda: None, lambda: 0.0)  # type: ignore[arg-type,return-value]
 

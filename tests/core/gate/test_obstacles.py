@@ -499,7 +499,7 @@ class TestApprovals:
         """A toolbox that is in use notices at the next call."""
         from datetime import UTC, datetime  # noqa: PLC0415 - for this test alone
 
-        from toolcharter.gate.approvals.kept import entries, forget  # noqa: PLC0415 - as above
+        from toolcharter.gate.approvals.saved import entries, forget  # noqa: PLC0415 - as above
 
         approver = Approver("allow_always", "deny")
         toolbox = make_toolbox(ECHO, mode="ask", approver=approver)

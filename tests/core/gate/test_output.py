@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import SpecError, ToolError
-from toolcharter.gate.closing import ContractBroken
+from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.runtime import Completed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import ConfigurationError, PluginError
-from toolcharter.gate.build import Plan, plan_profile
+from toolcharter.gate.build.open import Plan, plan_profile
 from toolcharter.loader.scan import installed
 
 WORDS = """

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import Base64Bytes
 
-from toolcharter.guards.memory import SessionMemory, session
-from toolcharter.guards.rates import RateLimits, binding
+from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.rates import RateLimits
 from toolcharter.profile.model import Limits
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
@@ -237,7 +237,7 @@ def test_a_fork_while_a_call_is_counted_blocks_no_call_of_the_child() -> None:
     assert (done.stdout.split("\n"), done.stderr) == (["[True, False] ()", "0", ""], "")
 
 
-def test_a_forks_child_lets_go_of_the_locks_of_all_its_toolboxes() -> None:
+def test_a_forks_child_lets_go_of_its_locks() -> None:
     """The same in this process, where nobody can fork: each lock that is held is free afterwards."""
     nobody: Any = None
     limits = RateLimits([Rates(total=Rate(calls_per_minute=1))])
@@ -245,8 +245,8 @@ def test_a_forks_child_lets_go_of_the_locks_of_all_its_toolboxes() -> None:
     limits._lock.acquire()
     memory._lock.acquire()
 
-    binding._leave_locks_to_the_parent()
-    session._leave_locks_to_the_parent()
+    limits.renew()
+    memory.renew()
 
     with ThreadPoolExecutor() as others:
         taken = others.submit(lambda: (limits._lock.acquire(blocking=False), memory._lock.acquire(blocking=False)))

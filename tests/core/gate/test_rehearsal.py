@@ -492,6 +492,6 @@ def test_a_rehearsed_body_cannot_make_a_call_of_an_unknown_name_either(make_tool
 
 def test_a_rehearsal_needs_nobody_to_watch(make_toolbox, monkeypatch) -> None:
     """In use nobody collects the reasons that bodies give."""
-    monkeypatch.setattr("toolcharter.gate.examine.WATCHERS", [])
+    monkeypatch.setattr("toolcharter.gate.observe.OBSERVERS", [])
 
     assert make_toolbox(spec_with_runtime(staged, staged=True)).decide("staged", {}) == PASSED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import Denied
-from toolcharter.gate.running import Opener, Runners
+from toolcharter.gate.runners import Opener, Runners
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter.spec.runner import Ended, Job, RunnerScope
 

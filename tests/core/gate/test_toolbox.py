@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import NotGated, SyncCallInLoop, ToolboxClosed
-from toolcharter.gate import shared as shared_module
+from toolcharter.gate import registry
 from toolcharter.profile.model import Limits
 from toolcharter.spec.call import Caller
 from toolcharter.spec.policy import ToolPolicy
@@ -278,7 +278,7 @@ async def test_an_asynchronous_toolbox_closes_after_its_calls(make_toolbox, even
 
 def test_closing_does_not_wait_for_ever(make_toolbox, monkeypatch) -> None:
     """A call that never ends keeps nobody from closing."""
-    monkeypatch.setattr(shared_module, "CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
     begun, release = threading.Event(), threading.Event()
 
     def stuck() -> str:
@@ -317,7 +317,7 @@ def test_identifiers_differ_after_a_fork(tmp_path: Path) -> None:
 
     program = (
         "import os, sys\n"
-        "from toolcharter.gate.shared import new_call_id\n"
+        "from toolcharter.gate.call import new_call_id\n"
         "new_call_id()\n"
         "child = os.fork()\n"
         "os.write(1, (new_call_id() + ' ').encode())\n"

@@ -11,7 +11,7 @@ import pytest
 
 from toolcharter.errors import ToolError
 from toolcharter.gate.commands import Place, World, understood
-from toolcharter.gate.world import Lookout
+from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths, patterns
 from toolcharter.guards.process import programs
@@ -45,7 +45,7 @@ def space(tmp_path: Path) -> Path:
 @pytest.fixture
 def objection(space: Path) -> Iterator[Objection]:
     """Reason and message of what speaks against a world."""
-    lookout = Lookout(space)
+    lookout = Confinement(space)
 
     def told(world: World) -> tuple[str, str | None] | None:
         denied = lookout.objection(world)
@@ -232,7 +232,7 @@ def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: py
 def test_a_hidden_place_is_refused(space: Path) -> None:
     """As it is to tools: the folders from which this very interpreter imports."""
     (space / "site").mkdir()
-    lookout = Lookout(space, Inventory(space, ("site",), sealed=("site",)))
+    lookout = Confinement(space, Inventory(space, ("site",), sealed=("site",)))
 
     denied = lookout.objection(World((Place("site/x.py", is_pattern=False, folders=HERE),)))
     lookout.close()
@@ -289,7 +289,7 @@ def test_nothing_is_opened_before_it_is_needed(space: Path) -> None:
     """A toolbox whose calls run no commands holds no descriptor."""
     gc.collect()  # What other tests have left would close in between.
     before = held()
-    lookout = Lookout(space)
+    lookout = Confinement(space)
     lookout.objection(World())
     lookout.close()
 
@@ -316,7 +316,7 @@ def test_one_line_adds_no_repository_and_looks_into_it(tmp_path, line, reason) -
     world = understood((line,), str(tmp_path)).world
     assert world is not None
 
-    denied = Lookout(tmp_path).objection(world)
+    denied = Confinement(tmp_path).objection(world)
 
     assert (denied and denied.reason) == reason
 

@@ -11,7 +11,7 @@ import yaml
 from pages import quoted, rows
 from tables import inner
 from toolcharter.events import notify, webhook
-from toolcharter.gate.approvals.keepable import why_not_kept
+from toolcharter.gate.approvals.always_rule import why_not_kept
 from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.gate.commands import understood
 from toolcharter.guards.memory import notes

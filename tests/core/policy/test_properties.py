@@ -22,7 +22,7 @@ from tests.core.policy.random_policies import (
     views,
 )
 
-from toolcharter.gate import passage
+from toolcharter.gate.stages import s3_policy
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.policy.evaluate import by_mode
 from toolcharter.policy.matching import Matcher
@@ -277,8 +277,8 @@ def test_what_the_gate_remembers_never_changes_an_answer(make_toolbox, profile, 
 
     def decisions(most: int, longest: int) -> list[Decision]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(passage, "MAX_MEMO", most)
-            patch.setattr(passage, "MAX_MEMO_BYTES", longest)
+            patch.setattr(s3_policy, "MAX_MEMO", most)
+            patch.setattr(s3_policy, "MAX_MEMO_BYTES", longest)
             toolbox = toolbox_of(make_toolbox, profile, ceiling)
             return [toolbox.decide(tool, args) for tool, args in [*every, *reversed(every), *every]]
 

@@ -16,14 +16,14 @@ import yaml  # noqa: F401 - see below
 from pydantic import TypeAdapter  # noqa: F401 - see below
 
 import toolcharter
-import toolcharter.gate.awaiting
-import toolcharter.gate.build
+import toolcharter.gate.build.open
+import toolcharter.gate.waiting
 import toolcharter.testing.contract
 import toolcharter.testing.items
 import toolcharter.testing.summary  # All of these before the first run of pytest inside a test, which
 
 # forgets what it was the first to import: a second copy of a class or of a C extension is no good.
-from toolcharter.gate.watching import WATCHERS
+from toolcharter.gate.observers import OBSERVERS
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.spec.tool import ToolSpec
 
@@ -152,9 +152,9 @@ def install_plugin(
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
     """What these tests' toys show is nothing that the run around them should count."""
-    outer, WATCHERS[:] = WATCHERS[:], []
+    outer, OBSERVERS[:] = OBSERVERS[:], []
     yield
-    WATCHERS[:] = outer
+    OBSERVERS[:] = outer
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def only_here() -> Installed:
         return installed(path=[str(folder)], sites=[str(folder)])
 
-    monkeypatch.setattr("toolcharter.gate.plan.installed", only_here)
+    monkeypatch.setattr("toolcharter.gate.build.plan.installed", only_here)
     monkeypatch.setattr("toolcharter.testing.contract.installed", only_here)
     before = set(sys.modules)
     yield folder

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.build import plan_profile
+from toolcharter.gate.build.open import plan_profile
 from toolcharter.profile.model import Case
 from toolcharter.spec.call import Decision, RuleRef
 from toolcharter.testing.cases import CaseResult, name_of, run_cases, unique_names

@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from toolcharter.gate.build import open_toolbox
-from toolcharter.gate.watching import WATCHERS
+from toolcharter.gate.build.open import open_toolbox
+from toolcharter.gate.observers import OBSERVERS
 from toolcharter.profile.model import Limits
 from toolcharter.spec.policy import ToolPolicy
 from toolcharter.spec.tool import ToolSpec
@@ -59,7 +59,7 @@ def test_calls_and_dry_runs_show_reasons(tmp_path) -> None:
     assert first == [ReasonRow("p", "tell", ("odd",), ("even",)), ReasonRow("p", "open", (), (), open=True)]
     assert coverage.rows()[0] == ReasonRow("p", "tell", ("even", "odd"), ())
     assert coverage.totals() == (2, 2)
-    assert WATCHERS == []
+    assert OBSERVERS == []
 
 
 def test_toolboxes_in_use_are_watched_but_not_held_to_their_specs(tmp_path) -> None:

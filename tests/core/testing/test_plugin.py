@@ -248,8 +248,8 @@ def test_fixture_workspace_is_empty_and_the_tools_own(project: pytest.Pytester) 
             "tests/test_place": """
             def test_place(toolcharter_workspace, tmp_path, toolcharter_toolbox):
                 assert toolcharter_workspace.parent == tmp_path and not list(toolcharter_workspace.iterdir())
-                assert toolcharter_toolbox("greeter", workspace=tmp_path)._shared.workspace == tmp_path.resolve()
-                assert toolcharter_toolbox("profiles/greeter.yaml")._shared.workspace == toolcharter_workspace.resolve()
+                assert toolcharter_toolbox("greeter", workspace=tmp_path)._state.workspace == tmp_path.resolve()
+                assert toolcharter_toolbox("profiles/greeter.yaml")._state.workspace == toolcharter_workspace.resolve()
             """
         }
     )
@@ -322,7 +322,7 @@ def test_loading_the_plugin_imports_nothing_that_costs(monkeypatch: pytest.Monke
     assert loaded == {
         "toolcharter",
         "toolcharter.gate",
-        "toolcharter.gate.watching",
+        "toolcharter.gate.observers",
         "toolcharter.testing",
         "toolcharter.testing.coverage",
         "toolcharter.testing.plugin",

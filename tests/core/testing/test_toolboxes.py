@@ -6,7 +6,7 @@ from typing import TypedDict
 import pytest
 from pydantic import ValidationError
 
-from toolcharter.gate.closing import ContractBroken
+from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
 from toolcharter.spec.call import Caller
 from toolcharter.spec.policy import ToolPolicy

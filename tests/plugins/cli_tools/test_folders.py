@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolcharter import Discovery
-from toolcharter.gate.build import plan_profile
+from toolcharter.gate.build.open import plan_profile
 from toolcharter_cli_tools import folders
 from toolcharter_cli_tools.bundles import read_folder
 

@@ -11,7 +11,7 @@ import pytest
 from tests.plugins.shell.conftest import HostRuntime
 
 from toolcharter import Caller, Toolbox, ToolResult, ToolRuntime
-from toolcharter.gate.build import open_toolbox
+from toolcharter.gate.build.open import open_toolbox
 from toolcharter.profile.model import Limits
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.toolboxes import IN_MEMORY, plan_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolcharter import Tool, ToolRuntime, ToolSpec
-from toolcharter.gate.build import open_toolbox
+from toolcharter.gate.build.open import open_toolbox
 from toolcharter.guards.process import GovernedRunner, HostProgramRunner
 from toolcharter.profile.model import Limits
 from toolcharter.testing.plugin import COVERAGE

@@ -13,7 +13,7 @@ from toolcharter.cli.facts import counted
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from toolcharter.gate.approvals.kept import Kept
+    from toolcharter.gate.approvals.saved import Kept
 
 
 @click.command("approvals")
@@ -55,7 +55,7 @@ def command(
 
 
 def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[Kept]":
-    from toolcharter.gate.approvals.kept import entries  # noqa: PLC0415 - `--help` does without the gate
+    from toolcharter.gate.approvals.saved import entries  # noqa: PLC0415 - `--help` does without the gate
 
     name = None if profile is None else _name_of(profile)
     where = None if workspace is None else str(Path(workspace).resolve())
@@ -74,14 +74,14 @@ def _chosen(found: "list[Kept]", ids: Sequence[str], *, everything: bool) -> "li
 
 
 def _forget(folder: Path, chosen: "list[Kept]") -> None:
-    from toolcharter.gate.approvals.kept import forget  # noqa: PLC0415 - as above
+    from toolcharter.gate.approvals.saved import forget  # noqa: PLC0415 - as above
 
     for profile in dict.fromkeys(kept.profile for kept in chosen):
         forget(folder, profile, {kept.id for kept in chosen if kept.profile == profile})
 
 
 def _folder() -> Path:
-    from toolcharter.gate.approvals.folder import state_folder  # noqa: PLC0415 - as above
+    from toolcharter.gate.approvals.state_folder import state_folder  # noqa: PLC0415 - as above
 
     folder = state_folder(os.environ)
     if folder is None:
@@ -97,7 +97,7 @@ def _name_of(profile: str) -> str:
 
 
 def _described(kept: "Kept") -> dict[str, Any]:
-    from toolcharter.gate.approvals.kept import written  # noqa: PLC0415 - as above
+    from toolcharter.gate.approvals.saved import written  # noqa: PLC0415 - as above
 
     moments = {"at": written(kept.at), "until": written(kept.until)}
     facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
@@ -106,7 +106,7 @@ def _described(kept: "Kept") -> dict[str, Any]:
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    from toolcharter.gate.approvals.visible import visible  # noqa: PLC0415 - as above
+    from toolcharter.gate.approvals.escape import visible  # noqa: PLC0415 - as above
 
     end = " (expired)" if column == "until" and row["expired"] else ""
     return visible(row[column] or "") + end

@@ -32,7 +32,7 @@ def command(
     to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """
     from toolcharter.cli.checkup import examine  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.gate.build import existing_folder  # noqa: PLC0415 - as above
+    from toolcharter.gate.build.open import existing_folder  # noqa: PLC0415 - as above
 
     findings = list(examine(profile, existing_folder(workspace), caller, events))
     failed = any(finding.result == "failed" for finding in findings)

@@ -11,7 +11,7 @@ from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from toolcharter.gate.build import Plan
+    from toolcharter.gate.build.open import Plan
     from toolcharter.profile.model import Profile
     from toolcharter.profile.settings import Ceiling
 
@@ -71,7 +71,7 @@ def _of_core() -> Iterator[_Row]:
 
 
 def _planned(profile: str, workspace: str) -> "Plan":
-    from toolcharter.gate.build import existing_folder, plan_profile  # noqa: PLC0415 - `--help` does without the gate
+    from toolcharter.gate.build.open import existing_folder, plan_profile  # noqa: PLC0415 - `--help` does without the gate
 
     return plan_profile(profile, workspace=existing_folder(workspace))
 

@@ -11,7 +11,7 @@ from toolcharter.cli.output import print_json, print_table, shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.gate.tool import Tool
+    from toolcharter.gate.toolbox import Tool
     from toolcharter.spec.call import Caller
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from toolcharter.gate.approvals.folder import Unsafe
+from toolcharter.gate.approvals.state_folder import Unsafe
 
 
 def is_blank(text: str) -> bool:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from inspect import iscoroutine
-from time import monotonic
 from typing import Any
 
 from toolcharter.spec.approval import ApprovalRequest, Approver
@@ -53,15 +52,6 @@ class Question:
             self._given, self._error, self._ended = given, error, True
             if self._abandoned.is_set() and iscoroutine(given):
                 given.close()  # Python warns of one that nobody awaits.
-
-    def wait(self) -> Any:
-        """Start, and wait in this thread for the end; the same as `answer`."""
-        done = threading.Event()
-        self.start(done.set)
-        remaining = self.deadline - monotonic()
-        # Event.wait refuses a timeout of infinity.
-        done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
-        return self.answer()
 
     def answer(self) -> Any:
         """What the approver has returned, which may have to be awaited.

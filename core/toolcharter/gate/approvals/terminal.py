@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
+from toolcharter.gate.approvals.escape import as_text, block, visible
 from toolcharter.gate.approvals.question import ABANDONED
-from toolcharter.gate.approvals.visible import as_text, block, visible
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 
 POLL_S = 0.05

@@ -1,11 +1,10 @@
 """`SessionMemory`: the guards that a profile has switched on, and what they know of each session."""
 
-import os
-import weakref
 from collections.abc import Callable, Collection, Iterator
 from threading import Lock
 from typing import Any
 
+from toolcharter._fork import renew_in_child
 from toolcharter.guards.memory.duplicates import DuplicatesGuard
 from toolcharter.guards.memory.guard import Ending, MemoryGuard
 from toolcharter.guards.memory.messages import Messages
@@ -44,13 +43,13 @@ class SessionMemory:
         self._messages = Messages(settings.after_call, matcher)
         self._sessions = Sessions(self._fresh, max_sessions)
         self._lock = Lock()
-        _ALL.add(self)
+        renew_in_child(self)
         self.active = bool(self._guards or settings.after_call)
         """Whether anything is switched on; if not, no method need be called."""
         self.switched_on = _switched_on(settings)
         """The keys under `guards` that are, for people."""
 
-    def leave_to_the_parent(self) -> None:
+    def renew(self) -> None:
         """In a fork's child: a thread that is the parent's may hold the lock."""
         self._lock = Lock()
 
@@ -151,17 +150,6 @@ class SessionMemory:
 def _switched_on(settings: Memory) -> tuple[str, ...]:
     written = settings._replace(read_before_write=ReadBeforeWrite(mode=settings.read_before_write.mode))
     return tuple(key for key, usual in Memory()._asdict().items() if getattr(written, key) != usual)
-
-
-_ALL: "weakref.WeakSet[SessionMemory]" = weakref.WeakSet()
-
-
-def _leave_locks_to_the_parent() -> None:
-    for memory in _ALL:
-        memory.leave_to_the_parent()
-
-
-os.register_at_fork(after_in_child=_leave_locks_to_the_parent)
 
 
 def _guards(settings: Memory, matcher: Matcher, identify: Identify) -> Iterator[MemoryGuard[Any, Any]]:

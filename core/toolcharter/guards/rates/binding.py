@@ -1,7 +1,5 @@
 """`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, asked for each call."""
 
-import os
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
@@ -10,6 +8,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
+from toolcharter._fork import renew_in_child
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, limits_of
@@ -195,7 +194,7 @@ class RateLimits:
         self._limits = limits = limits_of(rates, aliases)
         self._clock = clock
         self._lock = RLock()
-        _ALL.add(self)
+        renew_in_child(self)
         self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}
         self._shared = [limit for limit in limits if limit.store is not None]
         urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
@@ -206,7 +205,7 @@ class RateLimits:
         name = same_tool(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]
 
-    def leave_to_the_parent(self) -> None:
+    def renew(self) -> None:
         """In a fork's child, which counts on by itself: a thread that is the parent's may hold the lock."""
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - bound limits hold this very lock
 
@@ -235,17 +234,6 @@ class RateLimits:
         """Close the connections; from another thread than that of the loops whose `atake` made some."""
         for store in self._stores.values():
             store.close()
-
-
-_ALL: "weakref.WeakSet[RateLimits]" = weakref.WeakSet()
-
-
-def _leave_locks_to_the_parent() -> None:
-    for limits in _ALL:
-        limits.leave_to_the_parent()
-
-
-os.register_at_fork(after_in_child=_leave_locks_to_the_parent)
 
 
 def _open(url: str, timeout_s: float) -> "RedisStore":

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate.approvals.kept import Binding, Kept
-from toolcharter.gate.loop import LoopThread
+from toolcharter.gate.approvals.saved import Binding, Kept
+from toolcharter.gate.waiting import LoopThread
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Caller
 

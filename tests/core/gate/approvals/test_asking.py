@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate.approvals.asking import Asking, Verdict
+from toolcharter.gate.approvals.prompt import Asking, Verdict
 from toolcharter.gate.approvals.question import ABANDONED, Question
+from toolcharter.gate.waiting import drive_async, drive_sync
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalAnswer
 from toolcharter.spec.call import Caller
@@ -51,7 +52,11 @@ def ask(request, loop) -> Ask:
     def do(approver: Any, settings: Approvals | None = None, **facts: Any) -> Verdict:
         asking = Asking(approver, settings or Approvals(), loop)
         question = request_of(**facts)
-        return asking.ask(question) if request.param == "sync" else asyncio.run(asking.aask(question))
+        return (
+            drive_sync(asking.ask(question))
+            if request.param == "sync"
+            else asyncio.run(drive_async(asking.ask(question)))
+        )
 
     return do
 
@@ -188,7 +193,7 @@ def test_what_raises_allows_nothing(ask, make, error, verdict) -> None:
 def test_an_interrupt_is_the_callers(make, loop) -> None:
     """Ctrl-C that an approver has read itself ends the caller, not just the question."""
     with pytest.raises(KeyboardInterrupt):
-        Asking(make(KeyboardInterrupt()), Approvals(), loop).ask(request_of())
+        drive_sync(Asking(make(KeyboardInterrupt()), Approvals(), loop).ask(request_of()))
 
 
 @pytest.fixture
@@ -242,7 +247,9 @@ def test_an_approver_that_ignores_its_cancellation_hangs_nobody(loop) -> None:
         ended.set()
         raise ValueError
 
-    ask_until_begun(lambda timeout_s: Asking(approver, Approvals(timeout_s=timeout_s), loop).ask(request_of()), begun)
+    ask_until_begun(
+        lambda timeout_s: drive_sync(Asking(approver, Approvals(timeout_s=timeout_s), loop).ask(request_of())), begun
+    )
     loop.run(_set(release))
 
     assert ended.wait(60)
@@ -259,7 +266,7 @@ def test_an_answer_that_comes_too_late_is_none(loop) -> None:
         threading.Event().wait(0.1)
         return "allow_once"
 
-    assert Asking(approver, Approvals(timeout_s=0.05), loop).ask(request_of()) == LATE
+    assert drive_sync(Asking(approver, Approvals(timeout_s=0.05), loop).ask(request_of())) == LATE
 
 
 @pytest.mark.parametrize("timeout_s", [float("inf"), 1e12], ids=["endless", "longer than a thread can wait"])
@@ -267,21 +274,21 @@ def test_there_may_be_no_limit(loop, timeout_s) -> None:
     """As long as somebody answers."""
     asking = Asking(answering("allow_once"), Approvals(timeout_s=timeout_s), loop)
 
-    assert asking.ask(request_of()).outcome == "allow"
+    assert drive_sync(asking.ask(request_of())).outcome == "allow"
 
 
 def test_there_may_be_no_limit_on_a_loop(loop) -> None:
     """The same from asynchronous code."""
     asking = Asking(answering_later("allow_once"), Approvals(timeout_s=float("inf")), loop)
 
-    assert asyncio.run(asking.aask(request_of())).outcome == "allow"
+    assert asyncio.run(drive_async(asking.ask(request_of()))).outcome == "allow"
 
 
 def test_approvers_that_hang_are_counted(loop, go_on) -> None:
     """Threads left behind are bounded: after eight nobody is asked any more, until one returns."""
     asking = Asking(lambda _: go_on.wait(), Approvals(timeout_s=0.001), loop)
 
-    verdicts = [asking.ask(request_of()) for _ in range(9)]
+    verdicts = [drive_sync(asking.ask(request_of())) for _ in range(9)]
     go_on.set()
     for thread in list(asking._hanging):
         thread.join()
@@ -289,7 +296,7 @@ def test_approvers_that_hang_are_counted(loop, go_on) -> None:
 
     assert [verdict.reason for verdict in verdicts] == ["approval_timeout"] * 8 + ["approval_unavailable"]
     assert verdicts[-1].message == "The approver has never returned from 8 earlier questions."
-    assert asking.ask(request_of()).message == "The approver gave an answer that is none."
+    assert drive_sync(asking.ask(request_of())).message == "The approver gave an answer that is none."
 
 
 async def test_asking_inside_a_loop_names_acall(loop) -> None:
@@ -297,7 +304,7 @@ async def test_asking_inside_a_loop_names_acall(loop) -> None:
     asking = Asking(answering_later("allow_once"), Approvals(), loop)
 
     with pytest.raises(SyncCallInLoop, match="acall"):
-        asking.ask(request_of())
+        drive_sync(asking.ask(request_of()))
 
 
 async def test_a_synchronous_approver_does_not_block_the_loop(loop) -> None:
@@ -308,7 +315,7 @@ async def test_a_synchronous_approver_does_not_block_the_loop(loop) -> None:
         went_on.set()
 
     asking = Asking(lambda _: "allow_once" if went_on.wait(60) else "deny", Approvals(), loop)
-    verdict, _ = await asyncio.gather(asking.aask(request_of()), other())
+    verdict, _ = await asyncio.gather(drive_async(asking.ask(request_of())), other())
 
     assert verdict == Verdict("allow", answer="allow_once")
 
@@ -324,7 +331,7 @@ async def test_a_cancelled_task_stops_asking(loop) -> None:
         if abandoned.wait(60):
             told.set()
 
-    task = asyncio.create_task(Asking(approver, Approvals(), loop).aask(request_of()))
+    task = asyncio.create_task(drive_async(Asking(approver, Approvals(), loop).ask(request_of())))
     await asyncio.to_thread(asked.wait)
     task.cancel()
 
@@ -344,7 +351,7 @@ async def test_a_cancelled_task_cancels_its_approver(loop) -> None:
         finally:
             told.set()
 
-    task = asyncio.create_task(Asking(approver, Approvals(), loop).aask(request_of()))
+    task = asyncio.create_task(drive_async(Asking(approver, Approvals(), loop).ask(request_of())))
     await asked.wait()
     task.cancel()
 
@@ -367,7 +374,7 @@ def test_an_interrupt_stops_asking(loop) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            Asking(approver, Approvals(), loop).ask(request_of())
+            drive_sync(Asking(approver, Approvals(), loop).ask(request_of()))
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -394,8 +401,9 @@ def test_a_coroutine_that_comes_too_late_is_closed(go_on) -> None:
         return returned[0]
 
     question = Question(approver, request_of(), deadline=0.0)
+    question.start(bool)
     with pytest.raises(TimeoutError):
-        question.wait()
+        question.answer()
     thread = question.abandon()
     go_on.set()
     assert thread is not None
@@ -408,7 +416,7 @@ def test_a_loop_that_has_gone_is_not_told(loop, go_on) -> None:
     """The thread of an abandoned question ends quietly."""
     asking = Asking(lambda _: go_on.wait(), Approvals(timeout_s=0.01), loop)
 
-    verdict = asyncio.run(asking.aask(request_of()))
+    verdict = asyncio.run(drive_async(asking.ask(request_of())))
     (thread,) = asking._hanging
     go_on.set()
     thread.join()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.approvals.keepable import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.always_rule import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
 
 WORK = Path("/work")
 KEY = "AKIA" + "Z7QK3MNB" * 2

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.approvals import folder as folder_module
-from toolcharter.gate.approvals.folder import MAX_BYTES, state_folder
-from toolcharter.gate.approvals.kept import Kept, entries, forget, keep, load
+from toolcharter.gate.approvals import state_folder as folder_module
+from toolcharter.gate.approvals.saved import Kept, entries, forget, keep, load
+from toolcharter.gate.approvals.state_folder import MAX_BYTES, state_folder
 
 from .conftest import NOW
 
@@ -476,7 +476,7 @@ KEEPER = dedent("""
     import sys
     from datetime import UTC, datetime
     from pathlib import Path
-    from toolcharter.gate.approvals.kept import Binding, Kept, forget, keep
+    from toolcharter.gate.approvals.saved import Binding, Kept, forget, keep
 
     folder, workspace, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     sys.stdin.read()

@@ -28,9 +28,9 @@ from .conftest import request_of
 PROGRAM = dedent("""
     import json, os, sys, threading, time
     from pathlib import Path
-    from toolcharter.gate.approvals.asking import Asking
+    from toolcharter.gate.approvals.prompt import Asking
     from toolcharter.gate.approvals.terminal import TerminalApprover
-    from toolcharter.gate.loop import LoopThread
+    from toolcharter.gate.waiting import LoopThread, drive_sync
     from toolcharter.profile.settings import Approvals
     from toolcharter.spec.approval import ApprovalRequest
     from toolcharter.spec.call import Caller
@@ -43,7 +43,7 @@ PROGRAM = dedent("""
     request = ApprovalRequest(**facts)
     asking = Asking(TerminalApprover("ann"), Approvals(timeout_s=request.timeout_s), LoopThread())
     try:
-        verdict = asking.ask(request)
+        verdict = drive_sync(asking.ask(request))
         print(json.dumps(verdict), flush=True)
     except KeyboardInterrupt:
         print("interrupted", flush=True)

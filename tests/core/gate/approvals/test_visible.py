@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.gate.approvals.visible import MAX_BLANKS, block, one_line, visible
+from toolcharter.gate.approvals.escape import MAX_BLANKS, block, one_line, visible
 
 
 @pytest.mark.parametrize(

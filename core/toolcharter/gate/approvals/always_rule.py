@@ -1,0 +1,88 @@
+"""Which calls "allow always" is offered for: those that stay the same call, and that may be written down.
+
+Nothing is kept for an interpreter or a wrapper, because the same words can run other code later, nor for more than one command.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolcharter.gate.approvals.escape import visible
+from toolcharter.gate.approvals.launchers import is_launcher
+from toolcharter.guards.secrets import scrub_text
+from toolcharter.guards.shell.parts import quoted
+
+MAX_SHOWN_BYTES = 4096
+"""An approval is something that a person reads again."""
+NEVER_STORED = "It holds what may be a secret, which must not be stored."
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+# What `npm test` runs stands in the project's files, like the tests that `pytest` runs: approving the exact command is
+# what people mean by "always". Anything more, an option, a variable or a second word, could name another program.
+_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
+_SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
+_RUN_AND_NAME = 2
+_STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
+"""Their own subcommands that start a program, or fetch one; `run` alone names none."""
+
+
+def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | None:
+    """Why "allow always" is not offered for a call, as a sentence for the person who is asked; None if it is.
+
+    Args:
+        shown: The call as `toolcharter approvals list` would show it.
+        commands: What it would run, each in normal form.
+        workspace: The folder that tools can write to.
+    """
+    why_not = next((why for why in (_unfit(command, workspace) for command in commands) if why), None)
+    if why_not:
+        return why_not
+    if len(commands) > 1:
+        return "It is more than one command."
+    if scrub_text(shown)[1]:
+        return NEVER_STORED
+    if len(shown.encode("utf-8", "surrogatepass")) > MAX_SHOWN_BYTES:
+        return f"It is longer than {MAX_SHOWN_BYTES} bytes."
+    return None
+
+
+def _unfit(command: str, workspace: Path) -> str | None:
+    """Why *command*, in normal form, is not approved for good."""
+    if visible(command) != command:
+        return "The command holds characters that cannot be seen."
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    # The normal form of plain words; anything else is an expansion, a redirection, or not understood.
+    if not words or " ".join(map(quoted, words)) != command:
+        return "The command is more than plain words."
+    program = words[0]
+    if _ASSIGNMENT.match(program):
+        return "The command sets a variable."
+    if is_launcher(program) and not _is_script(words):
+        return f"{program!r} can run any other program."
+    if "/" in program and _is_changeable(Path(program), workspace):
+        return f"{program!r} is a file that tools could change."
+    return None
+
+
+def _is_script(words: Sequence[str]) -> bool:
+    """Whether the command runs one script that the project names, as `npm test` does, and nothing else."""
+    program, *script = words
+    return (
+        program in _RUNNERS
+        and 1 <= len(script) <= _RUN_AND_NAME
+        and all(map(_SCRIPT.fullmatch, script))
+        and (script[0] == "run") == (len(script) == _RUN_AND_NAME)
+        and script[0] not in _STARTING
+    )
+
+
+def _is_changeable(program: Path, workspace: Path) -> bool:
+    """Whether *program* is named from some current folder, or it or a link on its way lies in the workspace."""
+    places = (program, Path(os.path.realpath(program)))
+    roots = {workspace, Path(os.path.realpath(workspace))}
+    return not program.is_absolute() or any(place.is_relative_to(root) for place in places for root in roots)

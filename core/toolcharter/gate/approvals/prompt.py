@@ -1,0 +1,226 @@
+"""Asking somebody: one question, one answer or none, within the time there is. Whatever else happens denies."""
+
+import threading
+from collections.abc import Awaitable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from inspect import isawaitable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from toolcharter._lazy import lazy
+from toolcharter.gate.approvals.question import Question
+from toolcharter.gate.waiting import (
+    LoopThread,
+    Wait,
+    call_soon,
+    is_caller_cancellation,
+    on_loop,
+    refuse_inside_loop,
+    remaining_s,
+    signal,
+    wait_for,
+)
+from toolcharter.profile.globs import parse_glob
+from toolcharter.profile.settings import Approvals
+from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
+from toolcharter.spec.reasons import Reason
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy("asyncio")
+
+MAX_HANGING = 8
+"""After how many questions whose approver never returned nobody is asked any more."""
+_ANSWERS = get_args(Answer)
+_WITHIN: ContextVar[tuple[Question, ...]] = ContextVar("_WITHIN", default=())
+"""The questions that the present code is to answer."""
+
+
+class Verdict(NamedTuple):
+    """What came of asking."""
+
+    outcome: Literal["allow", "deny"]
+    reason: str | None = None
+    """`approval_denied`, `approval_timeout` or `approval_unavailable`; None if allowed."""
+    message: str | None = None
+    """For the model; None if allowed."""
+    answer: Answer | None = None
+    """What was answered, if that was an answer. `allow_always` only where it was offered."""
+    approver: str | None = None
+    """Who says to have answered."""
+
+
+class Asking:
+    """The way to the approver of one toolbox. Any thread or task may ask at any time."""
+
+    def __init__(self, approver: Approver | None, settings: Approvals, loop: LoopThread) -> None:
+        self._approver = approver
+        self._settings = settings
+        self._patterns = None if settings.approvers is None else tuple(map(parse_glob, settings.approvers))
+        self._loop = loop
+        self._hanging: set[threading.Thread] = set()
+        self._open: set[Question] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    async def ask(self, request: ApprovalRequest) -> Verdict:
+        """Ask.
+
+        A synchronous approver runs in a thread of its own. An asynchronous one runs on the event loop of the caller,
+        or on the toolbox's for synchronous callers.
+        """
+        question = self._question(request)
+        if isinstance(question, Verdict):
+            return question
+        try:
+            with _within(question):
+                await wait_for(signal(question.start, question.deadline))
+                given = question.answer()
+                if isawaitable(given):
+                    given = await wait_for(self._awaited(given, question))
+            return self._judged(given, question)
+        except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
+            return self._failed(error)
+        finally:
+            self._leave(question)
+
+    def _awaited(self, awaitable: Awaitable[Any], question: Question) -> Wait[Any]:
+        wait = partial(_until, question, awaitable)
+        return Wait(on_loop(self._loop, wait), wait, partial(refuse_inside_loop, question.request.tool, awaitable))
+
+    def _question(self, request: ApprovalRequest) -> Question | Verdict:
+        if self._approver is None:
+            return _unavailable("Nobody is there to ask.")
+        with self._lock:
+            self._hanging = {thread for thread in self._hanging if thread.is_alive()}
+            if len(self._hanging) >= MAX_HANGING:
+                return _unavailable(f"The approver has never returned from {MAX_HANGING} earlier questions.")
+            if self._closed:
+                return _unavailable("The toolbox was closed.")
+            if not self._open.isdisjoint(_WITHIN.get()):  # It would be asked about asking, without end.
+                return _unavailable("An approver is not asked about its own calls.")
+            question = Question(self._approver, request, monotonic() + self._settings.timeout_s)
+            self._open.add(question)
+        return question
+
+    def close(self) -> None:
+        """Let everybody go who waits for an answer, and ask nobody any more."""
+        with self._lock:
+            self._closed = True
+            waiting = tuple(self._open)
+        for question in waiting:
+            question.withdraw()
+
+    def _leave(self, question: Question) -> None:
+        """Nobody waits any more; an approver that still runs may find out, and is counted."""
+        thread = question.abandon()
+        with self._lock:
+            self._open.discard(question)
+            if thread is not None:
+                self._hanging.add(thread)
+
+    def _failed(self, error: BaseException) -> Verdict:
+        if is_caller_cancellation(error):
+            raise error
+        if isinstance(error, TimeoutError):
+            waited = f"Nobody has answered within {self._settings.timeout_s:g} s."
+            return Verdict("deny", Reason.APPROVAL_TIMEOUT, waited)
+        return _unavailable(f"The approver raised {type(error).__name__}.")
+
+    def _judged(self, given: Any, question: Question) -> Verdict:
+        """What an answer amounts to; one that comes too late is none."""
+        if monotonic() > question.deadline:
+            raise TimeoutError
+        if given is None:
+            return _unavailable("Nobody is there to ask.")
+        answer = given if isinstance(given, ApprovalAnswer) else ApprovalAnswer(given)
+        if not _is_well_formed(answer):
+            return _unavailable("The approver gave an answer that is none.")
+        word, approver, message = answer
+        if not self.may_answer(approver, question.request.caller.agent):
+            message = "The answer came from somebody who may not approve this call."
+            return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
+        if word == "deny":
+            return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
+        if word == "allow_always" and not question.request.always:
+            word = "allow_once"  # What was not offered is not kept; this one call was agreed to all the same.
+        return Verdict("allow", None, None, word, approver)
+
+    def may_answer(self, approver: str | None, agent: str | None) -> bool:
+        """Whether the answer of *approver* counts for a call of *agent*."""
+        if approver is not None and agent is not None and _same_name(approver, agent):
+            return False
+        if self._patterns is None:
+            return True
+        return approver is not None and any(pattern.matches(approver) for pattern in self._patterns)
+
+
+@contextmanager
+def _within(question: Question) -> Generator[None]:
+    """Mark what runs in here, and all threads and tasks that it starts, as part of answering *question*."""
+    token = _WITHIN.set((*_WITHIN.get(), question))
+    try:
+        yield
+    finally:
+        _WITHIN.reset(token)
+
+
+def _is_well_formed(answer: ApprovalAnswer) -> bool:
+    """Whether it is what the types say: an approver is somebody's code."""
+    word, *texts = answer
+    return isinstance(word, str) and word in _ANSWERS and all(isinstance(text, str | None) for text in texts)
+
+
+def _same_name(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _unavailable(message: str) -> Verdict:
+    return Verdict("deny", Reason.APPROVAL_UNAVAILABLE, message)
+
+
+class Cancelled(Exception):
+    """An approver ended as cancelled, or would have ended the process; nobody else had asked for that."""
+
+
+async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
+    """Await what an approver has returned, but no longer than *question* has time.
+
+    Raises:
+        TimeoutError: The time is up, or the question withdrawn. What was awaited is cancelled, and left behind if it
+            does not obey.
+        Cancelled: It cancelled itself.
+    """
+    loop = asyncio.get_running_loop()
+    withdrawn = asyncio.Event()
+    task = asyncio.ensure_future(_contained(awaitable))
+    gone = asyncio.ensure_future(withdrawn.wait())
+    question.wake_by(partial(call_soon, loop, withdrawn.set))
+    try:
+        await asyncio.wait({task, gone}, timeout=remaining_s(question.deadline), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimeoutError
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.add_done_callback(_look_away)
+            task.cancel()
+    if task.cancelled():
+        raise Cancelled
+    return task.result()
+
+
+async def _contained(awaitable: Awaitable[Any]) -> Any:
+    try:
+        return await awaitable
+    except SystemExit as error:  # In a task it would end the loop, and all that runs there.
+        raise Cancelled from error
+
+
+def _look_away(task: "asyncio.Task[Any]") -> None:
+    """Take what an abandoned task raises: asyncio complains where nobody does."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,302 @@
+"""Approvals that were kept: one YAML list for each profile, in a folder of the user that no tool can write to.
+
+Each is of one call, and turns `ask` into `allow` for that call alone, until it expires. The file is the user's:
+comments stay, entries may be removed by hand.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.gate.approvals import layout
+from toolcharter.gate.approvals.state_folder import StateFolder, Unsafe
+from toolcharter.profile.find import is_name
+from toolcharter.profile.nodes import Node, described, items, plain
+from toolcharter.profile.parse import parse
+
+HEADER = """\
+# Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
+"""
+_BOUND = ("tool", "args", "workspace", "profile_digest", "runner")
+_MAYBE_BOUND = ("agent", "user", "code")
+_TEXTS = ("shows", *_BOUND, "profile", "at", "until")
+_OPTIONAL = (*_MAYBE_BOUND, "by")
+_KEYS = (*_TEXTS, *_OPTIONAL)
+
+
+class Binding(NamedTuple):
+    """What an approval is of. It holds for a call only if all of this is the same."""
+
+    tool: str
+    """The tool's canonical name."""
+    args: str
+    """SHA-256 of the validated arguments and of the commands, from `digest_of_arguments`."""
+    workspace: str
+    """The folder, without links."""
+    profile_digest: str
+    runner: str
+    """Where the tool's programs run; empty if nowhere."""
+    agent: str | None = None
+    """Which agent calls: what one was granted, another was not."""
+    user: str | None = None
+    """For which user it calls."""
+    code: str | None = None
+    """The fingerprint of a tool that was discovered."""
+
+    @property
+    def call(self) -> tuple[str | None, ...]:
+        """What makes it the same call in the eyes of the person who is asked."""
+        return self.tool, self.args, self.workspace, self.agent, self.user
+
+
+class Kept(NamedTuple):
+    """One approval that was kept."""
+
+    bound: Binding
+    shows: str
+    """The call in one line, as a person reads it; only `bound` counts."""
+    profile: str
+    """The profile's name."""
+    by: str | None
+    """Who gave it, if that is known."""
+    at: datetime
+    until: datetime
+    place: str = ""
+    """`file:line:column`."""
+
+    @property
+    def id(self) -> str:
+        """What names it: the same as long as nothing of it is changed."""
+        parts = [*self.bound, *self[1:4], written(self.at), written(self.until)]
+        return sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+    def holds(self, workspace: Path, now: datetime) -> bool:
+        """Whether it counts in *workspace* at *now*."""
+        return self.bound.workspace == str(workspace.resolve()) and now < self.until
+
+
+def load(folder: Path, profile: str, workspace: Path, now: datetime) -> tuple[Kept, ...]:
+    """Read the approvals that hold.
+
+    Args:
+        folder: From `state_folder`.
+        profile: The profile's name.
+        workspace: The folder that tools can write to.
+        now: With its time zone.
+
+    Returns:
+        Those of this profile and workspace that have not expired, in the order of the file.
+
+    Raises:
+        ConfigurationError: The file is broken, or somebody else could have written it. None of it counts.
+    """
+    return tuple(kept for kept in _entries(folder, profile, workspace) if kept.holds(workspace, now))
+
+
+def entries(folder: Path, profile: str | None = None) -> tuple[Kept, ...]:
+    """Read all that is kept, of one profile or of each, expired ones too.
+
+    Raises:
+        ConfigurationError: As `load`; of several files with the faults of all.
+    """
+    names = [profile] if profile is not None else _profiles(folder)
+    found: list[Kept] = []
+    faults: list[Fault] = []
+    for name in names:
+        try:
+            found += _entries(folder, name, None)
+        except ConfigurationError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigurationError(faults)
+    return tuple(found)
+
+
+def keep(folder: Path, kept: Kept, workspace: Path) -> None:
+    """Add *kept* to the file of its profile. All or nothing, whoever else writes there at the same time.
+
+    Args:
+        folder: From `state_folder`; made if it is missing.
+        kept: What to add; its place does not matter.
+        workspace: The folder that tools can write to.
+
+    Raises:
+        ConfigurationError: The file is broken or cannot be written, or somebody else could write it.
+    """
+    values = {
+        "shows": kept.shows,
+        **kept.bound._asdict(),
+        "profile": kept.profile,
+        "by": kept.by,
+        "at": written(kept.at),
+        "until": written(kept.until),
+    }
+    entry = {key: value for key, value in values.items() if value is not None}
+
+    def add(text: str, held: tuple[Kept, ...]) -> tuple[str, list[str]]:
+        return layout.appended(text or HEADER, entry), [*(each.id for each in held), kept.id]
+
+    _change(folder, kept.profile, workspace, add)
+
+
+def forget(folder: Path, profile: str, ids: Collection[str]) -> int:
+    """Remove the approvals of a profile that *ids* name.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        ConfigurationError: As `keep`.
+    """
+    count = 0
+
+    def remove(text: str, held: tuple[Kept, ...]) -> tuple[str, list[str]]:
+        nonlocal count
+        gone = [index for index, each in enumerate(held) if each.id in ids]
+        count = len(gone)
+        return layout.without(text, gone), [each.id for each in held if each.id not in ids]
+
+    _change(folder, profile, None, remove)
+    return count
+
+
+def _change(
+    folder: Path,
+    profile: str,
+    workspace: Path | None,
+    change: Callable[[str, tuple[Kept, ...]], tuple[str, list[str]]],
+) -> None:
+    """Replace the file's text by what *change* makes of it, if it then holds just the entries that it should."""
+    state = StateFolder(folder, workspace)
+    name = _file_of(folder, profile)
+    try:
+        with state.locked(name) as held:
+            before = held.read(name) or ""
+            after, ids = change(before, _read(before, folder / name))
+            _require(_read(after, folder / name), ids)
+            if after != before:
+                held.write(name, after)
+    except (OSError, Unsafe) as error:
+        raise _error(folder / name, error) from error
+
+
+def _require(held: tuple[Kept, ...], ids: list[str]) -> None:
+    if [kept.id for kept in held] != ids:
+        raise Unsafe("cannot be changed without changing more than that", "Change it by hand.")
+
+
+def _entries(folder: Path, profile: str, workspace: Path | None) -> tuple[Kept, ...]:
+    name = _file_of(folder, profile)
+    state = StateFolder(folder, workspace)
+    try:
+        with state.opened() as held:
+            text = held.read(name)
+        if text is not None:
+            state.refuse_workspace()
+    except FileNotFoundError:
+        return ()
+    except (OSError, Unsafe) as error:
+        raise _error(folder / name, error) from error
+    return _read(text or "", folder / name)
+
+
+def _profiles(folder: Path) -> list[str]:
+    try:
+        return sorted(path.stem for path in folder.iterdir() if path.suffix == ".yaml" and is_name(path.stem))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _error(folder, error) from error
+
+
+def _file_of(folder: Path, profile: str) -> str:
+    if not is_name(profile):
+        raise _error(folder, Unsafe(f"holds no approvals of {profile!r}", "Name the profile."))
+    return f"{profile}.yaml"
+
+
+def _error(path: Path, error: Exception) -> ConfigurationError:
+    if isinstance(error, Unsafe):
+        return ConfigurationError([Fault(str(path), "", f"the file of kept approvals {error.what}.", error.fix)])
+    what = f"the file of kept approvals cannot be used: {getattr(error, 'strerror', None) or error}."
+    return ConfigurationError([Fault(str(path), "", what)])
+
+
+def _read(text: str, file: Path) -> tuple[Kept, ...]:
+    """Read the list.
+
+    Raises:
+        ConfigurationError: With each fault at its place.
+    """
+    if layout.is_blank(text):
+        return ()
+    faults: list[Fault] = []
+    root = parse(text, str(file), faults)
+    if root is not None and not isinstance(root.value, list):
+        faults.append(Fault(str(root.place), "", f"a list of approvals stands here, not {described(root.value)}."))
+    found = [] if root is None else [_entry(item, index, file.stem, faults) for index, item in enumerate(items(root))]
+    if faults:
+        raise ConfigurationError(faults)
+    return tuple(kept for kept in found if kept is not None)
+
+
+def _entry(item: Node, index: int, profile: str, faults: list[Fault]) -> Kept | None:
+    given = plain(item)
+    problems = list(_problems(given, profile)) if isinstance(given, dict) else [_no_mapping(given)]
+    if problems:
+        faults += (Fault(str(item.place), str(index), what, fix) for what, fix in problems)
+        return None
+    bound = Binding(*(given[key] for key in _BOUND), *(given.get(key) for key in _MAYBE_BOUND))
+    at, until = _moment(given["at"]), _moment(given["until"])
+    return Kept(bound, given["shows"], given["profile"], given.get("by"), at, until, str(item.place))
+
+
+def _no_mapping(given: Any) -> tuple[str, str]:
+    return f"an approval is a mapping, not {described(given)}.", f"Its keys are {', '.join(_KEYS)}."
+
+
+def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with an entry, and how to write it."""
+    if "rule" in given:
+        yield (
+            "it was kept by an earlier version, as a rule that covers more than what somebody agreed to.",
+            "Remove the entry; the person is asked again.",
+        )
+        return
+    for key in sorted(given.keys() - set(_KEYS)):
+        yield f"an approval has no {key!r}.", f"Its keys are {', '.join(_KEYS)}."
+    for key in _TEXTS:
+        if not isinstance(given.get(key), str):
+            yield f"`{key}` is missing or no text.", ""
+    for key in ("at", "until"):
+        if isinstance(given.get(key), str) and not _is_moment(given[key]):
+            yield f"`{key}` is no moment with a time zone.", "Write it as 2026-01-31T12:00:00Z."
+    if given.get("profile", profile) != profile:
+        yield f"it is for the profile {given['profile']!r}, in the file of {profile!r}.", "Move it there."
+    for key in _OPTIONAL:
+        if not isinstance(given.get(key), str | None):
+            yield f"`{key}` is no text.", ""
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        _moment(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("no time zone")
+    return moment.astimezone(UTC)
+
+
+def written(moment: datetime) -> str:
+    """*moment* as a file has it, in whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

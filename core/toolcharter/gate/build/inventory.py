@@ -1,0 +1,190 @@
+"""Collects what the gate executes or believes besides its own code: profiles, policies, event files, the user's state.
+
+`Inventory` keeps what of it lies in the workspace.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.approvals.state_folder import state_folder
+from toolcharter.gate.build.hardlinks import other_names
+from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
+from toolcharter.guards.paths.repositories import repository_folders
+from toolcharter.loader.interpreter import Code, is_within, names_of
+from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
+from toolcharter.profile.compose import Composer
+from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
+from toolcharter.spec.policy import ToolPolicy
+
+PROFILES = "profiles"
+# A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
+# protected anyway. Any other way to write them is read as YAML.
+_EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
+
+
+def inventory_of(
+    workspace: Path, code: Code, files: Iterable[Path], sinks: Iterable[SinkLike], environ: Mapping[str, str]
+) -> Inventory:
+    """The inventory of one toolbox.
+
+    Args:
+        workspace: Its real path.
+        code: Where the gate's code lies.
+        files: The profile's own file and those that it extends.
+        sinks: Where events go.
+        environ: The environment.
+
+    Raises:
+        ConfigurationError: Events would be written to a file that the gate executes or believes.
+    """
+    policies = [*_policies(workspace, environ), *files]
+    believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
+    trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
+    trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
+    written = {url: names_of(path) for url, path in _files_of(sinks)}
+    _require_harmless(workspace, written, trusted, policies)
+    return make_inventory(
+        workspace,
+        [*trusted, *(name for names in written.values() for name in names)],
+        sealed=code.sealed,
+        repositories=map(str, repository_folders(workspace)),
+    )
+
+
+def require_state_outside(
+    workspace: Path, tools: Mapping[str, ToolPolicy], extensions: Mapping[str, ToolPolicy]
+) -> None:
+    """Refuse policies that keep state in the workspace, where tools could write what is believed later.
+
+    Raises:
+        ConfigurationError: With each of these places.
+    """
+    faults = [
+        Fault(
+            "",
+            f"{key}.{name}",
+            f"{str(path)!r} lies in the workspace, where tools can write.",
+            "Name a place elsewhere.",
+        )
+        for key, policies in (("tools", tools), ("extensions", extensions))
+        for name, policy in policies.items()
+        for path in policy.keeps_state_in()
+        if _concerns(path, workspace)
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """The ceilings. The folder comes first: as a link it must not be replaced either."""
+    policy = workspace / WORKSPACE_POLICY
+    yield policy.parent
+    yield policy
+    administrators = environ.get(ADMIN_POLICY)
+    if administrators:
+        yield Path(administrators)
+
+
+def _settings_of_repositories(workspace: Path) -> Iterator[Path]:
+    """Where Mercurial and Jujutsu read which programs to run. Git's are guarded wherever they lie."""
+    for settings in (Path(".hg", "hgrc"), Path(".jj", "repo", "config.toml")):
+        if (workspace / settings.parent).is_dir():
+            yield workspace / settings
+
+
+def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
+    """Where the next start may find a profile by its name: folders, files in them that lead elsewhere, and parents."""
+    for folder in (*_folders_of_names(workspace), shipped_profiles()):
+        if not _concerns(folder, workspace):
+            continue
+        yield folder
+        for file in _profiles_in(folder):
+            yield file
+            yield from _family(tuple(_parents(file)))
+    yield from _family(files)
+
+
+def _family(files: tuple[Path, ...]) -> Iterator[Path]:
+    """A profile and all that it extends, and what would be found before one of them.
+
+    `extends` looks beside its own file first.
+    """
+    yield from files
+    names = {file.stem + suffix for file in files for suffix in SUFFIXES}
+    yield from (folder / name for folder in {file.resolve().parent for file in files} for name in names)
+
+
+def _folders_of_names(workspace: Path) -> Iterator[Path]:
+    """`profiles` in the workspace, in the current folder, and in each folder between the two."""
+    current = Path.cwd()
+    lower, upper = (current, workspace) if current.is_relative_to(workspace) else (workspace, current)
+    if not lower.is_relative_to(upper):
+        yield from (current / PROFILES, workspace / PROFILES)
+        return
+    yield lower / PROFILES
+    while lower != upper:
+        lower = lower.parent
+        yield lower / PROFILES
+
+
+def _profiles_in(folder: Path) -> list[Path]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))  # noqa: PTH208 - names suffice
+    except OSError:
+        return []
+    return [folder / name for name in names]
+
+
+def _parents(file: Path) -> Iterator[Path]:
+    """What a profile extends by path, and what that extends."""
+    try:
+        text = read_bytes(str(file))
+        if text.count(b"extends") == len(_EXTENDS_NAMES.findall(text)):
+            return
+        composer = Composer(())
+        composer.read(str(file))
+    except Unusable:
+        return  # The start that names it says what is wrong with it.
+    yield from map(Path, composer.files)
+
+
+def _concerns(folder: Path, workspace: Path) -> bool:
+    return any(is_within(name, str(workspace)) for name in names_of(str(folder)))
+
+
+def _state(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Where approvals, records of processes and locks are kept, also by a later start that has no `HOME`."""
+    named = {"XDG_STATE_HOME": environ.get("XDG_STATE_HOME", "")}
+    yield from (folder.parent for folder in (state_folder(environ), state_folder(named)) if folder is not None)
+
+
+def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
+    """URL and path of each sink that is a file."""
+    for sink in sinks:
+        if isinstance(sink, str) and sink.startswith("file:"):
+            path = sink.partition(":")[2].partition("?")[0]
+            path = "/" + path[2:].partition("/")[2] if path.startswith("//") else path
+            if path and "\0" not in unquote(path):
+                yield sink, unquote(path)
+
+
+def _require_harmless(
+    workspace: Path, written: Mapping[str, tuple[str, ...]], trusted: list[str], policies: list[Path]
+) -> None:
+    """Refuse sinks that would write into what the gate executes or believes. Events may lie in `.toolcharter`."""
+    files = {name for path in policies for name in names_of(str(path))}
+    own = names_of(str(workspace / WORKSPACE_POLICY.parent))
+    places = make_inventory(workspace, (name for name in trusted if name not in own)).places
+    beside = tuple(str(Path(name).relative_to(workspace)) for name in own if is_within(name, str(workspace)))
+    for url, names in written.items():
+        hit = next(
+            (name for name in names if name in files or lies_in(name, workspace, set(places) - set(beside))), None
+        )
+        if hit is not None:
+            what = f"{url!r} would write to {hit!r}, which toolcharter executes or reads its rules from."
+            raise ConfigurationError([Fault("events", "", what, "Name another file.")])

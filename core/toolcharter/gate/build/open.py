@@ -1,0 +1,371 @@
+"""`build_tools`: from a profile to a toolbox, or to every fault at once."""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from math import inf
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+from toolcharter.errors import ConfigurationError, Fault, PluginError, SpecError
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.lines import LineFormat
+from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
+from toolcharter.gate.build.inventory import inventory_of, require_state_outside
+from toolcharter.gate.build.plan import Plan, plan_profile
+from toolcharter.gate.build.tool_function import inspect_function
+from toolcharter.gate.redact import redact_id
+from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS, Runners
+from toolcharter.gate.runtime import Runtime, check_deadline
+from toolcharter.gate.stages.s1_arguments import ArgumentReader
+from toolcharter.gate.stages.s8_result import OutputLimit
+from toolcharter.gate.state import ToolboxState, ToolboxView
+from toolcharter.gate.tool import BuiltTool
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths.hidden import HiddenFiles
+from toolcharter.loader.imports import keep_imports_out
+from toolcharter.loader.interpreter import code_of_the_gate
+from toolcharter.loader.load import LoadedTool
+from toolcharter.loader.scan import installed
+from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
+from toolcharter.profile.model import Limits
+from toolcharter.profile.settings import Approvals, Memory, Rates
+from toolcharter.spec.approval import Approver
+from toolcharter.spec.call import Caller
+from toolcharter.spec.reasons import GuardReason, Reason
+from toolcharter.spec.runner import RunnerScope
+
+if TYPE_CHECKING:
+    from toolcharter.events import notify
+    from toolcharter.gate.approvals import prompt
+    from toolcharter.gate.stages import s4_session, s5_approval
+    from toolcharter.guards.rates import binding
+else:
+    notify = lazy("toolcharter.events.notify")
+    prompt = lazy("toolcharter.gate.approvals.prompt")
+    s4_session = lazy("toolcharter.gate.stages.s4_session")
+    s5_approval = lazy("toolcharter.gate.stages.s5_approval")
+    binding = lazy("toolcharter.guards.rates.binding")
+
+__all__ = ["Plan", "build_toolbox", "build_tools", "open_toolbox", "plan_profile"]
+
+_NO_TOOLS: Mapping[str, BuiltTool] = MappingProxyType({})
+_ALWAYS_PERMITTED = frozenset(map(str, (*Reason, *GuardReason)))
+
+
+def build_tools(
+    profile: str | Path,
+    *,
+    workspace: str | Path,
+    caller: Caller | None = None,
+    events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
+) -> Toolbox:
+    """Build the tools of *profile* for *workspace*.
+
+    Args:
+        profile: A path, or the name of a profile in `./profiles`, among those that ship with the
+            core, or in a plugin.
+        workspace: The folder that the tools may touch.
+        caller: Who calls through the toolbox; `Toolbox.for_caller` gives views for others.
+        events: Where events go: URLs (`stderr:`, `file:PATH`, `structlog:`), functions that take
+            each event as a dictionary, or sinks. Standard error by default.
+        approver: Whom to ask about calls that need a person: a function that takes an
+            `ApprovalRequest`, such as `TerminalApprover()`. By default the profile's extension
+            that answers, if there is one; else nobody, so that such calls are denied.
+
+    Raises:
+        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+    """
+    return build_toolbox(profile, workspace=workspace, caller=caller, events=events, approver=approver)
+
+
+def build_toolbox(
+    profile: str | Path,
+    *,
+    workspace: str | Path,
+    caller: Caller | None = None,
+    events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
+    last_approver: Approver | None = None,
+    strict: bool = False,
+) -> Toolbox:
+    """The same, for programs of our own.
+
+    Args:
+        profile: As for `build_tools`, and so are the others that are not named here.
+        workspace: As above.
+        caller: As above.
+        events: As above.
+        approver: As above.
+        last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
+        strict: As tests want it: a tool that breaks its own spec raises.
+    """
+    plan, sinks = plan_for(profile, workspace, events)
+    return open_toolbox(
+        plan,
+        workspace=workspace,
+        caller=caller,
+        sinks=sinks,
+        approver=approver,
+        last_approver=last_approver,
+        strict=strict,
+        framed=True,
+    )
+
+
+def plan_for(
+    profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
+) -> tuple[Plan, list[SinkLike]]:
+    """The plan of a profile for a workspace, and the sinks that *events* stands for."""
+    sinks, root, index = _sinks(events), existing_folder(workspace), installed()
+    let_imports_in = keep_imports_out(root, code_of_the_gate(root, index))  # plugins are imported now
+    try:
+        return plan_profile(profile, workspace=root, schemes=_schemes(sinks), index=index), sinks
+    finally:
+        let_imports_in()
+
+
+def open_toolbox(
+    plan: Plan,
+    *,
+    workspace: str | Path,
+    caller: Caller | None,
+    sinks: Iterable[SinkLike],
+    approver: Approver | None = None,
+    last_approver: Approver | None = None,
+    strict: bool = False,
+    framed: bool = False,
+) -> Toolbox:
+    """Build the tools of *plan* and open its sinks.
+
+    Args:
+        plan: Whose tools.
+        workspace: As for `build_toolbox`, and so are the others that are not named here.
+        caller: As above.
+        sinks: Where events go.
+        approver: As above.
+        last_approver: As above.
+        strict: As above.
+        framed: Write `toolbox.open` and `toolbox.close` around the events of the calls. Tests and trials are about
+            calls alone.
+    """
+    plan, state = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
+    try:
+        toolbox = build_tools_into(state, plan, caller or Caller())
+        if framed:
+            state.emitter.begin_with(state.announce(caller or Caller(), plan.loaded.distributions))
+    except BaseException:
+        state.close()
+        raise
+    return toolbox
+
+
+def open_state(
+    plan: Plan,
+    workspace: str | Path,
+    sinks: Iterable[SinkLike],
+    approver: Approver | None = None,
+    last_approver: Approver | None = None,
+    *,
+    strict: bool = False,
+) -> tuple[Plan, ToolboxState]:
+    """All of a toolbox but its tools: what a reload leaves as it is."""
+    root = existing_folder(workspace)
+    sinks = tuple(sinks)
+    require_state_outside(root, plan.policies, plan.extensions)
+    code = code_of_the_gate(root, plan.index or installed())
+    let_imports_in = keep_imports_out(root, code)
+    plan = plan.within(root)
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ)
+    loaded = plan.loaded.build_extensions(root, plan.extensions)
+    profile, ceilings = plan.profile, plan.ceilings
+    notifier, rates = _notifier(plan), _rates(plan)
+    answering = approver or loaded.approver or last_approver
+    scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
+    emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
+    state = ToolboxState(
+        profile=profile.name,
+        digest=plan.digest,
+        workspace=root,
+        lines=LineFormat(profile.name, plan.digest, profile.runner, redact_id),
+        emitter=emitter,
+        policy=compile_policy(profile, ceilings, plan.tool_rules),
+        availability=compile_availability(profile, plan.universe),
+        files=plan.files,
+        required=profile.events.required,
+        args_detail=profile.events.args,
+        checks=loaded.checks,
+        rates=rates,
+        notifier=notifier,
+        tables=loaded.program_tables() if loaded.program_files else None,
+        inventory=inventory,
+        runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
+        open_approval=partial(_approval_service, answering, profile.approvals),
+        has_approver=answering is not None,
+        strict=strict,
+        hidden=profile.hidden,
+    )
+    state.calls.on_close(let_imports_in)
+    for close in (*loaded.closers, state.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
+        state.calls.on_close(close)
+    try:
+        state.paths = paths = WorkspacePaths(
+            root,
+            inventory=inventory,
+            read_only=PROTECTED_FROM_PROGRAMS,
+            hidden=profile.hidden,
+            check=check_deadline,
+        )
+        state.calls.on_close(paths.close)
+        state.facts |= facts_for(plan.universe, plan.specs)
+        state.session = _session(state, plan)
+    except BaseException:
+        state.close()
+        raise
+    return plan, state
+
+
+def _notifier(plan: Plan) -> "notify.Notifier | None":
+    entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
+    if not entries:
+        return None
+    return notify.Notifier(entries)
+
+
+def _rates(plan: Plan) -> "binding.RateLimits | None":
+    rates = [plan.profile.rates, *(ceiling.rates for ceiling in plan.ceilings)]
+    if all(one == Rates(per=one.per, store=one.store) for one in rates):
+        return None
+    return binding.RateLimits(rates, aliases=plan.loaded.aliases)
+
+
+def _approval_service(
+    approver: Approver | None, settings: Approvals, state: ToolboxState
+) -> "s5_approval.ApprovalService":
+    def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
+        return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
+
+    return s5_approval.ApprovalService(
+        s5_approval.Scope(state.profile, state.digest, state.workspace, state.runners),
+        emit,
+        confinement=lambda: state.confinement,
+        asking=prompt.Asking(approver, settings, state.loop),
+        settings=settings,
+        environ=os.environ,
+    )
+
+
+def _session(state: ToolboxState, plan: Plan) -> "s4_session.SessionStage | None":
+    if plan.profile.memory == Memory():
+        return None
+    # Paths of its own: it looks between calls, when no deadline runs.
+    paths = WorkspacePaths(state.workspace, inventory=state.inventory, hidden=state.hidden)
+    state.calls.on_close(paths.close)
+    return s4_session.session_stage(plan.profile.memory, paths, state.facts)
+
+
+def build_tools_into(
+    state: ToolboxState,
+    plan: Plan,
+    caller: Caller,
+    *,
+    base: ToolboxState | None = None,
+    kept: Mapping[str, BuiltTool] = _NO_TOOLS,
+) -> Toolbox:
+    """Build the tools of *plan*.
+
+    Args:
+        state: The toolbox's own base.
+        plan: Whose tools.
+        caller: Who calls.
+        base: What outlives the toolbox, and holds the tools of plugins; by default *state*.
+        kept: Tools that are built already.
+    """
+    base = base or state
+    if state.policy.may_ask:
+        state.approval.refresh()  # approvals that were kept and cannot be read stop the start
+    base.facts |= facts_for(plan.universe, plan.specs)
+    tools: dict[str, BuiltTool] = {}
+    names = {name.lower(): name for name in plan.loaded.specs}
+    names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}
+    toolbox = Toolbox(state, tools, names, caller)
+    for name, loaded in plan.loaded.specs.items():
+        home = state if name in plan.discovered.tools else base
+        tools[name] = kept.get(name) or _build(home, plan, loaded, _runtime(home, base, loaded))
+    base.view = toolbox.for_caller
+    return toolbox
+
+
+def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runtime:
+    bounded = base.facts[loaded.spec.name].is_bounded
+    assert home.paths is not None  # noqa: S101 - opened with the base; this tells the type checkers
+
+    def view(caller: Caller) -> ToolboxView:
+        assert base.view is not None  # noqa: S101 - as above, before any call
+        return base.view(caller)
+
+    return Runtime(home, home.paths, view, staged=loaded.spec.staged, bounded=bounded)
+
+
+def _build(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime) -> BuiltTool:
+    spec, owner = loaded.spec, f"{loaded.distribution} {loaded.version}"
+    policy = plan.policies[spec.name]
+    limits = plan.limits_for(spec.name)
+    own = getattr(policy, "max_output_chars", None)
+    if isinstance(own, int):
+        limits = Limits(max_output_chars=own).within(limits)
+    try:
+        function = inspect_function(spec, spec.build(state.workspace, policy, runtime))
+        reader = ArgumentReader(spec, function)
+    except ConfigurationError:
+        raise
+    except SpecError as error:
+        raise PluginError([Fault(owner, "", f"{error}.", "The plugin's author has to mend it.")]) from error
+    except Exception as error:
+        what = f"building the tool {spec.name!r} failed: {type(error).__name__}: {error}."
+        raise PluginError([Fault(owner, "", what, "A constructor does no I/O; its author has to mend it.")]) from error
+    own_reasons = spec.own_reasons()
+    return BuiltTool(
+        spec=spec,
+        plugin=loaded.distribution,
+        policy=policy,
+        facts=state.facts[spec.name],
+        function=function,
+        reader=reader,
+        limit=OutputLimit(limits.max_output_chars, limits.truncate or "head"),
+        timeout_s=inf if limits.timeout_s is None else limits.timeout_s,
+        reasons=None if own_reasons is None else own_reasons | _ALWAYS_PERMITTED,
+    )
+
+
+def existing_folder(workspace: str | Path) -> Path:
+    """The real path of a workspace.
+
+    Raises:
+        ConfigurationError: It is no folder, or none that the process may enter.
+    """
+    with suppress(OSError, ValueError):
+        root = Path(os.path.realpath(workspace, strict=True))
+        if root.is_dir() and os.access(root, os.X_OK):
+            return root
+        if root.is_dir():
+            what = f"{str(workspace)!r} may not be entered: Permission denied."
+            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
+    fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
+    raise ConfigurationError([fault])
+
+
+def _sinks(events: SinkLike | Iterable[SinkLike]) -> list[SinkLike]:
+    if isinstance(events, Iterable) and not isinstance(events, str):
+        return list(events) or ["stderr:"]
+    return [events]
+
+
+def _schemes(sinks: Iterable[SinkLike]) -> list[str]:
+    schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
+    return [scheme for scheme in schemes if scheme not in CORE_SCHEMES]

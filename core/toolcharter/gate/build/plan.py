@@ -1,0 +1,275 @@
+"""`Plan`: a profile whose plugins are loaded and whose names and policies are valid; all but the toolbox itself."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from toolcharter.errors import ConfigurationError, Fault, PluginError
+from toolcharter.gate.build.discovered import with_discovered
+from toolcharter.loader.discover import NOTHING, Discovered, has_discoverers
+from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
+from toolcharter.loader.origin import profile_folders
+from toolcharter.loader.scan import Installed, installed
+from toolcharter.policy.availability import Universe
+from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.policy.names import limit_faults
+from toolcharter.profile.ceilings import read_ceilings
+from toolcharter.profile.model import Limits, Profile, limits_of
+from toolcharter.profile.nodes import in_file_order
+from toolcharter.profile.read import ProfileSource, read_profile
+from toolcharter.profile.rules import Rule, RuleError, parse_rule
+from toolcharter.profile.settings import Ceiling
+from toolcharter.profile.validation import faults_of
+from toolcharter.spec.policy import ToolPolicy
+from toolcharter.spec.tool import ToolSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A profile whose tools are loaded and whose policies are valid: all but the toolbox itself."""
+
+    profile: Profile
+    loaded: Loaded
+    policies: Mapping[str, ToolPolicy]
+    extensions: Mapping[str, Any]
+    ceilings: tuple[Ceiling, ...] = ()
+    """What else holds: the administrator's file, the workspace's, the environment."""
+    workspace: Path | None = None
+    """The workspace whose file is among them; None if no workspace was asked."""
+    files: tuple[Path, ...] = ()
+    """The profile's own file and those that it extends."""
+    tool_rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+    """By tool of kind `bash`, the `allow` of its own policy: rules that permit this tool's commands and no other's."""
+    discovered: Discovered = NOTHING
+    """What its discoverers have added to the tools that are loaded."""
+    index: Installed | None = None
+    """What is installed, as it was listed for the plan."""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the profile permits, with the versions of what is loaded."""
+        policies, extensions = _dumped(self.policies), _dumped(self.extensions)
+        return self.profile.digest(
+            policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
+        )
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a mode or a rule may have a person asked."""
+        held: tuple[Profile | Ceiling, ...] = (self.profile, *self.ceilings)
+        return any(one.ask or one.mode == "ask" for one in held)
+
+    @cached_property
+    def universe(self) -> Universe:
+        """What rules and availability can name."""
+        return universe_of(self.profile, self.specs)
+
+    @property
+    def specs(self) -> list[ToolSpec[Any]]:
+        """Those of the listed tools, in the profile's order, and of those that were discovered."""
+        return [tool.spec for tool in self.loaded.specs.values()]
+
+    def limits_for(self, tool: str) -> Limits:
+        """The limits of *tool*: the smallest that the profile and the ceilings write."""
+        names = (tool, *(alias for alias, name in self.loaded.aliases.items() if name == tool))
+        limits = self.profile.limits_for(*names)
+        for ceiling in self.ceilings:
+            limits = limits.within(limits_of(ceiling.tool_limits, names)).within(ceiling.limits or Limits())
+        return limits
+
+    def within(self, workspace: Path) -> "Plan":
+        """The same plan under the ceilings that hold in *workspace*, with the tools that are discovered there.
+
+        Raises:
+            ConfigurationError: With every fault of every ceiling and discoverer.
+        """
+        if self.workspace == workspace:
+            return self
+        ceilings, faults = read_ceilings(workspace, os.environ)
+        plan = self
+        if has_discoverers(self.loaded):
+            plan = with_discovered(self, workspace, installed().tools)
+        if ceilings:
+            faults += faults_of_names(plan.profile, ceilings, plan.universe, installed().tools, lambda *_: "")
+        if faults:
+            raise ConfigurationError(in_file_order(faults))
+        return replace(plan, ceilings=ceilings, workspace=workspace)
+
+
+def plan_profile(
+    profile: str | Path,
+    *,
+    workspace: Path | None = None,
+    schemes: Iterable[str] = (),
+    index: Installed | None = None,
+) -> Plan:
+    """Read a profile, load its plugins and validate its policies.
+
+    Args:
+        profile: As for `build_tools`.
+        workspace: Real path of the folder whose own file tightens the profile.
+        schemes: Event sinks that an extension has to open.
+        index: What is installed; default `installed()`.
+
+    Raises:
+        ConfigurationError: With every fault that can be told at once.
+    """
+    index = index or installed()
+    source = read_profile(profile, search=profile_folders(index))
+    ceilings, faults = read_ceilings(workspace, os.environ)
+    faults = [*source.faults, *faults]
+    if source.profile is None:
+        raise ConfigurationError(faults)
+    places, chosen = source.places, source.profile
+    try:
+        loaded = load_plugins(
+            {name: places.of("tools", name) for name in chosen.tools},
+            _extension_places(source, chosen),
+            schemes,
+            {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
+            chosen.missing_ok,
+            runner=None if chosen.runner in chosen.extensions else chosen.runner,
+            index=index,
+        )
+    except PluginError as error:
+        faults += _faults_of_what_loads(source, chosen, ceilings, index)
+        kind = ConfigurationError if faults else PluginError
+        raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
+    policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
+    extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
+    rules = dict(_tool_rules(source, loaded, policies, faults))
+    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index)
+    try:
+        plan = with_discovered(plan, workspace, index.tools)
+    except ConfigurationError as error:
+        kind = PluginError if isinstance(error, PluginError) and not faults else ConfigurationError
+        raise kind(in_file_order([*faults, *_placed(error, source)], source.places.root.place.file)) from error
+    faults += faults_of_names(chosen, ceilings, plan.universe, index.tools, places.of)
+    if faults:
+        raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
+    return _with_digest(plan)
+
+
+def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:
+    """The faults of a discovery, those that name a key of the profile with its place."""
+    for fault in error.faults:
+        keys = fault.path.split(".")
+        yield fault if fault.place or not fault.path else replace(fault, place=source.places.of(*keys))
+
+
+def _policies(
+    source: ProfileSource,
+    key: str,
+    written: Mapping[str, dict[str, Any]],
+    loaded: Mapping[str, LoadedTool] | Mapping[str, LoadedExtension],
+    faults: list[Fault],
+) -> Iterator[tuple[str, Any]]:
+    """The valid policies of the profile's tools or extensions; of the others, what is wrong goes to *faults*."""
+    # Where the parser refused a value stands something else, which nobody wrote.
+    refused = {fault.place for fault in source.faults}
+    for name, one in loaded.items():
+        try:
+            yield name, one.spec.policy.from_profile(written[name])
+        except ValidationError as error:
+            found = faults_of(error, source.places, (key, name), one.spec.policy)
+            faults.extend(fault for fault in found if fault.place not in refused)
+
+
+def _tool_rules(
+    source: ProfileSource, loaded: Loaded, policies: Mapping[str, Any], faults: list[Fault]
+) -> Iterator[tuple[str, tuple[Rule, ...]]]:
+    """The rules in the policies of tools of kind `bash`; what cannot be read goes to *faults*."""
+    for name, policy in policies.items():
+        written = getattr(policy, "allow", ())
+        if loaded.specs[name].spec.kind == "bash" and isinstance(written, tuple) and written:
+            places = [source.places.of("tools", name, "allow", number) for number in range(len(written))]
+            rules = [_command_rule(text, place, faults) for text, place in zip(written, places, strict=True)]
+            yield name, tuple(rule for rule in rules if rule is not None)
+
+
+def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
+    """A rule on commands, or None."""
+    try:
+        rule = parse_rule(text, place)
+    except RuleError as error:
+        faults.append(Fault(place, "allow", error.what, error.fix))
+        return None
+    if rule.prefix != "bash":
+        faults.append(Fault(place, "allow", f"{text!r} is no rule on commands.", "Write one such as 'bash:git log *'."))
+        return None
+    return rule
+
+
+def _faults_of_what_loads(
+    source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: Installed
+) -> list[Fault]:
+    """What is wrong with names, limits and policies, as far as it can be said while some plugins do not load."""
+    faults, specs, aliases = list[Fault](), list[ToolSpec[Any]](), list[str]()
+    # What a plugin that does not load would provide is not known; a name that nothing provides brings nothing.
+    all_known = True
+    for name in profile.tools:
+        try:
+            loaded = load_plugins({name: source.places.of("tools", name)}, index=index)
+        except PluginError:
+            all_known = all_known and name not in index.tools
+            continue
+        specs += [tool.spec for tool in loaded.specs.values()]
+        aliases += loaded.aliases
+        dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
+    for name, place in _extension_places(source, profile).items():
+        try:
+            loaded = load_plugins({}, {name: place}, index=index)
+        except PluginError:
+            all_known = False
+            continue
+        all_known = all_known and not has_discoverers(loaded)
+        dict(_policies(source, "extensions", profile.all_extensions, loaded.extension_specs, faults))
+    if all_known:
+        known = [*index.tools, *profile.tools]
+        return [*faults, *faults_of_names(profile, ceilings, universe_of(profile, specs), known, source.places.of)]
+    return [*faults, *limit_faults(profile, aliases, source.places.of)]
+
+
+def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]:
+    """Where each extension is written, or `runner`, which names one."""
+    places = source.places
+    return {
+        name: places.of("extensions", name) if name in profile.extensions else places.of("runner")
+        for name in profile.all_extensions
+    }
+
+
+def _with_digest(plan: Plan) -> Plan:
+    """*plan*, whose digest is made here already: a policy that JSON cannot hold stops the start as a fault."""
+    try:
+        plan.digest  # noqa: B018 - kept by the plan
+    except (ValueError, TypeError) as error:
+        raise PluginError(_unwritable(plan)) from error
+    return plan
+
+
+def _unwritable(plan: Plan) -> Iterator[Fault]:
+    """The fields of policies that are not JSON: defaults, for a profile writes nothing else."""
+    owned: list[tuple[LoadedTool | LoadedExtension, Any]] = [
+        *((plan.loaded.specs[name], policy) for name, policy in plan.policies.items()),
+        *((plan.loaded.extension_specs[name], policy) for name, policy in plan.extensions.items()),
+    ]
+    for loaded, policy in owned:
+        for name in type(policy).model_fields:
+            try:
+                json.dumps(to_jsonable_python(getattr(policy, name)), allow_nan=False)
+            except (ValueError, TypeError) as error:
+                what = f"the field {name!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
+                owner = f"{loaded.distribution} {loaded.version}"
+                yield Fault(owner, "", what, "The plugin's author has to mend its default.")
+
+
+def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: policy.canonical() for name, policy in policies.items()}

@@ -1,0 +1,312 @@
+"""`CallContext`: one call while it lasts, as the gate keeps it and as its tool sees it; `begin` makes it."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from itertools import count
+from time import monotonic
+from types import MappingProxyType, NoneType
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from toolcharter._fork import renew_in_child
+from toolcharter.errors import ToolError
+from toolcharter.gate.redact import redact_id
+from toolcharter.policy.evaluate import ALLOWED
+from toolcharter.spec.call import Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
+from toolcharter.spec.reasons import Reason
+
+OUTCOMES = frozenset({"ok", "error", "denied"})
+MAX_NESTING = 16
+"""How deep calls may call other tools before the gate takes it for a runaway."""
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Passed(BaseException):
+    """Ends a dry run at the mark. No `Exception`, so that a tool's `except` lets it through."""
+
+
+class CallContext:
+    """One call. Class attributes are the defaults: a plain call pays only for what it sets."""
+
+    outcome: Outcome | None = None
+    """None until the call is decided; set once."""
+    text = ""
+    user_text: str | None = None
+    data: Any = None
+    reason: str | None = None
+    message: str | None = None
+    hint: str | None = None
+    retryable = False
+    is_final = False
+    """No wait helps, whatever its reason says of others."""
+    exit_code: int | None = None
+    fields: Mapping[str, Any] = _NO_FIELDS
+    stage: Stage | None = None
+    rule: RuleRef | None = None
+    faults: tuple[str, ...] = ()
+    abandoned = False
+    action: str | None = None
+    commands: tuple[str, ...] = ()
+    """What it would run, each command in normal form."""
+    asked_by_check = False
+    """A check wants a person to agree, whatever policy says."""
+    decision: Decision = ALLOWED
+    """What policy says; a call that it denies has ended."""
+    seen: Call | None = None
+    """The call as checks and guards see it, once one of them has looked."""
+    parent_id: str | None = None
+    values: Mapping[str, Any] = _NO_FIELDS
+    """The validated arguments."""
+    tail = b""
+    """The call's base fields, encoded for its events."""
+    first_half_written = False
+    claimed = False
+    """The body has called `rt.start` for itself."""
+    passed = False
+    """The body has called `policy_passed`."""
+    changed = False
+    """The body has changed a file of the workspace."""
+    dry = False
+    closed = False
+    nesting = 0
+    """How many calls stand above this one in its process."""
+    parent: "CallContext | None" = None
+    """The call that opened this child by `rt.start`."""
+    truncated = False
+    """The text lacks a part already, before the gate cuts it."""
+    audit_lost = False
+    """A required sink has lost events of this call or of its children."""
+    children: "list[CallContext] | None" = None
+    """Child calls opened by `rt.start`, some perhaps still open."""
+    close_child: "Callable[[CallContext], object] | None" = None
+    """Closes a child call, which has no gate above it that would, as soon as it is decided."""
+
+    def __init__(self, tool: str, caller: Caller, call_id: str, started: float, deadline: float) -> None:
+        self.tool = tool
+        self.caller = self.root = caller
+        self.call_id = call_id
+        self.started = started
+        self.deadline = deadline
+        self.live_key = id(self)
+
+    def policy_before(self, **fields: Any) -> None:
+        """Accepted from tools that mark where their checks begin; *fields* go to the event's `fields`."""
+        self._add(fields)
+
+    def policy_passed(self) -> None:
+        """Mark that everything below may act; a dry run ends here, unless this is only a child of it."""
+        self.passed = True
+        if self.dry and self.close_child is None:
+            raise Passed
+
+    def ok(
+        self,
+        text: str,
+        /,
+        *,
+        data: Any = None,
+        user_text: str | None = None,
+        exit_code: int | None = None,
+        truncated: bool = False,
+        **fields: Any,
+    ) -> str:
+        """Record success and return *text*."""
+        if self._decide("ok", fields):
+            self.text, self.data, self.user_text, self.exit_code = text, data, user_text, exit_code
+            self.truncated = truncated
+            self._settle()
+        return text
+
+    def error(
+        self,
+        message: str,
+        /,
+        *,
+        reason: str = Reason.TOOL_ERROR,
+        hint: str | None = None,
+        retryable: bool = False,
+        data: Any = None,
+        exit_code: int | None = None,
+        truncated: bool = False,
+        **fields: Any,
+    ) -> str:
+        """Record a failure and return the text for the model: *message* behind `ERROR: `, unless it begins like that."""
+        text = message if message.startswith("ERROR:") else f"ERROR: {message}"
+        if self._decide("error", fields):
+            self.text, self.message = text, message
+            self.reason, self.hint, self.retryable = str(reason), hint, retryable
+            self.data, self.exit_code, self.truncated = data, exit_code, truncated
+            self.stage = "tool"
+            self._settle()
+        return text
+
+    def deny(self, reason: str, /, message: str | None = None, *, hint: str | None = None, **fields: Any) -> str:
+        """Record that policy forbids the call and return the text for the model."""
+        text = denial_text(reason, message)
+        if self._decide("denied", fields):
+            self.refuse("tool", reason, message, hint=hint)
+            self._settle()
+        return text
+
+    def refuse(self, stage: Stage, reason: str, message: str | None, *, hint: str | None = None) -> None:
+        """Deny on behalf of the gate's *stage*."""
+        self.outcome = "denied"
+        self.text = denial_text(reason, message)
+        self.stage, self.reason, self.message, self.hint = stage, str(reason), message, hint
+
+    def copy_outcome(self, other: "CallContext") -> None:
+        """End as *other*, a rehearsal of this call, has ended."""
+        self.outcome, self.text, self.stage = other.outcome, other.text, other.stage
+        self.reason, self.message, self.hint, self.retryable = other.reason, other.message, other.hint, other.retryable
+
+    def fail(self, stage: Stage, reason: str, message: str) -> None:
+        """End with an error on behalf of the gate's *stage*."""
+        self.outcome = "error"
+        self.text = f"ERROR: {reason}\n{message}"
+        self.stage, self.reason, self.message = stage, str(reason), message
+        self.hint, self.retryable = None, False
+
+    def adopt(self, result: ToolResult) -> None:
+        """End as *result*, another call's, has ended."""
+        if result.outcome not in OUTCOMES or (result.outcome != "ok" and not result.reason):
+            self.fail(
+                "tool", Reason.UNEXPECTED_FAILURE, "The tool returned a result without a valid outcome and reason."
+            )
+            return
+        self.outcome, self.text, self.data, self.user_text = result.outcome, result.text, result.data, result.user_text
+        if result.outcome != "ok":
+            self.reason, self.message = result.reason, result.message
+        self.hint = result.hint
+        self.retryable, self.exit_code, self.truncated = result.retryable, result.exit_code, result.truncated
+        self.stage = None if result.outcome == "ok" else "tool"
+
+    def detached_copy(self) -> "CallContext":
+        """A context for the same call that the body does not know, to answer in its stead."""
+        other = CallContext(self.tool, self.caller, self.call_id, self.started, self.deadline)
+        other.action, other.parent_id, other.tail = self.action, self.parent_id, self.tail
+        other.first_half_written, other.live_key, other.children = self.first_half_written, self.live_key, self.children
+        other.dry, other.root, other.decision = self.dry, self.root, self.decision
+        other.commands, other.values, other.seen = self.commands, self.values, self.seen
+        return other
+
+    def abandon(self) -> "CallContext":
+        """End the call without its body, whose late end then reaches nobody; returns who answers in its stead."""
+        copy = self.detached_copy()
+        copy.abandoned = True
+        if not self.try_finish():
+            copy.try_finish()  # its after is being written already
+        return copy
+
+    def try_finish(self) -> bool:
+        """Take on to write the call's `after`; true for the first to ask, whatever thread it is."""
+        mine = object()
+        first = self.__dict__.setdefault("claimed_by", mine) is mine  # one step, for threads
+        self.closed = True
+        return first
+
+    def discard_result(self) -> None:
+        """Forget what the body recorded: its result came too late or must not be shown."""
+        self.data = self.user_text = self.exit_code = None
+        self.truncated = False
+        self.outcome = None
+
+    def fault(self, word: str) -> None:
+        """Note a fault of the tool; shown on the call's `after`."""
+        if word not in self.faults:
+            self.faults = (*self.faults, word)
+
+    def _decide(self, outcome: Outcome, fields: Mapping[str, Any]) -> bool:
+        if self.closed or self.outcome is not None:
+            self.fault("ended_twice")
+            return False
+        self._add(fields)
+        self.outcome = outcome
+        return True
+
+    def _add(self, fields: Mapping[str, Any]) -> None:
+        if fields:
+            self.fields = {**self.fields, **fields}
+
+    def _settle(self) -> None:
+        """A child context has no gate above it that would close it; it closes with its outcome."""
+        if self.close_child is not None:
+            self.close_child(self)
+
+
+CURRENT: ContextVar[CallContext | None] = ContextVar("toolcharter_call", default=None)
+"""The call whose body is running in this thread or task."""
+
+
+def denial_text(reason: str, message: str | None) -> str:
+    """What the model reads of a denial. Source: design.md, section 7."""
+    return f"ERROR: denied_by_policy reason={reason}" + (f"\n{message}" if message else "")
+
+
+class CallIds:
+    """Identifiers unique to this process: a random prefix and a number. Cheaper than a UUID."""
+
+    def __init__(self) -> None:
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a fork's child: other identifiers than the parent's."""
+        self._prefix = f"call-{os.urandom(6).hex()}-"
+        self._numbers = count(1)
+
+    def __call__(self) -> str:
+        """The next identifier."""
+        return f"{self._prefix}{next(self._numbers)}"
+
+
+new_call_id = CallIds()
+
+
+def begin(
+    tool: str, caller: Caller, timeout_s: float, call_id: str | None, parent_id: str | None, *, dry: bool = False
+) -> CallContext:
+    """Make the context of a call that comes through a toolbox.
+
+    Args:
+        tool: Its name, as events show it.
+        caller: Who calls.
+        timeout_s: How long it may take, in seconds.
+        call_id: The host's identifier; one of ours if it brings none.
+        parent_id: The host's identifier of the parent; the call whose body runs here, if any.
+        dry: The call is only rehearsed.
+
+    Raises:
+        ToolError: A body that is being rehearsed would make a real call.
+    """
+    started = monotonic()
+    identifier = new_call_id() if call_id is None else redact_id(call_id) or new_call_id()
+    ctx = CallContext(tool, caller, identifier, started, started + timeout_s)
+    parent = CURRENT.get()
+    if parent is not None:
+        if parent.dry and not dry:
+            raise ToolError("a tool called another one before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE)
+        ctx.nesting = parent.nesting + 1
+        ctx.parent_id = parent.call_id
+        ctx.root = parent.root
+    if parent_id is not None:
+        ctx.parent_id = redact_id(parent_id)
+    if dry:
+        ctx.dry = True
+    return ctx
+
+
+def as_json(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Validated arguments as JSON types, which is what rules, approvals and patterns are about.
+
+    A signature may ask for a path or an enumeration; a rule on its text must match all the same.
+
+    Raises:
+        PydanticSerializationError: A value has no JSON form.
+    """
+    if all(type(value) in _PLAIN for value in values.values()):
+        return values
+    plain: dict[str, Any] = to_jsonable_python(dict(values))
+    return plain

@@ -1,0 +1,75 @@
+"""What only tests do at the end of a call: tell who watches, and hold a tool to its own spec."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from toolcharter.errors import ToolcharterError
+from toolcharter.gate.build.output_schema import output_schema
+from toolcharter.gate.build.tool_function import ToolFunction
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.observers import OBSERVERS
+from toolcharter.spec.call import ToolResult
+from toolcharter.spec.tool import ToolSpec
+
+Tell = Callable[[str], object]
+
+
+class ContractBroken(ToolcharterError):
+    """Under test, a tool did what its own spec rules out."""
+
+
+@dataclass
+class SpecVerifier:
+    """Looks at every ended call and dry run of one tool."""
+
+    spec: ToolSpec[Any]
+    function: ToolFunction
+    reasons: frozenset[str] | None
+    """Every reason the tool may give; None leaves it unchecked."""
+    tell: Tell | None
+    strict: bool
+
+    def __call__(self, ctx: CallContext, result: ToolResult | None) -> None:
+        """Look at *ctx*; *result* is None for a dry run.
+
+        Raises:
+            ContractBroken: In a strict toolbox, the tool did what its spec rules out.
+        """
+        if self.tell is not None and ctx.stage == "tool" and ctx.reason is not None:
+            self.tell(ctx.reason)
+        if self.strict:
+            self._hold(ctx, result)
+
+    def _hold(self, ctx: CallContext, result: ToolResult | None) -> None:
+        name = self.spec.name
+        if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
+            raise ContractBroken(f"{name!r} gave the reason {ctx.reason!r}, which its spec does not declare")
+        if self.spec.staged and ctx.outcome in {None, "ok"} and not ctx.passed:
+            raise ContractBroken(f"{name!r} is staged, and its body ended well without ctx.policy_passed()")
+        if result is not None and result.outcome == "ok" and self._data is not None:
+            faults = [f"{_place(error)}: {error.message}" for error in self._data.iter_errors(result.data)]
+            if faults:
+                raise ContractBroken(f"the data of {name!r} does not fit its output schema: {'; '.join(faults)}")
+
+    @cached_property
+    def _data(self) -> Any:
+        schema = output_schema(self.spec, self.function)
+        if schema is None:
+            return None
+        import jsonschema_rs  # noqa: PLC0415 - only tests pay for it
+
+        return jsonschema_rs.validator_for(schema)
+
+
+def verifier_for(
+    profile: str, spec: ToolSpec[Any], function: ToolFunction, reasons: frozenset[str] | None, *, strict: bool
+) -> SpecVerifier | None:
+    """What looks at the calls of one tool; None in use, where nothing does."""
+    tell = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
+    return SpecVerifier(spec, function, reasons, tell, strict) if strict or tell is not None else None
+
+
+def _place(error: Any) -> str:
+    return ".".join(map(str, error.instance_path)) or "data"

@@ -1,0 +1,236 @@
+"""`CallPipeline`: the nine stages of a call, in order.
+
+```text
+1, 2  s1_arguments   names and values as the schema wants them       invalid_arguments
+3     s3_policy      rules, availability, capabilities, mode         denied_by_rule, not_in_allow, ...
+4     s4_confine     commands against the disk                       not_understood, protected_path
+9     s9_record      first half of the events                        audit_unavailable
+4     s4_checks      plugins' checks                                 check_failed, their own
+4     s4_session     guards that remember the session's calls        repeated_call, ...
+5     s5_approval    a person, where one has to agree                approval_denied, approval_timeout, ...
+6     s6_limits      rate limits                                     rate_limited
+7     s7_body        the tool's function                             timed_out, tool_stuck, its own
+8     s8_result      scrubbed, then cut
+9     s9_record      second half of the events, notifications        audit_lost
+```
+
+Whatever happens on the way, `s9_record` ends the call once.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+from toolcharter.gate.call import MAX_NESTING, CallContext, begin
+from toolcharter.gate.commands import Understood
+from toolcharter.gate.observe import verifier_for
+from toolcharter.gate.redact import REDACTORS, redact_action
+from toolcharter.gate.stages import s3_policy
+from toolcharter.gate.stages.s1_arguments import InvalidArguments
+from toolcharter.gate.stages.s4_checks import Checks
+from toolcharter.gate.stages.s7_body import BodyStage
+from toolcharter.gate.stages.s8_result import ResultBuilder
+from toolcharter.gate.stages.s9_record import CallRecorder, notifications
+from toolcharter.gate.state import ToolboxState
+from toolcharter.gate.tool import BuiltTool
+from toolcharter.gate.waiting import drive_async, drive_sync, refuse_inside_loop
+from toolcharter.policy.facts import Subject
+from toolcharter.spec.call import Ask, Call, Caller, Deny, ToolResult
+from toolcharter.spec.reasons import Reason
+
+if TYPE_CHECKING:
+    from toolcharter.gate.stages import s6_limits
+    from toolcharter.guards.rates.answers import Keys
+else:
+    s6_limits = lazy("toolcharter.gate.stages.s6_limits")
+
+
+class CallPipeline:
+    """The calls of one tool for one caller; made on first use, kept by the toolbox's view."""
+
+    def __init__(self, state: ToolboxState, tool: BuiltTool, caller: Caller) -> None:
+        self.state = state
+        self.tool = tool
+        self.caller = caller
+        spec = tool.spec
+        self._name = spec.name
+        self._calls = state.calls
+        self._lines = state.lines.for_tool(spec.name, tool.plugin, caller)
+        self._reader = tool.reader
+        self._redact_args = REDACTORS[state.args_detail]
+        view = state.policy.for_tool(tool.facts, state.availability.of(caller).get(spec.name))
+        self.policy = s3_policy.PolicyStage(tool, view, state.tables, str(state.workspace))
+        self._checks = Checks(state.checks, state.loop) if state.checks else None
+        self._session = state.session
+        self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
+        """The rate limits that concern it; None if there are none."""
+        self._keys = None if self.limits is None and self._session is None else s6_limits.keys_of(caller)
+        self.is_watched = self._checks is not None or self._session is not None
+        """Whether anything but a rate limit applies between policy and the body of every call."""
+        self.verify = verifier_for(state.profile, spec, tool.function, tool.reasons, strict=state.strict)
+        self._record = CallRecorder(
+            state.calls,
+            state.emitter,
+            self._lines,
+            ResultBuilder(tool.limit, parse_output=spec.kind in {"cli", "custom"}).build,
+            required=state.required,
+            reasons=tool.reasons,
+            staged=spec.staged,
+            withdraw=state.withdraw,
+            remember=None if self._session is None else self._remember,
+            notify=None if state.notifier is None else notifications(state.notifier, tool.facts),
+            verify=self.verify,
+        )
+        self.body = BodyStage(tool, state.loop, self._record.interrupt)
+
+    def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
+        """One governed call from synchronous code.
+
+        Raises:
+            SyncCallInLoop: The tool is asynchronous and an event loop runs in this thread.
+            ToolboxClosed: The toolbox is closed.
+        """
+        if self.tool.function.is_async:
+            refuse_inside_loop(self._name)
+            return self.state.loop.run(self.acall(args, call_id=call_id, parent_id=parent_id))
+        ctx = self.enter(args, call_id, parent_id)
+        try:
+            if ctx.outcome is None:
+                if self.is_watched or ctx.decision.outcome == "ask":
+                    drive_sync(self._admit(ctx))
+                elif self.limits is not None and (answer := self.limits.take(self.keys(ctx))) is not None:
+                    s6_limits.refuse_if_limited(ctx, answer)
+            if ctx.outcome is None and not ctx.closed:
+                if self.tool.spec.isolate:
+                    ctx = drive_sync(self.body.run_isolated(ctx))
+                else:
+                    self.body.run(ctx)
+        except BaseException:
+            self._record.interrupt(ctx)
+            raise
+        return self._record.finish(ctx)
+
+    async def acall(
+        self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
+    ) -> ToolResult:
+        """The same from asynchronous code, and cancellable."""
+        ctx = self.enter(args, call_id, parent_id)
+        try:
+            if ctx.outcome is None and (self.is_watched or self.limits or ctx.decision.outcome == "ask"):
+                await drive_async(self._admit(ctx))
+            if ctx.outcome is None and not ctx.closed:
+                if self.tool.spec.isolate:
+                    ctx = await drive_async(self.body.run_isolated(ctx))
+                elif self.tool.function.is_async:
+                    await self.body.arun(ctx)
+                else:
+                    self.body.run(ctx)  # inline: a thread hop costs 80 to 110 us
+        except BaseException:
+            self._record.interrupt(ctx)
+            raise
+        return self._record.finish(ctx)
+
+    def enter(
+        self, args: Mapping[str, Any], call_id: str | None, parent_id: str | None, *, dry: bool = False
+    ) -> CallContext:
+        """Stages 1 to 3, commands against the disk, and the first half of the events; `outcome` is set if one ends it."""
+        if self._calls.closed:
+            self._calls.require_open()
+        ctx = begin(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
+        action, raw = None, b"null"
+        try:
+            action, raw = self._reader.canonical(args)
+            ctx.values = self._reader.validate(raw)
+        except InvalidArguments as error:
+            ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
+        except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
+            ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
+        else:
+            action, preconditions = self.policy.judge(ctx, raw)
+            if preconditions is not None:
+                self.state.confinement.hold(ctx, preconditions)
+        ctx.action = action
+        ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, redact_action(action), self._redact_args(raw))
+        if ctx.outcome is None:
+            if ctx.decision.outcome == "deny":
+                s3_policy.refuse(ctx)
+            elif ctx.nesting > MAX_NESTING:
+                ctx.fail("guard", Reason.TOOL_ERROR, f"Calls are nested more than {MAX_NESTING} deep.")
+            elif not dry:
+                self._record.begin(ctx)
+        return ctx
+
+    async def _admit(self, ctx: CallContext) -> None:
+        """Stages 4 to 6: take *ctx* to its body, or end it."""
+        question = await self.weigh(ctx)
+        if question is not None:
+            await self.state.approval.request(self, ctx, question)
+        if ctx.outcome is None and self.limits is not None:
+            await s6_limits.acquire(self.limits, ctx, self.keys(ctx))
+        if ctx.outcome is None and self._session is not None:
+            self._session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
+
+    async def weigh(self, ctx: CallContext) -> Ask | None:
+        """Stage 4: heed the checks and the session guards; returns what a person has to be asked, if anything."""
+        objection = None if self._checks is None else await self._checks.ask(ctx, self.call_of(ctx))
+        if isinstance(objection, Deny):
+            ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
+            return None
+        if self._session is not None:
+            self._session.check(ctx, self.call_of(ctx), self.keys(ctx).session)
+            if ctx.outcome is not None:
+                return None
+        if objection is not None:
+            ctx.asked_by_check = True
+            return objection
+        decision = ctx.decision
+        return Ask(decision.reason or "", decision.message) if decision.outcome == "ask" else None
+
+    def confine(self, ctx: CallContext) -> None:
+        """Stage 4 for a call that a saved approval allows: refuse it if its commands lead elsewhere than they seem to."""
+        preconditions = self.policy.rule_input(ctx)[1].world if ctx.commands else None
+        if preconditions is not None:
+            self.state.confinement.hold(ctx, preconditions)
+
+    def rule_input(self, ctx: CallContext) -> tuple[Subject, Understood]:
+        """The call as rules see it, and what is understood of its commands."""
+        return self.policy.rule_input(ctx)
+
+    async def dry_run(self, ctx: CallContext) -> CallContext | None:
+        """What the body of *ctx*, a real call, checks itself; None if it is not staged."""
+        if not self.tool.spec.staged:
+            return None
+        dry = ctx.detached_copy()
+        dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), None, None
+        return await self.body.dry_run(dry)
+
+    def keys(self, ctx: CallContext) -> "Keys":
+        """Whose calls *ctx* counts among: those of the caller at the top, so that a subagent has its parent's limits."""
+        known = self._keys
+        return known if known is not None and ctx.root is self.caller else s6_limits.keys_of(ctx.root)
+
+    def call_of(self, ctx: CallContext) -> Call:
+        """The call as checks and guards see it, made once."""
+        if ctx.seen is None:
+            spec = self.tool.spec
+            ctx.seen = Call(
+                tool=spec.name,
+                action=ctx.action,
+                args=MappingProxyType(ctx.values),  # what a check has seen is what the body gets
+                caller=self.caller,
+                call_id=ctx.call_id,
+                parent_id=ctx.parent_id,
+                profile=self.state.profile,
+                workspace=self.state.workspace,
+                kind=spec.kind,
+                capabilities=spec.capabilities_of(ctx.action),
+                safety=spec.safety,
+                dry_run=ctx.dry,
+                commands=ctx.commands,
+            )
+        return ctx.seen
+
+    def _remember(self, ctx: CallContext, result: ToolResult) -> None:
+        if self._session is not None and ctx.stage != "arguments":
+            self._session.remember(self.call_of(ctx), self.keys(ctx).session, result)

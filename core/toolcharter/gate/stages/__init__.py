@@ -1,0 +1,1 @@
+"""The stages of a call, in the order of their numbers."""

@@ -1,0 +1,102 @@
+"""Stage 4, the checks of plugins: each may deny a call or ask for a human; what fails denies."""
+
+from collections.abc import Awaitable
+from functools import partial
+from inspect import isawaitable
+from time import monotonic
+from typing import Any
+
+from toolcharter.errors import Denied
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation, refuse_inside_loop, wait_for
+from toolcharter.loader.load import Check
+from toolcharter.spec.call import Ask, Call, Deny
+from toolcharter.spec.reasons import Reason
+
+Answer = None | Deny | Ask
+
+
+class NoAnswer(Exception):
+    """A check said what no check may say; the text tells what it was."""
+
+
+class Checks:
+    """The checks of one toolbox, sorted by plugin name."""
+
+    def __init__(self, checks: tuple[Check, ...], loop: LoopThread) -> None:
+        self._checks = checks
+        self._loop = loop
+
+    async def ask(self, ctx: CallContext, call: Call) -> Answer:
+        """Ask one check after the other; the first `Deny` ends it, the first `Ask` stands if none denies.
+
+        An asynchronous check has its own time, and all together have the call's.
+
+        Args:
+            ctx: The call; gets a fault for each advisory check that fails.
+            call: What the checks look at.
+
+        Returns:
+            The objection, or None to let the call pass.
+        """
+        asked: Answer = None
+        for check in self._checks:
+            try:
+                answer = check.function(call)
+                if answer is None:  # The usual answer; to ask whether it can be awaited costs more than the check.
+                    continue
+                if isawaitable(answer):
+                    answer = await self._awaited(ctx, check, answer)
+                _understand(answer)
+            except BaseException as error:
+                if is_caller_cancellation(error):
+                    raise
+                # A driver that closes this coroutine raises GeneratorExit in it; then no other check may be asked.
+                if not check.advisory or isinstance(error, (GeneratorExit, Denied)):
+                    return _denial(check, error) if isinstance(error, Denied) else _failed(check, error)
+                ctx.fault("advisory_check_failed")
+                continue
+            if isinstance(answer, Deny):
+                return answer
+            asked = asked or answer
+        if self._checks and monotonic() > ctx.deadline:
+            return Deny(Reason.CHECK_FAILED, "The checks took all the time that the call may take.")
+        return asked
+
+    async def _awaited(self, ctx: CallContext, check: Check, answer: Awaitable[Any]) -> Any:
+        latest = monotonic() + check.timeout_s
+        refuse = partial(refuse_inside_loop, ctx.tool, answer, instead="adecide" if ctx.dry else "acall")
+        found = await wait_for(awaited(answer, min(ctx.deadline, latest), self._loop, refuse))
+        if monotonic() > latest and type(found) is not Deny:
+            raise TimeoutError  # one that cannot be cancelled has answered all the same
+        return found
+
+
+def _understand(answer: Any) -> None:
+    """Accept None, `Deny` and `Ask` of texts.
+
+    Raises:
+        NoAnswer: It is something else.
+    """
+    if answer is None:
+        return
+    if type(answer) not in {Deny, Ask}:  # A subclass may say one thing now and another later.
+        raise NoAnswer(f"answered {type(answer).__name__}, not None, Deny or Ask")
+    texts = (answer.reason, answer.message or "", getattr(answer, "hint", None) or "")
+    if not all(isinstance(text, str) for text in texts):
+        raise NoAnswer("answered no text")
+
+
+def _denial(check: Check, error: Denied) -> Deny:
+    """What a check has raised where it should return a `Deny`."""
+    try:
+        answer = Deny(error.reason, error.message, error.hint)
+        _understand(answer)
+    except Exception as unreadable:  # noqa: BLE001 - a subclass may hold anything
+        return _failed(check, unreadable)
+    return answer
+
+
+def _failed(check: Check, error: BaseException) -> Deny:
+    what = str(error) if isinstance(error, NoAnswer) else f"raised {type(error).__name__}"
+    return Deny(Reason.CHECK_FAILED, f"The check of {check.plugin!r} {what}.")

@@ -1,0 +1,102 @@
+"""Stage 4, the guards that remember a session's calls: what matches, what a path leads to, whose call it is."""
+
+import os
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import TypeVar
+
+from toolcharter.errors import ToolError
+from toolcharter.gate.call import CallContext, as_json
+from toolcharter.guards.memory.notes import with_notes
+from toolcharter.guards.memory.session import SessionMemory
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.matching import Matcher
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Memory, ReadBeforeWrite
+from toolcharter.profile.shapes import same_tool
+from toolcharter.spec.call import Call, Deny, ToolResult
+from toolcharter.spec.paths import Paths
+from toolcharter.spec.reasons import GuardReason, Reason
+
+T = TypeVar("T")
+
+
+class SessionStage:
+    """The guards that remember a session's calls, asked before a call and told of it."""
+
+    def __init__(self, guards: SessionMemory) -> None:
+        self._guards = guards
+        self.switched_on = guards.switched_on
+        """The keys of the profile that are, for people."""
+
+    def check(self, ctx: CallContext, call: Call, session: str) -> None:
+        """Refuse *ctx* if a guard objects; a call that is refused again and again counts, too."""
+        verdict = _judged(lambda: self._guards.before(session, call))
+        if isinstance(verdict, Deny):
+            if not ctx.dry:
+                self.count(ctx, call, session)
+            if ctx.outcome is None:
+                ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
+
+    def count(self, ctx: CallContext, call: Call, session: str) -> None:
+        """Count the call, at the last moment before its body."""
+        verdict = _judged(lambda: self._guards.entered(session, call, has_effects=has_effects(call)))
+        if verdict is not None:
+            ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
+
+    def remember(self, call: Call, session: str, result: ToolResult) -> None:
+        """Let the guards learn of a call that has ended, and add their lines for the model to the result."""
+        result.text = with_notes(result.text, self._guards.after(session, call, result.outcome, result.text))
+
+    def forget(self, session: str, call_ids: Collection[str]) -> None:
+        """The model no longer sees the results of these calls, or of all calls of the session if none is named."""
+        self._guards.forget(session, call_ids)
+
+
+def session_stage(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts]) -> SessionStage | None:
+    """The guards that *settings* switches on; None if there are none."""
+    if settings == Memory():
+        return None
+    settings = settings._replace(read_before_write=_canonical(settings.read_before_write, facts))
+
+    def matcher(rule: Rule) -> Callable[[Call], bool]:
+        matches = Matcher(rule).denies
+        return lambda call: matches(facts[call.tool], Subject(call.action, as_json(call.args), call.commands))
+
+    guards = SessionMemory(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
+    return SessionStage(guards) if guards.active else None
+
+
+def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
+    """*settings* with the names that calls bear, where a profile writes an alias."""
+    names = {same_tool(alias): name for name, tool in facts.items() for alias in tool.aliases}
+    reads, writes = (
+        tuple(names.get(same_tool(name), name) for name in written) for written in (settings.reads, settings.writes)
+    )
+    return settings._replace(reads=reads, writes=writes)
+
+
+def _identity(paths: Paths, path: str) -> Hashable | None:
+    """What *path* leads to now: another file, or the same one changed, is something else."""
+    try:
+        with paths.open_file(path) as file:
+            found = os.fstat(file.fileno())
+    except ToolError as error:
+        if error.reason == GuardReason.PATH_NOT_FOUND:
+            return None
+        raise
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def has_effects(call: Call) -> bool:
+    """Whether the call may do more than read; what declares nothing may do anything."""
+    declared = call.capabilities
+    return declared is None or any(not word.endswith(":read") and word != "text" for word in declared)
+
+
+def _judged(judge: Callable[[], T]) -> T | Deny:
+    """What a guard says; arguments that its patterns cannot look at are no reason to let a call pass."""
+    try:
+        return judge()
+    except Exception as error:  # noqa: BLE001 - what cannot be judged is denied
+        message = f"What the guards with memory say of the call cannot be told: {type(error).__name__}."
+        return Deny(Reason.NOT_UNDERSTOOD, message)

@@ -1,0 +1,406 @@
+"""Stage 5: a call that only a person may permit waits here for the answer."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple, Protocol, TypeGuard
+
+from toolcharter.errors import ConfigurationError
+from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
+from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.escape import one_line
+from toolcharter.gate.approvals.ledger import Ledger, digest_of, digest_of_arguments
+from toolcharter.gate.approvals.masks import Hidden, ShownCall, shown_call
+from toolcharter.gate.approvals.prompt import Asking, Verdict
+from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
+from toolcharter.gate.approvals.state_folder import state_folder
+from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.commands import Understood
+from toolcharter.gate.redact import as_reason_word, redact_text
+from toolcharter.gate.runners import Runners
+from toolcharter.gate.stages.s4_confine import Confinement
+from toolcharter.gate.tool import BuiltTool
+from toolcharter.policy.facts import Subject
+from toolcharter.profile.settings import Approvals
+from toolcharter.spec.approval import ApprovalRequest
+from toolcharter.spec.call import Ask, Decision, RuleRef
+from toolcharter.spec.reasons import CORE_REASONS, HINTS, Reason
+
+
+class Scope(NamedTuple):
+    """What the approvals of one toolbox are bound to."""
+
+    profile: str
+    """The name of its profile."""
+    digest: str
+    """SHA-256 of the effective profile."""
+    workspace: Path
+    runners: Runners
+    """Where its programs run."""
+
+
+class AskedCall(Protocol):
+    """The tool and the caller of a call that a person is asked about: a `CallPipeline`."""
+
+    @property
+    def tool(self) -> BuiltTool:
+        """The tool."""
+        ...
+
+    def rule_input(self, ctx: CallContext, /) -> tuple[Subject, Understood]:
+        """The call as rules see it, and what is understood of its commands."""
+        ...
+
+    def confine(self, ctx: CallContext, /) -> None:
+        """Refuse the call if its commands lead elsewhere than they seem to."""
+
+    async def dry_run(self, ctx: CallContext, /) -> CallContext | None:
+        """What the body itself checks; None if it is not staged."""
+        ...
+
+
+class _Known(NamedTuple):
+    """The approvals that were kept, as last read. In one piece: threads that read must not mix two files."""
+
+    state: object = None
+    approvals: tuple[Kept, ...] = ()
+
+
+_SEND_IT_WITHOUT = (
+    "Send the call without the secret: let the program read it from an environment variable, or from a file that the "
+    "user has made."
+)
+_REHEARSAL_S = 60.0
+"""How long after the answer an approval may still be used, at the longest."""
+
+
+class _Case(NamedTuple):
+    """One call that waits for a person."""
+
+    request: ApprovalRequest
+    token: str
+    expires: str
+    """When the answer must be there: a UTC date and time."""
+    shows: str
+    """The call in one line."""
+    rehearsed: object
+    """What the dry run said."""
+    asked_at: float
+
+
+class ApprovalService:
+    """Where the calls of one toolbox wait for people."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        emit: Callable[[str, bytes, Mapping[str, Any]], bool],
+        *,
+        confinement: Callable[[], Confinement],
+        asking: Asking,
+        settings: Approvals,
+        environ: Mapping[str, str],
+    ) -> None:
+        """Ask no one yet.
+
+        Args:
+            scope: What approvals of this toolbox are bound to.
+            emit: Writes an event, of a name, the call's base fields and its own; false refuses the call.
+            confinement: Holds commands against the disk; opened by the first call that needs it.
+            asking: The way to whoever answers.
+            settings: What the profile says under `approvals`.
+            environ: Tells where saved approvals are.
+        """
+        self._scope = scope
+        self._emit_line = emit
+        self._confinement = confinement
+        self._asking = asking
+        self._settings = settings
+        self._ledger = Ledger()
+        self._folder = state_folder(environ) if settings.always else None
+        self._cases: dict[int, _Case] = {}
+        """Those that wait for an answer now, by the key of the call."""
+        self._emitting = threading.RLock()
+        """Held while an event is written, so that one that says "cancelled" comes neither too early nor twice."""
+        self._kept = _Known()
+
+    def refresh(self) -> None:
+        """Read the approvals that were kept, if the file is another than when it was last read.
+
+        Raises:
+            ConfigurationError: They cannot be read, or somebody else could have written them.
+        """
+        if self._folder is None:
+            return
+        state = _state_of(self._folder / f"{self._scope.profile}.yaml")
+        if state != self._kept.state:
+            found = load(self._folder, self._scope.profile, self._scope.workspace, _now())
+            self._kept = _Known(state, found)
+
+    def _given_before(self, asked: AskedCall, ctx: CallContext) -> tuple[Kept, ...]:
+        """The approvals that were kept for this very call, whether they still hold or not."""
+        try:
+            self.refresh()
+        except ConfigurationError:
+            self._kept = _Known()
+        found = self._kept.approvals
+        if not found:
+            return ()
+        call, now = self._binding(asked, ctx).call, _now()
+        return tuple(kept for kept in found if kept.bound.call == call and now < kept.until)
+
+    def _binding(self, asked: AskedCall, ctx: CallContext) -> Binding:
+        tool, caller = asked.tool, ctx.caller
+        return Binding(
+            tool.spec.name,
+            digest_of_arguments(as_json(ctx.values), ctx.commands),
+            str(self._scope.workspace),
+            self._scope.digest,
+            self._scope.runners.name_for(bounded=tool.facts.is_bounded),
+            caller.agent,
+            caller.user,
+            tool.spec.fingerprint,
+        )
+
+    def _changes_since(self, kept: Kept, now: Binding) -> Iterator[str]:
+        """Why an approval of the same call does not hold any more, as the ends of a sentence."""
+        then = kept.bound
+        if then.profile_digest != now.profile_digest:
+            yield "the profile has changed"
+        if then.runner != now.runner:
+            yield f"programs run on {now.runner or 'nothing'!r} instead of {then.runner or 'nothing'!r}"
+        if then.code != now.code:
+            yield "the tool's code has changed"
+        if not self._asking.may_answer(kept.by, now.agent):
+            yield f"{kept.by or 'who it was'} may no longer agree"
+
+    def apply_saved(self, asked: AskedCall, ctx: CallContext) -> bool:
+        """Whether a kept approval decides: it allows the call, or the world is not what it was given for.
+
+        One that a check asks for is never kept.
+        """
+        if ctx.decision.outcome != "ask" or ctx.asked_by_check:
+            return False
+        held = ctx.values
+        given = self._given_before(asked, ctx) if _own(ctx) else ()
+        for kept in given:
+            if not any(self._changes_since(kept, self._binding(asked, ctx))):
+                ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
+                asked.confine(ctx)
+                return True
+        ctx.values = held  # a change of them while a person is being asked makes the approval void
+        return False
+
+    def _why_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
+        """Why a person who has agreed for good is asked again."""
+        given = () if ctx.asked_by_check else self._given_before(asked, ctx)
+        if not given:
+            return None
+        last = max(given, key=lambda kept: kept.at)
+        changes = " and ".join(self._changes_since(last, self._binding(asked, ctx)))
+        return (
+            f"Asked again: {changes} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}." if changes else None
+        )
+
+    async def request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> None:
+        """Ask for *ctx*; it ends, or has its approval."""
+        if self.apply_saved(asked, ctx):
+            return
+        case = self._open(asked, ctx, ask, await asked.dry_run(ctx))
+        if case is None:
+            return
+        verdict = await self._asking.ask(case.request)
+        if self._close(ctx, case, verdict):
+            self._redeem(asked, ctx, case, await asked.dry_run(ctx), verdict)
+
+    def _open(self, asked: AskedCall, ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
+        """Begin to wait, unless the tool's own checks refuse the call already: then nobody is bothered."""
+        if _refuses(rehearsed):
+            ctx.copy_outcome(rehearsed)
+            return None
+        timeout_s = self._settings.timeout_s
+        try:
+            request, shows = self._request(asked, ctx, ask)
+        except (TypeError, ValueError) as error:
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
+            return None
+        except Hidden as error:
+            message = f"Nobody can be asked, because they would not see what runs: {error}"
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SEND_IT_WITHOUT)
+            return None
+        now = monotonic()
+        # Time to answer, and for the rehearsal behind it.
+        token = self._ledger.open(request.digest, now + timeout_s + min(asked.tool.timeout_s, _REHEARSAL_S))
+        expires = written(_now() + timedelta(seconds=timeout_s))
+        case = _Case(request, token, expires, shows, _said(rehearsed), now)
+        told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
+        with self._emitting:
+            if ctx.closed:
+                return None
+            self._cases[ctx.live_key] = case
+            if self._emit(ctx, APPROVAL_REQUEST, told):
+                return case
+            del self._cases[ctx.live_key]
+            return None
+
+    def _request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, str]:
+        """The question, and the call in one line.
+
+        Raises:
+            Hidden: A mask would hide what could be code.
+        """
+        spec = asked.tool.spec
+        shown = shown_call(asked.tool.reader.given(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash")
+        shows = one_line(shown.args)
+        why_not = self._why_not_always(asked, ctx, shown, shows)
+        until = None if why_not else written(_now() + timedelta(days=self._settings.keep_days))
+        messages = (redact_text(ask.message), self._why_again(asked, ctx))
+        return ApprovalRequest(
+            tool=spec.name,
+            action=redact_text(ctx.action),
+            args=shown.args,
+            commands=shown.commands,
+            workspace=self._scope.workspace,
+            profile=self._scope.profile,
+            caller=ctx.caller,
+            call_id=ctx.call_id,
+            digest=self._call_digest(ctx),
+            reason=as_reason_word(ask.reason) or "",
+            message=" ".join(filter(None, messages)) or None,
+            always=why_not is None,
+            why_not_always=why_not,
+            always_until=until,
+            timeout_s=self._settings.timeout_s,
+        ), shows
+
+    def _why_not_always(self, asked: AskedCall, ctx: CallContext, shown: ShownCall, shows: str) -> str | None:
+        """Why "allow always" is not offered; None if it is."""
+        if self._folder is None:
+            return "The profile offers it for no call." if not self._settings.always else "The user has no home folder."
+        if ctx.asked_by_check:
+            return "It is not offered for what a check asks."
+        if shown.is_masked:
+            return NEVER_STORED
+        # What a tool of another kind runs is bound with the tool's own files.
+        commands = () if asked.tool.spec.kind in {"cli", "custom"} else ctx.commands
+        subject, understood = asked.rule_input(ctx) if commands else (None, None)
+        if subject is not None and subject.strange is not None:
+            return f"No rule can cover the line: {subject.strange}"
+        if understood is not None and understood.world is not None:
+            objection = self._confinement().objection(understood.world)
+            if objection is not None:
+                return f"It would not hold: {objection.message}"
+        return why_not_kept(shows, commands, self._scope.workspace)
+
+    def _call_digest(self, ctx: CallContext) -> str:
+        return digest_of(ctx.tool, as_json(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands)
+
+    def _close(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+        """Record the answer; whether it allows the call."""
+        if ctx.deadline != inf:
+            ctx.deadline += monotonic() - case.asked_at  # the time of people is not the tool's
+        with self._emitting:
+            if self._cases.pop(ctx.live_key, None) is None:
+                ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before somebody had answered.")
+                return False
+            if not self._decide(ctx, case, verdict):
+                return False
+        if verdict.outcome == "deny":
+            reason = verdict.reason or Reason.APPROVAL_DENIED
+            ctx.refuse(
+                "approval", reason, verdict.message or CORE_REASONS[Reason(reason)].meaning, hint=HINTS.get(reason)
+            )
+            return False
+        return True
+
+    def _decide(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+        self._ledger.answer(case.token, verdict.outcome)
+        told = {
+            "approver": redact_text(verdict.approver),
+            "answer": verdict.answer or "none",
+            "reason": verdict.reason,
+            "message": redact_text(verdict.message),
+            "expires": case.expires,
+        }
+        return self._emit(ctx, APPROVAL_DECISION, told)
+
+    def withdraw(self, ctx: CallContext) -> None:
+        """Record that nobody waits any more for the answer to *ctx*, if one is waited for."""
+        with self._emitting:
+            case = self._cases.pop(ctx.live_key, None)
+            if case is not None:
+                self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "Nobody waits for the answer any more."))
+
+    def close(self) -> None:
+        """Let everybody go who waits for an answer."""
+        self._asking.close()
+
+    def _redeem(
+        self, asked: AskedCall, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict
+    ) -> None:
+        """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
+        if _refuses(rehearsed):
+            ctx.copy_outcome(rehearsed)
+        elif (
+            _said(rehearsed) != case.rehearsed
+            or not _own(ctx)
+            or not self._ledger.redeem(case.token, self._call_digest(ctx))
+        ):
+            message = "What was approved is not what would run now; the approval is void."
+            ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
+        elif verdict.answer == "allow_always":
+            self._keep(asked, ctx, case, verdict)
+
+    def _keep(self, asked: AskedCall, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
+        now = _now()
+        until = now + timedelta(days=self._settings.keep_days)
+        if self._folder is None or not case.request.always:
+            return
+        bound, by = self._binding(asked, ctx), redact_text(verdict.approver)
+        kept = Kept(bound, case.shows, self._scope.profile, by, now, until)
+        try:
+            keep(self._folder, kept, self._scope.workspace)
+        except ConfigurationError:
+            ctx.fault("approval_not_kept")
+
+    def _emit(self, ctx: CallContext, event: str, fields: Mapping[str, Any]) -> bool:
+        """Write an event; false if the profile requires it and it cannot be written."""
+        if not self._emit_line(event, ctx.tail, fields):
+            ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
+            return False
+        return True
+
+
+def _own(ctx: CallContext) -> bool:
+    """Give *ctx* arguments that nobody else holds: what is compared now is what its body gets. False if none can be."""
+    try:
+        ctx.values = deepcopy(ctx.values)
+    except Exception:  # noqa: BLE001 - a value of a plugin's own type may raise anything
+        return False
+    ctx.seen = None
+    return True
+
+
+def _state_of(file: Path) -> object:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:
+    """Whether the tool's own checks have ended the call."""
+    return rehearsed is not None and rehearsed.outcome in {"denied", "error"} and not rehearsed.passed
+
+
+def _said(rehearsed: CallContext | None) -> object:
+    return None if rehearsed is None else (rehearsed.passed, rehearsed.outcome, rehearsed.reason)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

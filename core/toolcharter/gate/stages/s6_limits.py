@@ -1,0 +1,33 @@
+"""Stage 6: rate limits, the last to object, so that only calls that would run are counted."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.waiting import Wait, wait_for
+from toolcharter.guards.rates.answers import Answer, Keys, Refused
+from toolcharter.spec.call import Caller
+from toolcharter.spec.reasons import Reason
+
+if TYPE_CHECKING:
+    from toolcharter.guards.rates.binding import Bound
+
+_UNNAMED = "-"
+"""The session, or the agent, of callers who name none: their calls are counted together, never not at all."""
+
+
+def keys_of(caller: Caller) -> Keys:
+    """The session and the agent among whose calls those of *caller* count."""
+    return Keys(caller.session or caller.agent or _UNNAMED, caller.agent or caller.session or _UNNAMED)
+
+
+async def acquire(limits: "Bound", ctx: CallContext, keys: Keys) -> None:
+    """Count *ctx* in all *limits*, or refuse it; another process may keep the counts, and have to be waited for."""
+    refuse_if_limited(ctx, await wait_for(Wait(partial(limits.take, keys), partial(limits.atake, keys))))
+
+
+def refuse_if_limited(ctx: CallContext, answer: Answer | None) -> None:
+    """Refuse *ctx* if a rate limit has no room for it, or its counts cannot be reached."""
+    if answer is not None:
+        ctx.refuse("limit", Reason.RATE_LIMITED, answer.message)
+        ctx.is_final = isinstance(answer, Refused) and answer.wait_s is None

@@ -1,0 +1,103 @@
+"""Stage 8: the result of an ended call, scrubbed, then cut to its limit."""
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+import orjson
+
+from toolcharter._lazy import lazy
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.redact import redact_text, scrubbed
+from toolcharter.guards.output import structured, truncate
+from toolcharter.guards.secrets import scrub_json
+from toolcharter.spec.call import ToolResult
+from toolcharter.spec.reasons import RETRYABLE
+
+if TYPE_CHECKING:
+    from toolcharter.guards.secrets import echoes
+else:
+    echoes = lazy("toolcharter.guards.secrets.echoes")
+
+Strategy = Literal["head", "tail", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit:
+    """How much of a result the model is given."""
+
+    max_chars: int | None = None
+    strategy: Strategy = "head"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBuilder:
+    """Makes the results of one tool's calls."""
+
+    limit: OutputLimit = OutputLimit()
+    parse_output: bool = False
+    """Fill `data` from the text, where it is JSON."""
+
+    def build(self, ctx: CallContext) -> ToolResult:
+        """What the caller of *ctx* gets.
+
+        Raises:
+            Exception: The tool has recorded what no JSON can hold.
+        """
+        text, masked_in_text = scrubbed(ctx.text)
+        redactions = masked_in_text
+        data, message, user_text = ctx.data, ctx.message, ctx.user_text
+        if self.parse_output and ctx.outcome == "ok" and data is None:
+            data = structured(text)
+        if data is not None:
+            raw, found = scrub_json(orjson.dumps(data))  # raises for what is no JSON
+            redactions += found
+            data = orjson.loads(raw)  # JSON types only, and nothing that the tool still holds
+            if masked_in_text:
+                # Without the lines of what is masked in the text.
+                data, found = echoes.mask_echoes(data, echoes.echoes(str(ctx.text)))
+                redactions += found
+        if message is not None:
+            message = text if message == ctx.text else scrubbed(message)[0]
+        if user_text is not None:
+            user_text, found = scrubbed(user_text)
+            redactions += found
+        truncated = ctx.truncated
+        if self.limit.max_chars is not None:
+            text, is_cut = self._cut(text, ctx)
+            truncated = truncated or is_cut
+            message = message and self._cut(message, ctx)[0]
+            user_text = user_text and self._cut(user_text, ctx)[0]
+        hint = redact_text(ctx.hint)
+        if hint and ctx.outcome != "ok":
+            text = self._with_hint(text, hint)
+        return ToolResult(
+            ctx.outcome or "error",
+            text,
+            user_text,
+            data,
+            ctx.reason,
+            message,
+            hint,
+            bool(ctx.retryable) or (ctx.reason in RETRYABLE and not ctx.is_final),
+            ctx.exit_code if isinstance(ctx.exit_code, int) else None,
+            truncated,
+            redactions,
+            ctx.call_id,
+            round((monotonic() - ctx.started) * 1000, 2),
+        )
+
+    def _cut(self, text: str, ctx: CallContext) -> tuple[str, bool]:
+        """Hold *text* to the limit; the first line of a denial, which names its reason, stays whole."""
+        limit = self.limit.max_chars or 0
+        if ctx.outcome == "denied" and text == ctx.text:
+            limit = max(limit, text.find("\n") if "\n" in text else len(text))
+        return truncate(text, limit, self.limit.strategy) if len(text) > limit else (text, False)
+
+    def _with_hint(self, text: str, hint: str) -> str:
+        """*text* with what the model can do instead, where the limit leaves room for it."""
+        line = f"\nHint: {hint}"
+        limit = self.limit.max_chars
+        # A result that another call has given, and that the tool hands on, has it already.
+        has_room = limit is None or len(text) + len(line) <= limit
+        return text + line if has_room and not text.endswith(line) else text

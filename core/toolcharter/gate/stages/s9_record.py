@@ -1,0 +1,216 @@
+"""Stage 9: the events of a call, before its body and at its end, and all who are told of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from toolcharter._lazy import lazy
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
+from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.redact import MAX_SHOWN_BYTES, as_reason_word
+from toolcharter.gate.registry import CallRegistry
+from toolcharter.guards.secrets import scrub_value
+from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.matching import Matcher
+from toolcharter.profile.settings import Notify
+from toolcharter.spec.call import Outcome, ToolResult
+from toolcharter.spec.reasons import KNOWN_OUTCOMES, Reason
+from toolcharter.spec.tool import REASON
+
+if TYPE_CHECKING:
+    from toolcharter.events import notify
+else:
+    notify = lazy("toolcharter.events.notify")
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecorder:
+    """Records the calls of one tool and caller."""
+
+    registry: CallRegistry
+    emitter: Emitter
+    lines: ToolLines
+    build: Callable[[CallContext], ToolResult]
+    """Stage 8."""
+    required: bool = False
+    """The profile refuses calls whose events cannot be written."""
+    reasons: frozenset[str] | None = None
+    """Every reason the tool may give; None leaves it unchecked."""
+    staged: bool = False
+    withdraw: Callable[[CallContext], None] | None = None
+    """Takes back the question whether a person agrees to the call."""
+    remember: Callable[[CallContext, ToolResult], None] | None = None
+    """Tells the session guards, which may add to the text."""
+    notify: Callable[[CallContext, Outcome, bytes], None] | None = None
+    """Queues notifications for the finished call. Never blocks it, never changes its result."""
+    verify: Callable[[CallContext, ToolResult], None] | None = None
+    """Holds the ended call to the tool's spec; under test alone."""
+
+    def begin(self, ctx: CallContext) -> None:
+        """Write the first half of the events; a required sink that is lost refuses the call."""
+        self.registry.live[ctx.live_key] = ctx, self.interrupt
+        ctx.first_half_written = True
+        try:
+            taken = self.emitter.emit(self.lines.first_half(ctx.tail))
+        except BaseException:
+            self.interrupt(ctx)
+            raise
+        if not taken and self.required:
+            ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
+
+    def interrupt(self, ctx: CallContext) -> None:
+        """End *ctx* because an interrupt or a cancellation passes through the gate."""
+        if not ctx.closed:
+            if self.withdraw is not None:
+                self.withdraw(ctx)
+            ctx.discard_result()
+            ctx.fail("tool", Reason.CANCELLED, "The caller cancelled the call.")
+            self.finish(ctx)
+
+    def finish(self, ctx: CallContext) -> ToolResult:
+        """End *ctx*: exactly one `after` is written, whatever happened before."""
+        if not ctx.try_finish():  # the toolbox was closed meanwhile, and the call with it
+            ctx.discard_result()
+            ctx.fail("tool", Reason.CANCELLED, "The toolbox was closed before the call ended.")
+            return self.build(ctx)
+        if ctx.children:
+            _close_children(ctx.children)
+        if self.staged or ctx.reason is not None:
+            self._note_faults(ctx)
+        try:
+            result = self.build(ctx)
+            if self.remember is not None and not ctx.dry:
+                self.remember(ctx, result)
+            second_half = self._second_half(ctx, result)
+        except Exception as error:  # noqa: BLE001 - a tool may record anything; its call must close all the same
+            ctx.discard_result()
+            ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
+            result = self.build(ctx)
+            second_half = self._second_half(ctx, result)
+        self._write(ctx, second_half)
+        if ctx.audit_lost and ctx.outcome != "denied":
+            result = _audit_lost(result)
+        if ctx.audit_lost and ctx.parent is not None:
+            ctx.parent.audit_lost = True
+        if self.notify is not None and not ctx.dry:
+            self.notify(ctx, result.outcome, second_half)
+        if self.verify is not None:
+            self.verify(ctx, result)
+        return result
+
+    def _write(self, ctx: CallContext, second_half: bytes) -> None:
+        try:
+            taken = ctx.dry or self.emitter.emit(second_half)
+        finally:
+            self.registry.live.pop(ctx.live_key, None)
+        if self.required and not taken and ctx.first_half_written:
+            ctx.audit_lost = True
+
+    def _note_faults(self, ctx: CallContext) -> None:
+        """Whether the tool kept to its own spec; a reason that is no word is made one."""
+        if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
+            ctx.fault("malformed_reason")
+            ctx.reason = as_reason_word(ctx.reason)
+        if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
+            ctx.fault("undeclared_reason")
+        if KNOWN_OUTCOMES.get(ctx.reason or "", ctx.outcome) != ctx.outcome:
+            ctx.fault("outcome_mismatch")
+        if self.staged and ctx.outcome == "ok" and not ctx.passed:
+            ctx.fault("mark_missing")
+
+    def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
+        lines = self.lines
+        unusual = result.truncated or result.redactions or ctx.fields or ctx.faults or ctx.decision.rule
+        if result.reason is None and not unusual:
+            return lines.after_ok(ctx.tail, result.elapsed_ms, len(result.text))
+        # In the order of the events: each line takes its number when it is made.
+        if result.outcome == "denied":
+            before = b"" if ctx.first_half_written else lines.first_half(ctx.tail)
+            before += lines.deny(ctx.tail, verdict_fields(result.reason or "", result.message, ctx.rule, ctx.stage))
+        else:
+            before = b"" if ctx.first_half_written else lines.before(ctx.tail)
+        return before + lines.after(ctx.tail, result.outcome, _after_fields(ctx, result))
+
+
+def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
+    # Of a call that went well, the rule that permitted it is of interest.
+    permitted = result.outcome == "ok" and ctx.decision.rule is not None
+    fields = {
+        "reason": result.reason,
+        "message": cut(result.message),
+        "rule": rule_field(ctx.decision.rule if permitted else ctx.rule),
+        "stage": ctx.decision.stage if permitted else ctx.stage,
+        "elapsed_ms": result.elapsed_ms,
+        "output_chars": len(result.text),
+        "truncated": result.truncated,
+        "redactions": result.redactions,
+        "fields": _extra(ctx.fields),
+    }
+    if ctx.faults:
+        fields["fault"] = list(ctx.faults)
+    if ctx.abandoned:
+        fields["abandoned"] = True
+    return fields
+
+
+def _close_children(children: list[CallContext]) -> None:
+    for child in children:
+        if not child.closed and child.close_child is not None:
+            child.fault("not_ended")
+            child.discard_result()
+            child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
+            child.close_child(child)
+
+
+def _extra(fields: Mapping[str, Any]) -> Any:
+    """A tool's extra fields, scrubbed and cut; what is no JSON is shown as text."""
+    if not fields:
+        return {}
+    try:
+        plain = orjson.loads(orjson.dumps(dict(fields), default=repr, option=orjson.OPT_NON_STR_KEYS))
+    except (TypeError, RecursionError):  # a surrogate, a huge integer, a cycle
+        plain = {"unencodable": ascii(list(fields))}
+    shown = cut(scrub_value(plain)[0])
+    size = len(orjson.dumps(shown))
+    return shown if size <= MAX_SHOWN_BYTES else {"omitted_bytes": size}
+
+
+def _audit_lost(result: ToolResult) -> ToolResult:
+    message = "The call ran, but its closing events could not be written; its result is withheld."
+    return ToolResult(
+        "error",
+        f"ERROR: {Reason.AUDIT_LOST}\n{message}",
+        reason=Reason.AUDIT_LOST,
+        message=message,
+        call_id=result.call_id,
+        elapsed_ms=result.elapsed_ms,
+    )
+
+
+def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[CallContext, Outcome, bytes], None]:
+    """Queues the notifications of each call of a tool: a function of the call, its outcome and its closing lines."""
+    matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
+
+    def queue(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
+        subject: Subject | None = None
+        unread = ctx.stage == "floor" and not ctx.commands
+
+        def matched(entry: Notify) -> str | None:
+            nonlocal subject
+            # Made in here: of arguments without a JSON form the notifier tells unjudged, and the call is over anyway.
+            judged = subject = subject or Subject(ctx.action, as_json(ctx.values), ctx.commands)
+            found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
+            # Of a line that nobody understands, nobody can say that it is not one of those somebody waits for.
+            of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
+            return next(found, notify.NOT_JUDGED if of_commands else None)
+
+        found = notifier.wanting(outcome, matched)
+        if found:
+            fields: dict[str, Any] = orjson.loads(lines.rstrip(b"\n").rpartition(b"\n")[2])
+            for wanted in found:
+                notifier.offer(wanted, fields)
+
+    return queue

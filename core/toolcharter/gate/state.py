@@ -1,0 +1,194 @@
+"""`ToolboxState`: what all calls of one toolbox use, from its profile to its sinks."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+from toolcharter._lazy import lazy
+from toolcharter.errors import ToolcharterError
+from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.lines import LineFormat
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.redact import ArgsDetail, redact_id
+from toolcharter.gate.registry import CallRegistry
+from toolcharter.gate.runners import Runners
+from toolcharter.gate.waiting import LoopThread
+from toolcharter.guards.inventory import Inventory
+from toolcharter.loader.imports import child_search_path
+from toolcharter.loader.load import Check
+from toolcharter.policy.availability import AvailabilityPlan, Universe
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.facts import ToolFacts
+from toolcharter.profile.model import HOST
+from toolcharter.profile.settings import HiddenGlob
+from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.runner import RunnerScope
+
+if TYPE_CHECKING:
+    from toolcharter.events.notify import Notifier
+    from toolcharter.gate.stages import s4_confine
+    from toolcharter.gate.stages.s4_session import SessionStage
+    from toolcharter.gate.stages.s5_approval import ApprovalService
+    from toolcharter.guards import compute as compute_pool
+    from toolcharter.guards.network import client as network_client
+    from toolcharter.guards.paths import WorkspacePaths
+    from toolcharter.guards.rates.binding import RateLimits
+    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.spec.reload import Reload
+else:
+    s4_confine = lazy("toolcharter.gate.stages.s4_confine")
+    compute_pool = lazy("toolcharter.guards.compute")
+    network_client = lazy("toolcharter.guards.network.client")
+
+
+class ToolboxView(Protocol):
+    """The tools of a toolbox as one caller may use them, for tools that call other tools."""
+
+    def call(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
+        """A governed call."""
+        ...
+
+    async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
+        """A governed call from asynchronous code."""
+        ...
+
+
+@dataclass(eq=False)
+class ToolboxState:
+    """What all calls of one toolbox use; made by `build_tools`, closed once."""
+
+    profile: str
+    digest: str
+    workspace: Path
+    lines: LineFormat
+    emitter: Emitter
+    policy: Policy = field(default_factory=Policy)
+    availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), Universe({}, {})))
+    files: tuple[Path, ...] = ()
+    """The profile's own file and those that it extends."""
+    required: bool = False
+    """The profile says `events: {required: true}`."""
+    args_detail: ArgsDetail = "full"
+    checks: tuple[Check, ...] = ()
+    rates: "RateLimits | None" = None
+    """None if no call is limited."""
+    notifier: "Notifier | None" = None
+    """None if nobody wants to be told."""
+    session: "SessionStage | None" = None
+    """The guards that remember a session's calls; None if none is switched on."""
+    tables: "Tables | None" = None
+    """What plugins know of programs besides the core; None if that is nothing."""
+    inventory: Inventory = field(default_factory=lambda: Inventory(Path()))
+    """What no tool may change in the workspace."""
+    runners: Runners = field(default_factory=lambda: Runners(None, None, RunnerScope(Path())))
+    """Where programs run."""
+    facts: dict[str, ToolFacts] = field(default_factory=dict)
+    """What rules see of each tool, also of those that a reload took away."""
+    hidden: tuple[HiddenGlob, ...] = ()
+    """What no tool reads, and no program in a sandbox sees."""
+    paths: "WorkspacePaths | None" = None
+    """The workspace's files."""
+    view: "Callable[[Caller], ToolboxView] | None" = None
+    """The present tools, as a caller may use them."""
+    reload: "Callable[[], Reload] | None" = None
+    """Looks for tools again; None if the toolbox never changes."""
+    owns_resources: bool = True
+    """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
+    open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
+    """Makes what `approval` gives, when the first call has to wait for a person."""
+    has_approver: bool = False
+    """Whether there is somebody to ask."""
+    strict: bool = False
+    """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
+    loop: LoopThread = field(default_factory=LoopThread)
+    calls: CallRegistry = field(default_factory=CallRegistry)
+    """The calls under way."""
+    opened_for: "Caller" = field(default_factory=Caller)
+    """Whom the toolbox was built for."""
+    _opened_at: float = field(default_factory=monotonic)
+
+    @cached_property
+    def approval(self) -> "ApprovalService":
+        """Stage 5: where calls wait for people."""
+        if self.open_approval is None:
+            raise ToolcharterError("this toolbox can ask no one")
+        return self.open_approval(self)
+
+    @cached_property
+    def client(self) -> "network_client.Client":
+        """The way to the network."""
+        return network_client.Client()
+
+    @cached_property
+    def compute(self) -> "compute_pool.ComputePool":
+        """The child processes that read text of strangers."""
+        pool = compute_pool.ComputePool(child_search_path)
+        self.calls.on_close(pool.close)
+        return pool
+
+    @cached_property
+    def confinement(self) -> "s4_confine.Confinement":
+        """What holds commands against the file system."""
+        confinement = s4_confine.Confinement(self.workspace, self.inventory, self.hidden)
+        self.calls.on_close(confinement.close)
+        return confinement
+
+    def child(self, **changed: Any) -> "ToolboxState":
+        """The state of a reloaded toolbox: calls of its own, on the sinks, runners and session guards of this one."""
+        return replace(self, calls=CallRegistry(), owns_resources=False, **changed)
+
+    def withdraw(self, ctx: CallContext) -> None:
+        """Take back the question whether *ctx* may run, if somebody is being asked."""
+        approval: ApprovalService | None = self.__dict__.get("approval")  # none is opened for it
+        if approval is not None:
+            approval.withdraw(ctx)
+
+    def announce(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
+        """The event `toolbox.open`, which says what this toolbox is made of."""
+        system, runner = os.uname(), self.runners.name_for(bounded=False)
+        opened = {
+            "files": [redact_id(file.absolute()) for file in self.files],
+            "workspace": redact_id(self.workspace),
+            "versions": {"toolcharter": import_module("toolcharter").__version__, **versions},
+            "host": {
+                "name": system.nodename,
+                "python": ".".join(map(str, sys.version_info[:3])),
+                "platform": f"{system.sysname} {system.release} {system.machine}",
+            },
+            # On the host programs see all that this user may read.
+            "hidden_from_programs": runner != HOST if self.hidden and runner else None,
+        }
+        self.opened_for = caller
+        return self.lines.frame(TOOLBOX_OPEN, caller, opened)
+
+    def _close_emitter(self) -> None:
+        """Write the event `toolbox.close` if any other was written, and close the sinks."""
+        if self.emitter.has_begun:
+            elapsed_ms = round((monotonic() - self._opened_at) * 1000, 2)
+            closed = {"elapsed_ms": elapsed_ms, "lost": self.emitter.lost}
+            self.emitter.emit(self.lines.frame(TOOLBOX_CLOSE, self.opened_for, closed))
+        self.emitter.close()
+
+    def close(self) -> list[Exception]:
+        """Let calls under way end, release everything, and return what went wrong meanwhile.
+
+        Raises:
+            ToolcharterError: One of the calls under way is the one that would close them.
+        """
+        if not self.calls.close():
+            return []
+        if "approval" in self.__dict__:
+            self.approval.close()
+        try:
+            return self.calls.run_callbacks()
+        finally:
+            if self.owns_resources:
+                self.loop.close()
+                self._close_emitter()

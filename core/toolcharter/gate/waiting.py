@@ -1,0 +1,307 @@
+"""The one way to wait: a stage is written once, as `async def`, for callers with and without an event loop.
+
+A stage suspends only in `await wait_for(Wait(...))`. `drive_sync` runs it in the caller's thread and blocks there;
+as long as nothing waits, no event loop is touched and asyncio is not imported. `drive_async` awaits in the caller's task.
+"""
+
+import math
+import sys
+import threading
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from toolcharter._fork import renew_in_child
+from toolcharter._lazy import lazy
+from toolcharter.errors import SyncCallInLoop, ToolboxClosed
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+else:
+    asyncio, futures = lazy("asyncio"), lazy("concurrent.futures")
+
+T = TypeVar("T")
+_Outcome = tuple[Any, BaseException | None]
+"""A value, or an error."""
+
+JOIN_S = 1.0
+"""How long `LoopThread.close` waits for a loop that a body holds up, in seconds."""
+
+
+class Wait(Generic[T]):
+    """Something that a stage waits for, with one way for each kind of caller."""
+
+    def __init__(
+        self, block: Callable[[], T], wait: Callable[[], Awaitable[T]], refuse: Callable[[], None] | None = None
+    ) -> None:
+        """Begin nothing yet.
+
+        Args:
+            block: Waits in a thread of synchronous code.
+            wait: Waits on the event loop of asynchronous code.
+            refuse: Called before *block*; raises `SyncCallInLoop` where that would block a running event loop.
+        """
+        self.block = block
+        self.wait = wait
+        self.refuse = refuse
+
+
+class StageStopped(BaseException):
+    """Thrown into a stage that may not wait, because that would block a running event loop. It never leaves a driver."""
+
+    def __init__(self, why: SyncCallInLoop) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@types.coroutine
+def wait_for(wait: Wait[T]) -> Generator[Wait[T], _Outcome, T]:
+    """Suspend the stage until *wait* is over; returns or raises its result."""
+    value, error = yield wait
+    if error is not None:
+        raise error  # here, and not by `throw`: that would close what awaits us if it is a GeneratorExit
+    result: T = value
+    return result
+
+
+def drive_sync(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
+    """Run *stage* in this thread, and block it where the stage waits.
+
+    Raises:
+        SyncCallInLoop: The stage waits for something asynchronous, and an event loop runs in this thread.
+    """
+    outcome: _Outcome | None = None
+    try:
+        while True:
+            wait = stage.send(outcome)  # type: ignore[arg-type]  # None starts it
+            try:
+                if wait.refuse is not None:
+                    _allow(wait.refuse)
+                outcome = wait.block(), None
+            except BaseException as error:  # noqa: BLE001 - the stage knows whose it is
+                outcome = None, error
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    except StageStopped as stopped:
+        raise stopped.why from None
+    finally:
+        stage.close()
+
+
+def _allow(refuse: Callable[[], None]) -> None:
+    try:
+        refuse()
+    except SyncCallInLoop as error:
+        raise StageStopped(error) from None
+
+
+async def drive_async(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
+    """Run *stage* in this task, and await where the stage waits."""
+    outcome: _Outcome | None = None
+    try:
+        while True:
+            wait = stage.send(outcome)  # type: ignore[arg-type]  # None starts it
+            try:
+                outcome = await wait.wait(), None
+            except BaseException as error:  # noqa: BLE001 - the stage knows whose it is
+                outcome = None, error
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        stage.close()
+
+
+def on_loop(loop: "LoopThread", make: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
+    """What blocks a thread until the coroutine that *make* makes has ended on *loop*; its own cancellation is an error."""
+
+    async def contained() -> _Outcome:
+        try:
+            return await make(), None
+        except BaseException as error:
+            if is_caller_cancellation(error):
+                raise
+            return None, error
+
+    def block() -> T:
+        value, error = loop.run(contained())
+        if error is not None:
+            raise error
+        result: T = value
+        return result
+
+    return block
+
+
+def signal(start: Callable[[Callable[[], object]], object], deadline: float) -> Wait[bool]:
+    """Wait for a thread to say that it has ended.
+
+    Args:
+        start: Starts the thread; gets the function that the thread calls at its end.
+        deadline: When to stop waiting, a moment of `time.monotonic`.
+
+    Returns:
+        True if it has ended in time.
+    """
+
+    def block() -> bool:
+        done = threading.Event()
+        start(done.set)
+        remaining = deadline - monotonic()
+        # Event.wait refuses a timeout of infinity.
+        return done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
+
+    async def wait() -> bool:
+        done = asyncio.Event()
+        start(partial(call_soon, asyncio.get_running_loop(), done.set))
+        with suppress(TimeoutError):
+            await until(deadline, done.wait())
+        return done.is_set()
+
+    return Wait(block, wait)
+
+
+def awaited(
+    awaitable: Awaitable[T], deadline: float, loop: "LoopThread", refuse: Callable[[], None] | None = None
+) -> Wait[T]:
+    """Wait for *awaitable*, on *loop* for synchronous code.
+
+    Args:
+        awaitable: Awaited once, and cancelled at the deadline.
+        deadline: A moment of `time.monotonic`; past it, `TimeoutError` is raised.
+        loop: Where it runs for synchronous code.
+        refuse: As for `Wait`.
+    """
+    wait = partial(until, deadline, awaitable)
+    return Wait(on_loop(loop, wait), wait, refuse)
+
+
+async def until(deadline: float, awaitable: Awaitable[T]) -> T:
+    """Await, but no longer than *deadline*, a moment of `time.monotonic`.
+
+    Raises:
+        TimeoutError: The time is up.
+    """
+    async with asyncio.timeout(remaining_s(deadline)):
+        return await awaitable
+
+
+def remaining_s(deadline: float) -> float | None:
+    """The time until *deadline* in seconds, as asyncio wants it: None without a deadline."""
+    return None if math.isinf(deadline) else max(0.0, deadline - monotonic())
+
+
+def call_soon(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) -> None:
+    """Have *loop* call *call*, from any thread, unless the loop has gone in the meantime."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)
+
+
+class LoopThread:
+    """An event loop in a daemon thread of its own, started by the first call that needs it."""
+
+    def __init__(self) -> None:
+        self._parents: list[Any] = []
+        """Loops that a fork has left here; kept, because to dispose of one disturbs the process that runs it."""
+        self._begin()
+        renew_in_child(self)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: Any = None
+        self._thread: threading.Thread | None = None
+
+    def renew(self) -> None:
+        """In a fork's child: the thread is the parent's, and perhaps another one of its threads held the lock."""
+        self._parents.append(self._loop)
+        self._begin()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run *coroutine* to its end, with the caller's context variables, and return its result.
+
+        An interrupt of the waiting thread cancels it.
+
+        Raises:
+            ToolboxClosed: The loop was closed before the coroutine's end.
+        """
+        waiting = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        try:
+            return waiting.result()
+        except futures.CancelledError:
+            raise ToolboxClosed("the toolbox was closed before the call ended") from None
+        except BaseException:
+            waiting.cancel()
+            raise
+
+    def _started(self) -> Any:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name="toolcharter-loop", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def close(self) -> None:
+        """Stop the loop, if one was started, and wait for its thread; a body that blocks it is left behind."""
+        with self._lock:
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join(JOIN_S)
+            self._loop = self._thread = None
+
+
+def _run(loop: Any) -> None:
+    """Run *loop* until it is stopped, and let nobody wait for it for ever: neither after an exit nor after its end."""
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            # asyncio has handed it to the task, and so to the caller; it also breaks the loop.
+            continue
+        break
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left))
+    loop.close()
+
+
+def is_caller_cancellation(error: BaseException) -> bool:
+    """Whether *error*, raised where a body or a check ran, ends the caller as well.
+
+    Ctrl-C does, a cancellation of the task that waits here, and a driver that stops its stage. Whatever else a body or a check raises is its own
+    failure: `sys.exit`, or a `CancelledError` of something that it awaited.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(KeyboardInterrupt) is not None
+    if "asyncio" not in sys.modules or not isinstance(error, asyncio.CancelledError):
+        return isinstance(error, (KeyboardInterrupt, StageStopped))
+    task = asyncio.current_task() if asyncio._get_running_loop() else None  # noqa: SLF001 - the one that never raises
+    return task is not None and task.cancelling() > 0
+
+
+def refuse_inside_loop(tool: str, *unawaited: Any, instead: str = "acall") -> None:
+    """Refuse a synchronous call that would block the running event loop until it deadlocks.
+
+    Args:
+        tool: The tool's name.
+        unawaited: Coroutines that nobody will await then; they are closed.
+        instead: The method to use instead.
+
+    Raises:
+        SyncCallInLoop: With the name of that method.
+    """
+    if "asyncio" not in sys.modules or asyncio._get_running_loop() is None:  # noqa: SLF001 - the one that never raises
+        return
+    for coroutine in unawaited:
+        # A future has no `close`, and needs none.
+        getattr(coroutine, "close", bool)()
+    raise SyncCallInLoop(
+        f"{tool!r} or a check of it is asynchronous and an event loop is running here; await {instead}() instead"
+    )
