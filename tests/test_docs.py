@@ -239,7 +239,7 @@ def test_fields_of_approvals_are_listed() -> None:
 
 def test_faults_of_tools_are_listed() -> None:
     """The words of `fault` are those that the gate can set."""
-    gate = "".join(path.read_text() for path in (ROOT / "core/toolcharter/gate").glob("*.py"))
+    gate = "".join(path.read_text() for path in (ROOT / "core/toolcharter/gate").rglob("*.py"))
     row = next(row for row in rows(doc("events.md"), "field") if row[0] == "`fault`")
 
     assert set(quoted(row[2])) == set(re.findall(r'\.fault\("(\w+)"\)', gate))

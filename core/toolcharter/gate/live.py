@@ -6,7 +6,7 @@ turn that has begun can end on it; then its calls under way end, and it is close
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,18 +15,18 @@ from toolcharter._lazy import lazy
 from toolcharter.errors import Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.build.discovered import asking_about, with_discovered
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
-from toolcharter.gate.build.plan import Plan
+from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
+from toolcharter.loader.load import Check
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability
 from toolcharter.profile.globs import fold
 from toolcharter.spec.approval import Approver
-from toolcharter.spec.call import Caller, ToolResult
+from toolcharter.spec.call import Ask, Call, Caller, ToolResult
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.reload import Reload
 
@@ -171,7 +171,7 @@ class LiveToolbox:
             digest=plan.digest,
             lines=LineFormat(base.profile, plan.digest, plan.profile.runner, redact_id),
             availability=compile_availability(plan.profile, plan.universe),
-            checks=(*checks, asking_about(changed)) if changed else checks,
+            checks=(*checks, _asking_about(changed)) if changed else checks,
         )
         kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
         try:
@@ -233,6 +233,19 @@ class LiveToolbox:
 
 
 _OURS = "toolcharter"
+
+
+def _asking_about(changed: Collection[str]) -> Check:
+    """The check that sends calls of tools whose code has changed to a person, whatever allows them."""
+
+    def ask_again(call: Call) -> Ask | None:
+        if call.tool in changed:
+            return Ask(
+                Reason.PRECONDITION_FAILED, f"The code of {call.tool!r} is not what it was when the session began."
+            )
+        return None
+
+    return Check(_OURS, ask_again)
 
 
 def _folded(fingerprints: Mapping[str, str]) -> Mapping[str, str]:

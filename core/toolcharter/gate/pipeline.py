@@ -117,8 +117,12 @@ class CallPipeline:
         """The same from asynchronous code, and cancellable."""
         ctx = self.enter(args, call_id, parent_id)
         try:
-            if ctx.outcome is None and (self.is_watched or self.limits or ctx.decision.outcome == "ask"):
-                await drive_async(self._admit(ctx))
+            if ctx.outcome is None:
+                limits = self.limits
+                if self.is_watched or ctx.decision.outcome == "ask" or (limits is not None and limits.waits):
+                    await drive_async(self._admit(ctx))
+                elif limits is not None and (answer := limits.take(self.keys(ctx))) is not None:
+                    s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
                 if self.tool.spec.isolate:
                     ctx = await drive_async(self.body.run_isolated(ctx))
@@ -167,7 +171,10 @@ class CallPipeline:
         if question is not None:
             await self.state.approval.request(self, ctx, question)
         if ctx.outcome is None and self.limits is not None:
-            await s6_limits.acquire(self.limits, ctx, self.keys(ctx))
+            if self.limits.waits:
+                await s6_limits.acquire(self.limits, ctx, self.keys(ctx))
+            elif (answer := self.limits.take(self.keys(ctx))) is not None:
+                s6_limits.refuse_if_limited(ctx, answer)
         if ctx.outcome is None and self._session is not None:
             self._session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
 

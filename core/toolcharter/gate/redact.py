@@ -30,7 +30,8 @@ _SMALL = 400
 
 
 def _in_full(raw: bytes) -> bytes:
-    raw, _ = scrub_json(raw)
+    if find(raw) or b"\\n" in raw:
+        raw, _ = scrub_json(raw)
     if len(raw) <= _SMALL:
         return raw
     short = orjson.dumps(cut(orjson.loads(raw)))

@@ -399,10 +399,10 @@ def test_what_a_forked_process_forgets(hook: Hook) -> None:
     tell(notifier)
     lanes, lost = notifier._lanes, notifier.lost
 
-    notify._leave_queues_to_the_parent()
+    notifier.renew()
     notifier.close(PATIENCE_S)
     closed = notifier._lanes
-    notify._leave_queues_to_the_parent()
+    notifier.renew()
 
     assert (lost, notifier.lost, notifier._lanes is closed) == (1, 0, True)
     assert set(lanes.values()).isdisjoint(closed.values())

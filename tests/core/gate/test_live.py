@@ -24,8 +24,8 @@ from toolcharter import (
     open_live,
 )
 from toolcharter.gate import live as live_module
-from toolcharter.gate.build.discovered import with_discovered
 from toolcharter.gate.build.open import Plan, open_state
+from toolcharter.gate.build.plan import with_discovered
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 from toolcharter.profile.model import Profile

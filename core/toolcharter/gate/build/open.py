@@ -41,11 +41,12 @@ from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
-    from toolcharter.gate.approvals import prompt
+    from toolcharter.gate.approvals import asked, prompt
     from toolcharter.gate.stages import s4_session, s5_approval
     from toolcharter.guards.rates import binding
 else:
     notify = lazy("toolcharter.events.notify")
+    asked = lazy("toolcharter.gate.approvals.asked")
     prompt = lazy("toolcharter.gate.approvals.prompt")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
@@ -251,7 +252,7 @@ def _approval_service(
         return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
 
     return s5_approval.ApprovalService(
-        s5_approval.Scope(state.profile, state.digest, state.workspace, state.runners),
+        asked.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
         confinement=lambda: state.confinement,
         asking=prompt.Asking(approver, settings, state.loop),

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from toolcharter.errors import ConfigurationError, Fault, PluginError
-from toolcharter.gate.build.discovered import with_discovered
-from toolcharter.loader.discover import NOTHING, Discovered, has_discoverers
+from toolcharter.loader.discover import NOTHING, Discovered, Ground, discover, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
@@ -273,3 +272,25 @@ def _unwritable(plan: Plan) -> Iterator[Fault]:
 
 def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: policy.canonical() for name, policy in policies.items()}
+
+
+def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str]) -> Plan:
+    """*plan* with the tools that its discoverers find now, in place of those that they had found.
+
+    Raises:
+        ConfigurationError: A discoverer failed, or a declared tool cannot be.
+    """
+    if not has_discoverers(plan.loaded):
+        return plan
+    before = plan.discovered.tools
+    specs = {name: tool for name, tool in plan.loaded.specs.items() if name not in before}
+    registered = plan.loaded._replace(specs=specs)
+    folder = plan.files[0].absolute().parent if plan.files else None
+    ground = Ground(plan.profile.name, folder, workspace, frozenset(installed))
+    discovered = discover(registered, plan.extensions, ground)
+    if discovered == NOTHING == plan.discovered:
+        return plan
+    policies = {name: policy for name, policy in plan.policies.items() if name in specs}
+    policies |= {name: tool.spec.policy.from_profile({}) for name, tool in discovered.tools.items()}
+    loaded = registered._replace(specs={**specs, **discovered.tools})
+    return replace(plan, loaded=loaded, policies=policies, discovered=discovered)

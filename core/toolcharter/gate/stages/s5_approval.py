@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from toolcharter.errors import ConfigurationError
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.asked import AskedCall, Scope
 from toolcharter.gate.approvals.escape import one_line
 from toolcharter.gate.approvals.ledger import Ledger, digest_of, digest_of_arguments
 from toolcharter.gate.approvals.masks import Hidden, ShownCall, shown_call
@@ -19,48 +20,12 @@ from toolcharter.gate.approvals.prompt import Asking, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import Understood
 from toolcharter.gate.redact import as_reason_word, redact_text
-from toolcharter.gate.runners import Runners
 from toolcharter.gate.stages.s4_confine import Confinement
-from toolcharter.gate.tool import BuiltTool
-from toolcharter.policy.facts import Subject
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Ask, Decision, RuleRef
 from toolcharter.spec.reasons import CORE_REASONS, HINTS, Reason
-
-
-class Scope(NamedTuple):
-    """What the approvals of one toolbox are bound to."""
-
-    profile: str
-    """The name of its profile."""
-    digest: str
-    """SHA-256 of the effective profile."""
-    workspace: Path
-    runners: Runners
-    """Where its programs run."""
-
-
-class AskedCall(Protocol):
-    """The tool and the caller of a call that a person is asked about: a `CallPipeline`."""
-
-    @property
-    def tool(self) -> BuiltTool:
-        """The tool."""
-        ...
-
-    def rule_input(self, ctx: CallContext, /) -> tuple[Subject, Understood]:
-        """The call as rules see it, and what is understood of its commands."""
-        ...
-
-    def confine(self, ctx: CallContext, /) -> None:
-        """Refuse the call if its commands lead elsewhere than they seem to."""
-
-    async def dry_run(self, ctx: CallContext, /) -> CallContext | None:
-        """What the body itself checks; None if it is not staged."""
-        ...
 
 
 class _Known(NamedTuple):

@@ -2,13 +2,38 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from toolcharter.guards.process.marks import NO_MARK, Mark
 from toolcharter.spec.runner import Ended
 
-if TYPE_CHECKING:
-    from toolcharter.guards.process.started import Nursery
+
+class Started(Protocol):
+    """One running program with all that it starts."""
+
+    def end_descriptor(self) -> int | None:
+        """What becomes readable when the program has ended; None if that has to be asked for. Valid until `end`."""
+        ...
+
+    def status(self) -> int | None:
+        """How the program ended, negative by a signal; None if it has not."""
+        ...
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of it that lives."""
+        ...
+
+    def end(self) -> int:
+        """Kill whatever is left of it; the program's status. May be called again."""
+        ...
+
+
+class Starter(Protocol):
+    """Starts programs, and inherits what they leave."""
+
+    def start(self, launch: "Launch", streams: tuple[int, int, int], /) -> Started:
+        """Start the program of *launch* on *streams*: its standard input, output and error."""
+        ...
 
 
 def _unchanged(code: int) -> int:
@@ -38,7 +63,7 @@ class Launch:
     """Kept of each stream."""
     pass_fds: tuple[int, ...] = ()
     """Given away: closed when the program has been started."""
-    nursery: "Nursery | None" = None
+    nursery: "Starter | None" = None
     """What starts it and inherits what it leaves; None if it becomes a child of ours."""
     lingers: bool = False
     """What it leaves lives on when it has ended, until it is closed."""

@@ -11,8 +11,8 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from toolcharter.guards.process.launch import Launch
-from toolcharter.guards.process.started import Started, begin
+from toolcharter.guards.process.launch import Launch, Started
+from toolcharter.guards.process.started import begin
 from toolcharter.guards.process.supervise import GRACE_S, POLL_S, starting
 from toolcharter.spec.runner import TerminalSize
 

@@ -14,9 +14,8 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
-from toolcharter.guards.process.launch import Launch
+from toolcharter.guards.process.launch import Launch, Started
 from toolcharter.guards.process.marks import REAPER, Mark, end_marked, signal_marked
 from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, end_below, is_stopped
 
@@ -25,26 +24,6 @@ _RESUME_S = 0.05
 """How long a nursery is waited for before its guardian is made to go on, in seconds: a program may have stopped both."""
 _MOST_STOPS = 20
 """How often they are found stopped while one answer is waited for; one that stops them more often means it."""
-
-
-class Started(Protocol):
-    """One running program with all that it starts."""
-
-    def end_descriptor(self) -> int | None:
-        """What becomes readable when the program has ended; None if that has to be asked for. Valid until `end`."""
-        ...
-
-    def status(self) -> int | None:
-        """How the program ended, negative by a signal; None if it has not."""
-        ...
-
-    def signal(self, number: int) -> None:
-        """Send a signal to all of it that lives."""
-        ...
-
-    def end(self) -> int:
-        """Kill whatever is left of it; the program's status. May be called again."""
-        ...
 
 
 class Leader:

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
 from toolcharter.errors import ToolError
-from toolcharter.guards.process.launch import Launch
-from toolcharter.guards.process.started import Started, begin
+from toolcharter.guards.process.launch import Launch, Started
+from toolcharter.guards.process.started import begin
 from toolcharter.spec.reasons import Reason
 from toolcharter.spec.runner import Ended
 

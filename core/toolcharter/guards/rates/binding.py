@@ -28,6 +28,9 @@ TIMEOUT_S = 2.0
 class Bound(Protocol):
     """The limits that concern one tool for one agent."""
 
+    waits: bool
+    """Whether another process keeps counts, which has to answer."""
+
     def take(self, keys: Keys, /) -> Answer | None:
         """Count a call that enters its tool now; an answer is why it must not, and then nothing is counted."""
 
@@ -55,6 +58,8 @@ class Counted(Protocol):
 
 class OneWindow:
     """One window counted in this process, which most profiles have: `CountedHere` without its loops."""
+
+    waits = False
 
     def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
         self.take = _take_of(counter, lock, clock)
@@ -140,6 +145,7 @@ class InTurn:
 
     def __init__(self, places: Sequence[Counted]) -> None:
         self._places = tuple(places)
+        self.waits = not all(isinstance(place, CountedHere) for place in places)
 
     def take(self, keys: Keys, /) -> Answer | None:
         """As `Bound`."""
