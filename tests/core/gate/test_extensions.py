@@ -100,5 +100,5 @@ def test_a_fault_in_an_extensions_policy_has_its_place(tmp_path: Path, index: In
         plan_profile(write(tmp_path, "sudo"), index=index)
 
     assert str(caught.value) == (
-        f"{tmp_path}/p.yaml:5:18: extensions.words.words: expected a list, found the text 'sudo'."
+        f"{tmp_path}/p.yaml:5:18: extensions.words.words: expected a list, found the text 'sudo'.\nWrite [sudo]."
     )
