@@ -183,12 +183,12 @@ def test_the_file_tools_the_runner_and_the_commands_hold_one_list(project: Proje
     program = f"""
         from toolcharter import build_tools
         with build_tools({str(tmp_path / "free.yaml")!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
-            shared = toolbox._state
-            places = shared.inventory.places
-            print(shared.paths._scope.inventory is shared.inventory)
-            print(shared.lookout._paths._scope.inventory is shared.inventory)
-            print(shared.runners._scope.protected is places)
-            print(shared.runners.runner_for(bounded=False).programs.protected is places)
+            state = toolbox._state
+            places = state.inventory.places
+            print(state.paths._scope.inventory is state.inventory)
+            print(state.confinement._paths._scope.inventory is state.inventory)
+            print(state.runners._scope.protected is places)
+            print(state.runners.runner_for(bounded=False).programs.protected is places)
     """
 
     ended = project.run("-c", dedent(program))

@@ -134,6 +134,8 @@ class Grammar(Compounds):
 
     def _settle(self, at: int) -> None:
         """Remember what the assignments set that have just been read, from *at* on, if they are a simple command."""
+        if not self.commands:
+            return  # `((1))` and `[[ x ]]` are conditions, not commands.
         command = self.commands[-1]
         if command.at != at or command.words or command.redirections or command.feeders or command.within:
             return

@@ -108,6 +108,8 @@ class Command(NamedTuple):
     """What it stands in, outermost first: `function f`, `loop`, `substitution`, `subshell`, `background`, `sh -c`."""
     at: int = 0
     """Where it begins in the source, in characters."""
+    is_unread: bool = False
+    """It keeps what a command prints in a variable that the line does not use."""
 
     @property
     def program(self) -> Word | None:

@@ -51,6 +51,8 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
         for assignment in command.assignments:
             if not is_own(assignment.name):
                 asking.needs.append(Need(assignment.form, f"{assignment.form} changes the shell itself"))
+            elif command.is_unread:
+                asking.needs.append(Need(assignment.form, f"{assignment.form} keeps output that the line does not use"))
         demand = Demand(tuple(asking.needs), tuple(asking.reaches))
         return Reading(demand, is_transparent=not asking.needs)  # Such as the `>/dev/null` of a whole loop.
     for assignment in command.assignments:

@@ -6,7 +6,7 @@ Whatever is not certain stays unknown. Source: bash(1), "PARAMETERS", "SHELL BUI
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.parts import Command, Word
@@ -49,7 +49,15 @@ def settled(commands: Sequence[Command], values: Mapping[str, Value | None]) -> 
     certain = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
     if not all(map(_names_what_it_sets, commands)) or not _are_apart(certain, commands):
         certain = {}
-    return [_settled(command, certain, commands) for command in commands]
+    read = {part.name.lstrip(MARK + DERIVED) for one in commands for word in _words(one) for part in word.parts}
+    unread = {one.at for name, one in values.items() if one is not None and one.text is None and name not in read}
+    found = [_settled(command, certain, commands) for command in commands]
+    return [one._replace(is_unread=True) if at in unread else one for at, one in enumerate(found)] if unread else found
+
+
+def _words(command: Command) -> Iterator[Word]:
+    yield from command.words
+    yield from (assignment.value for assignment in command.assignments)
 
 
 def _names_what_it_sets(command: Command) -> bool:

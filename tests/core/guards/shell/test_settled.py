@@ -129,10 +129,23 @@ def test_what_a_file_says_is_not_kept() -> None:
 def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) -> None:
     """Programs of the same names show the words that they get."""
     names = {"cat", "wc", "ls"}
-    shown = "".join(f'{name}() {{ printf "%q " {name} "$@" >&7; echo >&7; }}\n' for name in names)
+    shown = "".join(f'{name}() {{ echo "$(printf "%q " {name} "$@")" >&7; }}\n' for name in names)
     (tmp_path / "words.sh").write_text(shown)
     out = tmp_path / "out.txt"
     script = f"exec 7>{out}\n. {tmp_path / 'words.sh'}\n{line}\n"
     subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=10)
 
     assert form.replace("'a b'", "a\\ b") in [one.strip() for one in out.read_text().splitlines()]
+
+
+def test_a_condition_before_any_command_sets_nothing() -> None:
+    """`((1))` is no command, and stands first here."""
+    assert [one.form for one in judge(("(( 1 )); wc -l a.txt",), "/ws").commands] == ["wc -l a.txt"]
+
+
+@pytest.mark.parametrize(("line", "is_harmless"), [("a=$(ls)", False), ('a=$(ls); echo "$a"', True)])
+def test_output_that_is_kept_and_not_used_has_to_be_mentioned(line: str, *, is_harmless: bool) -> None:
+    """Nothing is gained by it, unless something outside the line reads the variable."""
+    kept = next(one for one in judge((line,), "/ws").commands if one.form == "a=$(ls)")
+
+    assert kept.is_transparent == is_harmless

@@ -1,0 +1,1 @@
+"""From a profile to the tools of a toolbox."""
