@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
     from toolcharter.errors import Fault as Fault
+    from toolcharter.errors import NotDelivered as NotDelivered
     from toolcharter.errors import NotGated as NotGated
     from toolcharter.errors import PluginError as PluginError
     from toolcharter.errors import SpecError as SpecError
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
     from toolcharter.spec.call import Deny as Deny
     from toolcharter.spec.call import Invocation as Invocation
     from toolcharter.spec.call import ToolResult as ToolResult
+    from toolcharter.spec.channel import Channel as Channel
+    from toolcharter.spec.channel import Notification as Notification
+    from toolcharter.spec.channel import Pause as Pause
+    from toolcharter.spec.channel import Sender as Sender
     from toolcharter.spec.discovery import DiscovererPolicy as DiscovererPolicy
     from toolcharter.spec.discovery import Discovery as Discovery
     from toolcharter.spec.discovery import ProfileView as ProfileView
@@ -101,8 +106,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "toolcharter.errors": (
-        "ConfigurationError Denied Fault NotGated PluginError SpecError SyncCallInLoop ToolboxClosed "
-        "ToolcharterError ToolError"
+        "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError SyncCallInLoop "
+        "ToolboxClosed ToolcharterError ToolError"
     ),
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
     "toolcharter.gate.build.open": "build_tools",
@@ -118,6 +123,7 @@ _HOMES = {
     "toolcharter.loader.imports": "python_command",
     "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.spec.channel": "Channel Notification Pause Sender",
     "toolcharter.spec.discovery": "DiscovererPolicy Discovery ProfileView",
     "toolcharter.spec.explanation": "Explanation",
     "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",

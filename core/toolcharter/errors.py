@@ -57,6 +57,10 @@ class NotGated(ToolcharterError):
     """A tool's function was called directly, past the gate."""
 
 
+class NotDelivered(ToolcharterError):
+    """Why a notification was lost. The text names no credentials and no path of a URL."""
+
+
 class ToolboxClosed(ToolcharterError):
     """The toolbox was used after it was closed."""
 

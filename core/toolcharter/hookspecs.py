@@ -1,8 +1,8 @@
 """The hooks of toolcharter: when each runs, with what, and what a failure does.
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
-the object that an extension builds may implement `check_call`, `open_sink`, `answer_approval` and
-`open_runner` as methods, and is closed with the toolbox if it has a method `close`.
+the object that an extension builds may implement `check_call`, `open_sink`, `open_channel`,
+`answer_approval` and `open_runner` as methods, and is closed with the toolbox if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -17,6 +17,7 @@ import pluggy
 
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.spec.call import Ask, Call, Deny
+from toolcharter.spec.channel import Channel
 from toolcharter.spec.discovery import Discovery, ProfileView
 from toolcharter.spec.extension import ExtensionSpec, Sink
 from toolcharter.spec.runner import ProgramRunner, RunnerScope
@@ -55,7 +56,7 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
 
     Returns:
         A list with one spec per extension: for each entry point that names this module, unless
-        the module itself implements `open_sink` and the entry point is there for that.
+        the module itself implements `open_sink` or `open_channel` and the entry point is there for that.
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
@@ -182,4 +183,26 @@ def open_sink(url: str) -> Sink | None:
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
+    """
+
+
+@hookspec(firstresult=True)
+def open_channel(url: str) -> Channel:  # type: ignore[empty-body]
+    """Open the channel on which the notifications for *url* go.
+
+    Called when a toolbox is built whose profile or ceilings have a `notify` entry that names the plugin's
+    entry point under `deliver`, once for each URL there, and in no other plugin; that plugin is not
+    imported before. Check the URL here, and connect to nothing: threads that deliver do that later.
+
+    Args:
+        url: As the operator wrote it under `url`; it never comes from a repository or a model.
+
+    Returns:
+        A `Channel`, whose `connect` gives the sender of one thread.
+
+    Raises:
+        ValueError: The URL cannot be used. Its text says why, does not repeat the URL, and stops the
+            start-up with the entry's place in the profile. Nothing is delivered in another way.
+        Exception: Anything else raised stops the start-up with the distribution's name and version, and
+            the entry's place.
     """

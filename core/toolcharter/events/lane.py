@@ -6,34 +6,17 @@ What is not delivered is counted; nothing is raised.
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
+
+from toolcharter.errors import NotDelivered
+from toolcharter.spec.channel import Pause, Sender
 
 QUEUE_MAX = 1000
 """How many items may wait in one lane."""
 LINGER_S = 5.0
 """How long a thread waits for the next item before it ends, in seconds: nobody has to close a lane to be rid of it."""
 
-Pause = Callable[[float], bool]
-"""Waits that many seconds; true, perhaps earlier, if the lane has been given up."""
-
-T_contra = TypeVar("T_contra", contravariant=True)
 T = TypeVar("T")
-
-
-class NotDelivered(Exception):
-    """Why something was lost. The text names no credentials and no path of a URL."""
-
-
-class Sender(Protocol[T_contra]):
-    """What one thread of a lane delivers with; it is opened by the thread, and used by no other."""
-
-    def send(self, item: T_contra, pause: Pause, /) -> None:
-        """Deliver *item* or raise why not."""
-        ...
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        ...
 
 
 class Losses:

@@ -7,7 +7,7 @@ say. Each destination (the log of each file that asks, each URL) has a queue and
 import json
 import logging
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 from itertools import count
 from time import monotonic
@@ -15,15 +15,25 @@ from typing import Any, NamedTuple, get_args
 
 from toolcharter._fork import renew_in_child
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.events.lane import QUEUE_MAX, Lane, Losses, Pause, Sender
-from toolcharter.events.webhook import Notification, WebhookSender, can_send, parse_endpoint
+from toolcharter.events.lane import QUEUE_MAX, Lane, Losses
 from toolcharter.profile.settings import Notify, Outcome
+from toolcharter.spec.channel import Channel, Notification, Pause, Sender
 
 LOGGER = "toolcharter.notify"
+LOG = "log"
+"""The one delivery that needs no channel of a plugin."""
 DRAIN_S = 5.0
 """How long `close` waits for what is under way, in seconds."""
 NOT_JUDGED = "(could not be judged)"
 """Stands for the rule where matching failed: better to tell of one call too many."""
+
+
+OpenChannel = Callable[[Notify], Channel]
+"""Opens the channel that an entry names.
+
+Raises:
+    ConfigurationError: The entry's URL cannot be used, or its plugin cannot.
+"""
 
 
 class Wanted(NamedTuple):
@@ -39,8 +49,10 @@ class Wanted(NamedTuple):
 class Destination(NamedTuple):
     """What has a queue and a thread of its own."""
 
-    url: str | None
-    """None is the log."""
+    channel: str
+    """`LOG`, or the name of the channel."""
+    url: str
+    """Empty for the log."""
     file: str
     """Of the log, who asks: a workspace's file that wants every call told a thousand times crowds out its own alone."""
 
@@ -52,7 +64,7 @@ class LogSender:
         self._logger = logging.getLogger(LOGGER)
 
     def send(self, notification: Notification, _pause: Pause) -> None:
-        """Log one record; the attribute `notification` has all that a webhook would be sent."""
+        """Log one record; the attribute `notification` has all that a channel would be given."""
         told = notification.fields.get
         self._logger.warning(
             "%r: tool %r, action %r, outcome %r, reason %r, call %r",
@@ -71,14 +83,20 @@ class Notifier:
     Losses are counted and never raised. A fork's child begins anew: what waits in the parent is the parent's to deliver.
 
     Raises:
-        ConfigurationError: With every URL that cannot be used, and if the library for them is not installed.
+        ConfigurationError: With the faults of every channel that cannot be opened.
     """
 
-    def __init__(self, entries: Iterable[Notify], *, queue_max: int = QUEUE_MAX, pause: Pause | None = None) -> None:
+    def __init__(
+        self,
+        entries: Iterable[Notify],
+        open_channel: OpenChannel,
+        *,
+        queue_max: int = QUEUE_MAX,
+        pause: Pause | None = None,
+    ) -> None:
         self.entries = _unique(entries)
         """What is delivered: identical entries of a profile, its parents and the ceilings are one."""
-        if faults := [*_faults(self.entries)]:
-            raise ConfigurationError(faults)
+        self._openers = _openers(self.entries, open_channel)
         numbered = [*enumerate(self.entries, 1)]
         self._by_outcome = {
             outcome: tuple((number, entry) for number, entry in numbered if outcome in entry.outcomes)
@@ -93,7 +111,7 @@ class Notifier:
         self._losses = Losses()
         # Calls may share an identifier, and whoever chooses it must not have a notification taken for a repetition.
         self._run, self._offered = os.urandom(6).hex(), count(1)
-        self._lanes = {lane: self._open_lane(_opener(lane.url), self._losses) for lane in map(_lane, self.entries)}
+        self._lanes = {lane: self._open_lane(opener, self._losses) for lane, opener in self._openers.items()}
 
     def renew(self) -> None:
         """In a fork's child: queues and threads are the parent's, and perhaps so is who held a lock."""
@@ -150,17 +168,31 @@ def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None
         return NOT_JUDGED
 
 
-def _url(entry: Notify) -> str | None:
-    """Where *entry* is delivered to; None is the log."""
-    return entry.url if entry.deliver == "webhook" else None
-
-
 def _lane(entry: Notify) -> Destination:
-    return Destination(_url(entry), "" if entry.deliver == "webhook" else entry.place.rsplit(":", 2)[0])
+    if entry.deliver == LOG:
+        return Destination(LOG, "", entry.place.rsplit(":", 2)[0])
+    return Destination(entry.deliver, entry.url or "", "")
 
 
-def _opener(url: str | None) -> Callable[[], Sender[Notification]]:
-    return LogSender if url is None else partial(WebhookSender, parse_endpoint(url))
+def _openers(
+    entries: Iterable[Notify], open_channel: OpenChannel
+) -> dict[Destination, Callable[[], Sender[Notification]]]:
+    """For each destination, what its thread opens.
+
+    Raises:
+        ConfigurationError: With the faults of every channel that cannot be opened.
+    """
+    openers: dict[Destination, Callable[[], Sender[Notification]]] = {}
+    faults: list[Fault] = []
+    for entry in entries:
+        try:
+            if (lane := _lane(entry)) not in openers:
+                openers[lane] = LogSender if entry.deliver == LOG else open_channel(entry).connect
+        except ConfigurationError as error:
+            faults.extend(error.faults)
+    if faults:
+        raise ConfigurationError(faults)
+    return openers
 
 
 def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
@@ -174,16 +206,5 @@ def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
 def _identity(entry: Notify) -> Hashable:
     # Rules of one text differ if their conditions do; which reason they would deny with is nobody's business here.
     rules = frozenset((rule.text, json.dumps(rule.when, sort_keys=True, default=dict)) for rule in entry.match)
-    return rules, _url(entry), frozenset(entry.outcomes)
-
-
-def _faults(entries: Iterable[Notify]) -> Iterator[Fault]:
-    webhooks = [entry for entry in entries if entry.deliver == "webhook"]
-    if webhooks and not can_send():
-        what = "delivering to a webhook needs httpx, which is not installed."
-        yield Fault(webhooks[0].place, "notify", what, "Install toolcharter with its extra 'webhook'.")
-    for entry in webhooks:
-        try:
-            parse_endpoint(entry.url or "")
-        except ValueError as error:
-            yield Fault(entry.place, "notify.url", f"{error}.", "Write such as `https://example.org/hook`.")
+    destination = (entry.deliver, None if entry.deliver == LOG else entry.url)
+    return rules, destination, frozenset(entry.outcomes)

@@ -16,8 +16,9 @@ MODULE_HOOKS = (
     "discover_tools",
     "check_call",
     "open_sink",
+    "open_channel",
 )
-OBJECT_HOOKS = ("check_call", "open_sink", "answer_approval", "open_runner")
+OBJECT_HOOKS = ("check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
 
 
 class Failures:

@@ -29,7 +29,7 @@ class PluginInfo:
     problems: tuple[str, ...]
     """Why it, or part of it, would not load."""
     extension_specs: Mapping[str, Any] = field(default_factory=dict)
-    """`{extension: ExtensionSpec}`; without those that only open sinks, and those that do not load."""
+    """`{extension: ExtensionSpec}`; without those that only open sinks or channels, and those that do not load."""
 
 
 def list_plugins(index: Installed | None = None) -> list[PluginInfo]:

@@ -14,10 +14,12 @@ from pluggy import PluginManager
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
 from toolcharter.loader.module import PluginModule, load_module
+from toolcharter.loader.openers import Opener, Openers, open_channel, open_sink, openers_of
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import RUNNER, Need, needs_of, pin_faults, select
+from toolcharter.loader.select import CHANNEL, RUNNER, SINK, Need, needs_of, pin_faults, select
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Call
+from toolcharter.spec.channel import Channel
 from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
 from toolcharter.spec.runner import RunnerScope
 from toolcharter.spec.tool import ToolSpec
@@ -60,14 +62,6 @@ class Check(NamedTuple):
     """How long its awaitable may take, in seconds."""
 
 
-class Opener(NamedTuple):
-    """One implementation of `open_sink`."""
-
-    owner: str
-    """Distribution and version."""
-    function: Callable[[str], Any]
-
-
 class Loaded(NamedTuple):
     """The plugins of one profile."""
 
@@ -82,14 +76,16 @@ class Loaded(NamedTuple):
     manager: PluginManager
     checks: tuple[Check, ...]
     """Sorted by `plugin`; complete after `build_extensions`."""
-    openers: Mapping[str, Opener]
-    """By scheme; complete after `build_extensions`."""
+    openers: Openers
+    """Of event sinks, by scheme; complete after `build_extensions`."""
     program_files: tuple[Path, ...] = ()
     """Tables of programs beside the core's."""
     approver: Callable[[ApprovalRequest], Any] | None = None
     """What answers approvals, if one of the extensions does; known after `build_extensions`."""
     runners: Mapping[str, Callable[[RunnerScope], Any]] = _NOTHING
     """What opens runners, by the name of the extension; known after `build_extensions`."""
+    channels: Openers = _NOTHING
+    """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
     closers: tuple[Callable[[], object], ...] = ()
     """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
 
@@ -109,7 +105,8 @@ class Loaded(NamedTuple):
         Raises:
             PluginError: A constructor raised, or its object implements a hook wrongly.
         """
-        openers, settings, failures = dict(self.openers), dict[str, ExtensionPolicy](), Failures()
+        openers, channels = dict(self.openers), dict(self.channels)
+        settings, failures = dict[str, ExtensionPolicy](), Failures()
         closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
@@ -117,7 +114,8 @@ class Loaded(NamedTuple):
             with failures:
                 built = _build(loaded.spec, owner, workspace, policies[name])
                 register(self.manager, built, plugin, owner, OBJECT_HOOKS)
-                openers |= _openers(self.manager, built, name, owner)
+                openers |= openers_of(self.manager, "open_sink", built, name, owner)
+                channels |= openers_of(self.manager, "open_channel", built, name, owner)
                 runner = implementation(self.manager, "open_runner", built)
                 runners |= {} if runner is None else {name: runner}
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
@@ -126,7 +124,14 @@ class Loaded(NamedTuple):
             approver = _approver(self.manager)
         failures.stop()
         checks = _checks(self.manager, settings)
-        return self._replace(checks=checks, openers=openers, approver=approver, runners=runners, closers=tuple(closers))
+        return self._replace(
+            checks=checks,
+            openers=openers,
+            channels=channels,
+            approver=approver,
+            runners=runners,
+            closers=tuple(closers),
+        )
 
     def open_sink(self, url: str) -> Sink:
         """Open the event sink behind *url* through the plugin whose entry point is its scheme.
@@ -135,21 +140,42 @@ class Loaded(NamedTuple):
             PluginError: No loaded plugin opens it, or opening it failed. The URL itself is not
                 shown: it may hold a password.
         """
-        scheme = url.partition(":")[0]
-        opener = self.openers.get(scheme)
-        if opener is None:
-            fix = f"Load the plugin that has an entry point {scheme!r} and implements open_sink."
-            raise PluginError([Fault(_sink_place(scheme), "", "no loaded plugin opens it.", fix)])
-        try:
-            sink = opener.function(url)
-        except Exception as error:
-            fix = "Mend the URL, or start what listens there."
-            raise PluginError([Fault(opener.owner, "", f"{_sink_place(scheme)}: {cause(error)}", fix)]) from error
-        if not (callable(getattr(sink, "write", None)) and callable(getattr(sink, "close", None))):
-            what = f"{_sink_place(scheme)}: the hook open_sink returned {type(sink).__name__}, which has no write and close."
-            raise PluginError([Fault(opener.owner, "", what, "Return an object with both methods.")])
-        opened: Sink = sink
-        return opened
+        return open_sink(self.openers, url)
+
+    def open_channel(self, name: str, url: str, place: str) -> Channel:
+        """Open the channel *name* for *url*, which the entry at *place* names.
+
+        Raises:
+            PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown.
+        """
+        return open_channel(self.channels, name, url, place)
+
+    def with_channels(self, channels: Mapping[str, str], index: Installed) -> "Loaded":
+        """Load the plugins of more channels, which ceilings have asked for since.
+
+        Args:
+            channels: The names of channels, each with the place of an entry that asks for it.
+            index: What is installed.
+
+        Raises:
+            PluginError: As of `load_plugins`.
+        """
+        missing = {name: place for name, place in channels.items() if name not in self.channels}
+        missing = {name: place for name, place in missing.items() if name not in self.extension_specs}
+        if not missing:
+            return self
+        more = load_plugins({}, channels=missing, index=index)
+        for name, module in more.manager.list_name_plugin():
+            if not self.manager.has_plugin(name):  # its hooks count as those of any loaded module
+                self.manager.register(module, name)
+        distributions = dict(sorted({**self.distributions, **more.distributions}.items()))
+        program_files = tuple(dict.fromkeys((*self.program_files, *more.program_files)))
+        return self._replace(
+            channels={**self.channels, **more.channels},
+            checks=_checks(self.manager),
+            distributions=distributions,
+            program_files=program_files,
+        )
 
 
 def load_plugins(
@@ -160,6 +186,7 @@ def load_plugins(
     missing_ok: Collection[str] = frozenset(),
     *,
     runner: str | None = None,
+    channels: Mapping[str, str] = _NOTHING,
     index: Installed | None = None,
 ) -> Loaded:
     """Load what one profile needs.
@@ -171,6 +198,7 @@ def load_plugins(
         pins: `{distribution: (specifier, place)}`.
         missing_ok: Tools that may be absent.
         runner: Which of *extensions* the profile names as its runner and nowhere else.
+        channels: The names of the channels that notifications name, each with the place of an entry.
         index: What is installed; default `installed()`.
 
     Returns:
@@ -181,7 +209,7 @@ def load_plugins(
             wrong, nothing was imported.
     """
     index = index or installed()
-    chosen, faults = select(needs_of(profile_tools, extensions, sinks, runner), index, missing_ok)
+    chosen, faults = select(needs_of(profile_tools, extensions, sinks, runner, channels), index, missing_ok)
     failures = Failures([*faults, *pin_faults(pins, index), *_shared_modules(chosen.values())])
     failures.stop()
 
@@ -209,12 +237,14 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
     specs: dict[str, LoadedTool] = {}
     extension_specs: dict[str, LoadedExtension] = {}
     openers: dict[str, Opener] = {}
+    channels: dict[str, Opener] = {}
     for need, entry in chosen.items():
         plugin = modules[entry.module]
         if need.group == TOOLS:
             specs[need.name] = LoadedTool(plugin.tools[need.name], entry.distribution, entry.version)
             continue
-        openers |= _openers(manager, plugin.module, need.name, entry.owner)
+        openers |= openers_of(manager, "open_sink", plugin.module, need.name, entry.owner)
+        channels |= openers_of(manager, "open_channel", plugin.module, need.name, entry.owner)
         if need.noun in {"extension", RUNNER}:
             spec = plugin.extensions[need.name]
             extension_specs[need.name] = LoadedExtension(
@@ -232,6 +262,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         manager=manager,
         checks=_checks(manager),
         openers=openers,
+        channels=channels,
     )
 
 
@@ -270,12 +301,17 @@ def _unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions:
     """What a plugin that loaded well does not offer in the role it is needed in."""
     owner, module = plugin.entry.owner, plugin.entry.module
     if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
-        what = f"{module} registers no extension {need.name!r}; it only opens event sinks."
+        what = f"{module} registers no extension {need.name!r}; it only opens event sinks or channels."
         yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
-    opens = implementation(manager, "open_sink", plugin.module) is not None
-    if need.noun == "event sink" and not opens and need.name not in extensions:
+    if need.name in extensions:  # then its object may open what the module does not
+        return
+    if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
         what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
         yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
+    if need.noun == CHANNEL and implementation(manager, "open_channel", plugin.module) is None:
+        what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
+        fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."
+        yield Fault(need.place, need.path, what, fix)
 
 
 def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:
@@ -310,11 +346,6 @@ def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: Extens
         raise PluginError([Fault(owner, "", what, "Mend its settings in the profile, or take it out.")]) from error
 
 
-def _openers(manager: PluginManager, plugin: object, scheme: str, owner: str) -> dict[str, Opener]:
-    function = implementation(manager, "open_sink", plugin)
-    return {} if function is None else {scheme: Opener(owner, function)}
-
-
 def _approver(manager: PluginManager) -> Callable[[ApprovalRequest], Any] | None:
     """The one implementation of `answer_approval`.
 
@@ -340,7 +371,3 @@ def _with(policy: ExtensionPolicy | None, check: Check) -> Check:
     if isinstance(policy, CheckPolicy):
         return check._replace(advisory=policy.advisory, timeout_s=policy.timeout_s)
     return check
-
-
-def _sink_place(scheme: str) -> str:
-    return f"event sink '{scheme}:'"

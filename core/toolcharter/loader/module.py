@@ -43,8 +43,8 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
         *_missing(entry, "tool", names[TOOLS] - {spec.name for spec in tools}),
         *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
     ]
-    if implementation(manager, "open_sink", module) is None:
-        # A plugin that opens sinks needs no spec: its scheme is its entry point.
+    if not any(implementation(manager, hook, module) for hook in ("open_sink", "open_channel")):
+        # A plugin that opens sinks or channels needs no spec: what it opens bears the name of its entry point.
         faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
     if faults:
         raise PluginError(faults)

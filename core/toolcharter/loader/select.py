@@ -1,6 +1,7 @@
 """Which distribution answers for each name a profile needs; nothing is imported here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter.errors import Fault, did_you_mean
@@ -12,9 +13,14 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 _MOST_NAMES = 20
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 RUNNER = "runner"
+SINK = "event sink"
+CHANNEL = "channel"
 _RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
 """The runners that come with distributions of ours."""
+_CHANNELS = {"webhook": "toolcharter-webhook"}
+"""The channels that come with distributions of ours."""
 
 
 class Need(NamedTuple):
@@ -27,11 +33,15 @@ class Need(NamedTuple):
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
-    """`tool`, `extension`, `runner` or `event sink`."""
+    """`tool`, `extension`, `runner`, `event sink` or `channel`."""
 
 
 def needs_of(
-    tools: Mapping[str, str], extensions: Mapping[str, str], sinks: Iterable[str], runner: str | None = None
+    tools: Mapping[str, str],
+    extensions: Mapping[str, str],
+    sinks: Iterable[str],
+    runner: str | None = None,
+    channels: Mapping[str, str] = _NOTHING,
 ) -> list[Need]:
     """Turn names with their places into needs, in their order.
 
@@ -40,6 +50,7 @@ def needs_of(
         extensions: Those that it lists, and its runner.
         sinks: Schemes of their URLs.
         runner: Which of *extensions* the profile names as its runner alone.
+        channels: Those that notifications name under `deliver`.
     """
     return [
         *(Need(TOOLS, name, place, f"tools.{name}", "tool") for name, place in tools.items()),
@@ -49,7 +60,8 @@ def needs_of(
             else Need(EXTENSIONS, name, place, f"extensions.{name}", "extension")
             for name, place in extensions.items()
         ),
-        *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", "event sink") for name in dict.fromkeys(sinks)),
+        *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", SINK) for name in dict.fromkeys(sinks)),
+        *(Need(EXTENSIONS, name, place, "notify.deliver", CHANNEL) for name, place in channels.items()),
     ]
 
 
@@ -124,18 +136,21 @@ def _doubts(
 
 
 def _unknown(need: Need, index: Installed) -> Fault:
-    article = "a" if need.noun in {"tool", RUNNER} else "an"
+    article = "a" if need.noun in {"tool", RUNNER, CHANNEL} else "an"
     names = list(index.usable(need.group))
     plural = "tools" if need.group == TOOLS else "extensions"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     known = f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip()
-    if need.noun == "event sink":
+    if need.noun == SINK:
         known = f"A sink is stderr:, structlog:, file:PATH such as file:events.jsonl, or an extension's URL. {known}"
     if need.noun == RUNNER and need.name in _RUNNERS:
         known = (
             f"Install the distribution {_RUNNERS[need.name]}, or name another runner: `runner: host` contains nothing."
         )
+    if need.noun == CHANNEL:
+        install = _CHANNELS.get(need.name)
+        known = f"Install the distribution {install}, or write `deliver: log`." if install else known
     return Fault(
         need.place, need.path, f"no installed plugin provides {article} {need.noun} named {need.name!r}.", known
     )

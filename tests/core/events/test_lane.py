@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolcharter.events.lane import Lane, Losses, NotDelivered, Pause
+from toolcharter.errors import NotDelivered
+from toolcharter.events.lane import Lane, Losses
+from toolcharter.spec.channel import Pause
 
 PATIENCE_S = 20
 """How long a test waits for what must happen; it never does when all is well."""

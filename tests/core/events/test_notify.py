@@ -11,11 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
+import toolcharter_webhook
 from toolcharter.errors import ConfigurationError
-from toolcharter.events import notify
 from toolcharter.events.notify import LOGGER, NOT_JUDGED, Notifier, Wanted
+from toolcharter.loader.openers import Opener, open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
+from toolcharter.spec.channel import Channel
 
 PATIENCE_S = 20
 FIELDS = {
@@ -37,6 +39,16 @@ def entry(*patterns: str, **settings: Any) -> Notify:
 
 
 PUSHES = entry("git:push")
+
+
+def opened(wanted: Notify) -> Channel:
+    """The channel of an entry, as a toolbox opens it."""
+    openers = {"webhook": Opener("toolcharter-webhook 0.1.0", toolcharter_webhook.open_channel)}
+    return open_channel(openers, wanted.deliver, wanted.url or "", wanted.place)
+
+
+def notifier_of(entries: list[Notify], **settings: Any) -> Notifier:
+    return Notifier(entries, opened, **settings)
 
 
 def first_rule(wanted: Notify) -> str | None:
@@ -112,7 +124,7 @@ def hook(serve) -> Hook:
 
 def test_a_record_in_the_log(caplog) -> None:
     """One warning that a reader understands, on one line, and all the facts in one attribute."""
-    notifier = Notifier([PUSHES])
+    notifier = notifier_of([PUSHES])
 
     tell(notifier)
     notifier.close()
@@ -128,7 +140,7 @@ def test_a_record_in_the_log(caplog) -> None:
 
 def test_a_post_to_a_webhook(hook: Hook) -> None:
     """The same facts as one JSON object."""
-    notifier = Notifier([entry("git:push", deliver="webhook", url=hook.url)])
+    notifier = notifier_of([entry("git:push", deliver="webhook", url=hook.url)])
 
     tell(notifier)
     notifier.close(PATIENCE_S)
@@ -143,7 +155,7 @@ def test_each_entry_that_matches_is_told_once(hook: Hook, caplog) -> None:
         entry("git:push", deliver="webhook", url=hook.url),
         entry("git", deliver="webhook", url=hook.url),
     ]
-    notifier = Notifier([entry("bash"), *entries])
+    notifier = notifier_of([entry("bash"), *entries])
 
     for wanted in notifier.wanting("ok", lambda asked: None if asked == entry("bash") else first_rule(asked)):
         notifier.offer(wanted, FIELDS)
@@ -156,7 +168,7 @@ def test_each_entry_that_matches_is_told_once(hook: Hook, caplog) -> None:
 def test_calls_of_one_identifier_are_no_repetition_of_each_other(hook: Hook) -> None:
     """A model or a host may choose a call's identifier; a receiver that drops repetitions hears of each call."""
     url = {"deliver": "webhook", "url": hook.url}
-    first, second = (Notifier([entry("git:push", **url)]) for _ in range(2))
+    first, second = (notifier_of([entry("git:push", **url)]) for _ in range(2))
 
     for notifier in (first, first, second):
         tell(notifier)
@@ -171,7 +183,7 @@ def test_one_file_cannot_crowd_out_what_another_asks_for(caplog) -> None:
     """A workspace's file with many patterns that match each call loses its own notifications, not the operator's."""
     own = entry("git:push")._replace(place="/etc/p.yaml:3:5")
     crowd = [entry("*" * stars)._replace(place=f"/ws/policy.yaml:{stars}:5") for stars in range(1, 30)]
-    notifier = Notifier([*crowd, own], queue_max=2)
+    notifier = notifier_of([*crowd, own], queue_max=2)
 
     for wanted in notifier.wanting("ok", first_rule):
         notifier.offer(wanted, FIELDS)
@@ -184,7 +196,7 @@ def test_one_file_cannot_crowd_out_what_another_asks_for(caplog) -> None:
 def test_entries_choose_outcomes() -> None:
     """An entry that does not want an outcome is not asked whether it matches."""
     failures, all_calls = entry("git", outcomes=("error", "denied")), entry("*")
-    notifier = Notifier([failures, all_calls])
+    notifier = notifier_of([failures, all_calls])
 
     asked = [
         tuple(wanted.entry for wanted in notifier.wanting(outcome, first_rule)) for outcome in ("ok", "error", "denied")
@@ -192,12 +204,12 @@ def test_entries_choose_outcomes() -> None:
 
     assert asked == [(all_calls,), (failures, all_calls), (failures, all_calls)]
     assert notifier.wanting("ok", nothing) == []
-    assert Notifier([failures]).wanting("ok", lambda _: pytest.fail("asked")) == []
+    assert notifier_of([failures]).wanting("ok", lambda _: pytest.fail("asked")) == []
 
 
 def test_a_rule_that_cannot_be_judged_tells() -> None:
     """A call whose arguments break the matching does not thereby pass unnoticed."""
-    notifier = Notifier([PUSHES])
+    notifier = notifier_of([PUSHES])
 
     wanted = notifier.wanting("ok", lambda asked: asked.match[1].text)
 
@@ -223,7 +235,7 @@ SCHEMA = {"remote": {"const": "origin"}}
 )
 def test_identical_entries_are_one(others: list[Notify], kept: int) -> None:
     """A profile, its parent and a ceiling that ask for the same do not ask for it thrice; the first one stands."""
-    notifier = Notifier([PUSHES, *others])
+    notifier = notifier_of([PUSHES, *others])
 
     assert notifier.entries == (PUSHES, *others)[:kept]
 
@@ -236,7 +248,7 @@ def test_urls_that_cannot_be_used() -> None:
     ]
 
     with pytest.raises(ConfigurationError) as caught:
-        Notifier([*bad, entry("git", deliver="webhook", url="https://example.org/")])
+        notifier_of([*bad, entry("git", deliver="webhook", url="https://example.org/")])
 
     assert str(caught.value) == (
         "p.yaml:3:5: notify.url: the URL is not `http://HOST/...` or `https://HOST/...`.\n"
@@ -246,18 +258,20 @@ def test_urls_that_cannot_be_used() -> None:
     )
 
 
-def test_webhooks_without_their_library(monkeypatch) -> None:
-    """Said when the toolbox is built, not when the first notification is lost; the log needs nothing."""
-    monkeypatch.setattr(notify, "can_send", lambda: False)
-    Notifier([PUSHES])
+def test_one_url_is_opened_once(hook: Hook) -> None:
+    """Entries of one URL share its channel and its queue; the log opens none."""
+    entries = [
+        entry(pattern, deliver="webhook", url=url) for url in (hook.url, f"{hook.url}/b") for pattern in ("a", "b")
+    ]
+    asked: list[str | None] = []
 
-    with pytest.raises(ConfigurationError) as caught:
-        Notifier([PUSHES, entry("git", deliver="webhook", url="https://example.org/", place="p.yaml:4:5")])
+    def noting(wanted: Notify) -> Channel:
+        asked.append(wanted.url)
+        return opened(wanted)
 
-    assert str(caught.value) == (
-        "p.yaml:4:5: notify: delivering to a webhook needs httpx, which is not installed.\n"
-        "Install toolcharter with its extra 'webhook'."
-    )
+    Notifier([PUSHES, *entries], noting).close()
+
+    assert asked == [hook.url, f"{hook.url}/b"]
 
 
 def test_a_slow_webhook_holds_up_nobody(hook: Hook, serve, caplog) -> None:
@@ -265,7 +279,7 @@ def test_a_slow_webhook_holds_up_nobody(hook: Hook, serve, caplog) -> None:
     other = serve()
     hook.may_answer.clear()
     slow, quick = (entry("*", deliver="webhook", url=server.url) for server in (hook, other))
-    notifier = Notifier([slow, quick, PUSHES], queue_max=2)
+    notifier = notifier_of([slow, quick, PUSHES], queue_max=2)
     numbers = iter(range(10))
 
     def arrives() -> None:
@@ -289,7 +303,7 @@ def test_a_slow_webhook_holds_up_nobody(hook: Hook, serve, caplog) -> None:
 def test_what_is_not_delivered_in_time_is_lost(hook: Hook) -> None:
     """Closing does not wait for a webhook for ever, and afterwards nothing more is taken."""
     hook.may_answer.clear()
-    notifier = Notifier([entry("*", deliver="webhook", url=hook.url)])
+    notifier = notifier_of([entry("*", deliver="webhook", url=hook.url)])
     tell(notifier)
     assert hook.arrived.acquire(timeout=PATIENCE_S)
     tell(notifier)
@@ -311,7 +325,7 @@ def test_a_webhook_that_gives_nothing_but_trouble(hook: Hook) -> None:
         pauses.append(seconds)
         return False
 
-    notifier = Notifier([entry("*", deliver="webhook", url=hook.url)], pause=pause)
+    notifier = notifier_of([entry("*", deliver="webhook", url=hook.url)], pause=pause)
 
     tell(notifier)
     notifier.close(PATIENCE_S)
@@ -328,7 +342,7 @@ def test_a_logging_filter_that_raises() -> None:
     def breaks(_: logging.LogRecord) -> bool:
         raise broken
 
-    notifier = Notifier([PUSHES])
+    notifier = notifier_of([PUSHES])
     logger.addFilter(breaks)
     try:
         tell(notifier)
@@ -342,16 +356,18 @@ def test_a_logging_filter_that_raises() -> None:
 FORKING = """
 import os, signal, sys
 from toolcharter.events.notify import Notifier
+from toolcharter_webhook import open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
+from toolcharter.spec.channel import Channel
 
 def tell(call_id):
     for wanted in notifier.wanting("ok", lambda entry: "git"):
         notifier.offer(wanted, {"call_id": call_id})
 
 signal.alarm(60)
-notifier = Notifier([Notify((parse_rule("git"),), "webhook", sys.argv[1])])
-closed = Notifier(notifier.entries)
+notifier = Notifier([Notify((parse_rule("git"),), "webhook", sys.argv[1])], lambda entry: open_channel(entry.url))
+closed = Notifier(notifier.entries, lambda entry: open_channel(entry.url))
 closed.close()
 tell("parent in hand")
 sys.stdin.readline()
@@ -392,7 +408,7 @@ def test_a_fork_delivers_nothing_twice(hook: Hook) -> None:
 def test_what_a_forked_process_forgets(hook: Hook) -> None:
     """The same without a process: what waits and what was lost are the parent's."""
     hook.may_answer.clear()
-    notifier = Notifier([entry("*", deliver="webhook", url=hook.url)], queue_max=1)
+    notifier = notifier_of([entry("*", deliver="webhook", url=hook.url)], queue_max=1)
     tell(notifier)
     assert hook.arrived.acquire(timeout=PATIENCE_S)
     tell(notifier)

@@ -12,6 +12,7 @@ from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.openers import Opener
 from toolcharter.profile.model import Events, Limits, Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling
@@ -58,6 +59,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         caller: Caller | None = None,
         approver: Any = None,
         ceilings: tuple[Ceiling, ...] = (),
+        channels: dict[str, Opener] | None = None,
         strict: bool = False,
         **settings: Any,
     ) -> Toolbox:
@@ -66,7 +68,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         manager = new_manager()
         for name, check in (checks or {}).items():
             manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
-        loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {})
+        loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {}, channels=channels or {})
         given = policies or {}
         written: dict[str, Any] = dict(settings)
         written |= {key: rules(settings[key]) for key in settings.keys() & {"deny", "ask", "allow"}}

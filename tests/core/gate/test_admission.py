@@ -6,10 +6,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from toolcharter.gate.toolbox import Toolbox
+from toolcharter.loader.openers import Opener
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
     AfterCall,
@@ -543,13 +545,14 @@ def test_rules_see_arguments_as_json(make_toolbox, state) -> None:
 
 
 def test_notifications_that_are_lost_are_counted(make_toolbox) -> None:
-    """Nobody listens at the URL; the call does not care, and the toolbox says so once it is closed."""
+    """Its channel leads nowhere; the call does not care, and the toolbox says so once it is closed."""
     entry = Notify((parse_rule("*"),), "webhook", "http://127.0.0.1:1/hook")
-    toolbox = make_toolbox(ECHO, notify=(entry,))
+    deaf = Mock(connect=Mock(side_effect=OSError("nobody listens")))
+    toolbox = make_toolbox(ECHO, notify=(entry,), channels={"webhook": Opener("acme-webhook 1.0", lambda _: deaf)})
 
     result = toolbox.call("echo", {})
     before = (make_toolbox(ECHO).lost_notifications, make_toolbox(ECHO).lost_notification_because)
     toolbox.close()
 
     assert (result.outcome, before, toolbox.lost_notifications) == ("ok", (0, None), 1)
-    assert toolbox.lost_notification_because is not None
+    assert str(toolbox.lost_notification_because) == "nobody listens"

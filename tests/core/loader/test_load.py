@@ -8,7 +8,7 @@ import pytest
 from toolcharter import Call, Caller, Deny, ExtensionPolicy
 from toolcharter.errors import PluginError
 
-HOOKS = "Hooks here: register_tools, register_extensions, register_programs, discover_tools, check_call, open_sink."
+HOOKS = "Hooks here: register_tools, register_extensions, register_programs, discover_tools, check_call, open_sink, open_channel."
 
 
 def _message(load, *tools: str, **needs: object) -> str:
@@ -294,7 +294,7 @@ def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
         pytest.param(
             "type('Late', (), {'register_tools': hookimpl(lambda self: [])})()",
             "'register_tools' is marked as an implementation of the unknown hook 'register_tools'.\n"
-            "Hooks here: check_call, open_sink, answer_approval, open_runner.",
+            "Hooks here: check_call, open_sink, open_channel, answer_approval, open_runner.",
             id="too-late",
         ),
     ],
@@ -321,7 +321,7 @@ def test_an_extension_that_cannot_be_built_stops_the_start(site, load, tmp_path,
         pytest.param(
             {"extensions": {"wire": "p.yaml:7:3"}},
             "@hookimpl\ndef open_sink(url): ...",
-            "acme_wire registers no extension 'wire'; it only opens event sinks.\n"
+            "acme_wire registers no extension 'wire'; it only opens event sinks or channels.\n"
             "Take extensions.wire out of the profile.",
             id="sink-as-extension",
         ),

@@ -10,7 +10,7 @@ import yaml
 
 from pages import quoted, rows
 from tables import inner
-from toolcharter.events import notify, webhook
+from toolcharter.events import notify
 from toolcharter.gate.approvals.always_rule import why_not_kept
 from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.gate.commands import understood
@@ -27,6 +27,7 @@ from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
 from toolcharter.profile.settings import MODES
 from toolcharter.spec.words import KINDS, RULE_PREFIXES
 from toolcharter_git.tool import SPEC as GIT
+from toolcharter_webhook import sender
 
 PAGE = (Path(__file__).parents[3] / "docs/profiles.md").read_text()
 FS = frozenset({"fs:read"})
@@ -273,7 +274,7 @@ def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:
     """Words on the page for numbers in the modules."""
     said = re.sub(r"\s+", " ", PAGE)
 
-    assert (webhook.ATTEMPTS, notify.DRAIN_S, binding.TIMEOUT_S) == (3, 5.0, 2.0)
+    assert (sender.ATTEMPTS, notify.DRAIN_S, binding.TIMEOUT_S) == (3, 5.0, 2.0)
     assert "in up to three attempts" in said
     assert "has five seconds" in said
     assert "does not answer within two seconds" in said

@@ -29,13 +29,14 @@ from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.loader.imports import keep_imports_out
 from toolcharter.loader.interpreter import code_of_the_gate
-from toolcharter.loader.load import LoadedTool
+from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
 from toolcharter.profile.model import Limits
-from toolcharter.profile.settings import Approvals, Memory, Rates
+from toolcharter.profile.settings import Approvals, Memory, Notify, Rates
 from toolcharter.spec.approval import Approver
 from toolcharter.spec.call import Caller
+from toolcharter.spec.channel import Channel
 from toolcharter.spec.reasons import GuardReason, Reason
 from toolcharter.spec.runner import RunnerScope
 
@@ -185,7 +186,7 @@ def open_state(
     inventory = inventory_of(root, code, plan.files, sinks, os.environ)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
-    notifier, rates = _notifier(plan), _rates(plan)
+    notifier, rates = _notifier(plan, loaded), _rates(plan)
     answering = approver or loaded.approver or last_approver
     scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
@@ -231,11 +232,15 @@ def open_state(
     return plan, state
 
 
-def _notifier(plan: Plan) -> "notify.Notifier | None":
+def _notifier(plan: Plan, loaded: Loaded) -> "notify.Notifier | None":
     entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
     if not entries:
         return None
-    return notify.Notifier(entries)
+
+    def open_channel(entry: Notify) -> Channel:
+        return loaded.open_channel(entry.deliver, entry.url or "", entry.place)
+
+    return notify.Notifier(entries, open_channel)
 
 
 def _rates(plan: Plan) -> "binding.RateLimits | None":

@@ -92,7 +92,8 @@ class Plan:
         if self.workspace == workspace:
             return self
         ceilings, faults = read_ceilings(workspace, os.environ)
-        plan = self
+        index = self.index or installed()
+        plan = replace(self, loaded=self.loaded.with_channels(_channels(self.profile, ceilings), index))
         if has_discoverers(self.loaded):
             plan = with_discovered(self, workspace, installed().tools)
         if ceilings:
@@ -135,6 +136,7 @@ def plan_profile(
             {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
             chosen.missing_ok,
             runner=None if chosen.runner in chosen.extensions else chosen.runner,
+            channels=_channels(chosen, ceilings),
             index=index,
         )
     except PluginError as error:
@@ -154,6 +156,12 @@ def plan_profile(
     if faults:
         raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
     return _with_digest(plan)
+
+
+def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
+    """The channels that notifications name, each with the place of the first entry that does."""
+    entries = [*profile.notify, *(entry for ceiling in ceilings for entry in ceiling.notify)]
+    return {entry.deliver: entry.place for entry in reversed(entries) if entry.deliver != "log"}
 
 
 def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:

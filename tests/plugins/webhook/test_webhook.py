@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -14,9 +15,11 @@ from typing import Any
 
 import pytest
 
-from toolcharter.events import webhook
-from toolcharter.events.lane import NotDelivered
-from toolcharter.events.webhook import Endpoint, Notification, WebhookSender, parse_endpoint, retry_after_s
+from toolcharter import ConfigurationError, NotDelivered, Notification, Toolbox, build_tools
+from toolcharter.gate.build.open import open_toolbox, plan_profile
+from toolcharter_webhook import WebhookChannel, open_channel
+from toolcharter_webhook.endpoint import Endpoint, parse_endpoint
+from toolcharter_webhook.sender import WebhookSender, retry_after_s
 
 NOTIFICATION = Notification({"event": "hook.tool.after", "call_id": "c1", "tool": "git"}, "git:push", "c1-1")
 PASSWORD = "hunter" + "2"
@@ -390,9 +393,85 @@ def test_a_call_whose_id_no_header_can_bear(server: Server) -> None:
     assert body == {"call_id": "a\r\nb: \ud800\u00e9", "args": {"x": "{1}"}, "notify": {"match": "*"}}
 
 
-def test_whether_the_library_is_there(monkeypatch) -> None:
-    """Asked without importing it."""
-    found = [webhook.can_send()]
-    monkeypatch.setattr(webhook, "find_spec", lambda _: None)
+def test_the_hook_checks_the_url_and_sends_nothing(server: Server) -> None:
+    """The channel holds no connection; each thread that delivers gets a sender of its own."""
+    channel = open_channel(server.url)
+    with pytest.raises(ValueError, match="the URL is not"):
+        open_channel(f"ftp://amy:{PASSWORD}@h/")
+    before = [*server.got]
 
-    assert [*found, webhook.can_send()] == [True, False]
+    with closing(channel.connect()) as one, closing(channel.connect()) as two:
+        one.send(NOTIFICATION, Pauses())
+
+    assert (channel, before, one is two) == (WebhookChannel(Endpoint(server.url, None, server.url)), [], False)
+    assert [request for request, _, _ in server.got] == ["POST /"]
+
+
+def test_httpx_waits_for_the_first_delivery() -> None:
+    """It takes a tenth of a second, which no start of a toolbox pays."""
+    code = "import sys, toolcharter_webhook as w; w.open_channel('https://h/'); print('httpx' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+PROFILE = """profile: told
+description: d
+tools: {git: {}}
+notify: [git, {match: git, deliver: webhook, url: %r}]
+"""
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch) -> Callable[..., Toolbox]:
+    """Builds a profile that notifies a URL; only the plugins of these distributions are there."""
+
+    def build_it(url: str, *plugins: str) -> Toolbox:
+        (tmp_path / "told.yaml").write_text(PROFILE % url)
+        monkeypatch.setenv("TOOLCHARTER_PLUGINS", ",".join(plugins))
+        return build_tools(tmp_path / "told.yaml", workspace=tmp_path, events=[])
+
+    return build_it
+
+
+def test_a_call_is_told(build, server: Server) -> None:
+    """From the profile to the receiver, through the loader."""
+    with build(f"{server.url}/hook", "toolcharter-git", "toolcharter-webhook") as toolbox:
+        toolbox.call("git", {"action": "none such"})
+
+    ((request, _, body),) = server.got
+    assert (request, body["tool"], body["notify"], toolbox.lost_notifications) == (
+        "POST /hook",
+        "git",
+        {"match": "git"},
+        0,
+    )
+    assert body["outcome"] == "error"
+
+
+def test_a_url_that_cannot_be_used_stops_the_start(build, tmp_path) -> None:
+    """With its place in the profile, and without what it holds."""
+    with pytest.raises(ConfigurationError) as caught:
+        build(f"http://amy:{PASSWORD}@h:x/", "toolcharter-git", "toolcharter-webhook")
+
+    assert str(caught.value) == (
+        f"{tmp_path}/told.yaml:4:15: notify.url: the URL's host or port cannot be read.\n"
+        "Write such as `https://example.org/hook`."
+    )
+
+
+def test_the_administrators_file_may_ask_for_it(tmp_path, monkeypatch, server: Server) -> None:
+    """Where it holds only in a workspace that comes later, its plugin is loaded then, and is part of the digest."""
+    (tmp_path / "plain.yaml").write_text("profile: plain\ndescription: d\ntools: {git: {}}\n")
+    plan = plan_profile(tmp_path / "plain.yaml")
+    admin = tmp_path / "admin.yaml"
+    admin.write_text(f"notify: [{{match: git, deliver: webhook, url: '{server.url}/admin'}}]\n")
+    monkeypatch.setenv("TOOLCHARTER_ADMIN_POLICY", str(admin))
+
+    with open_toolbox(plan, workspace=tmp_path, caller=None, sinks=()) as toolbox:
+        toolbox.call("git", {"action": "none such"})
+    with build_tools(tmp_path / "plain.yaml", workspace=tmp_path, events=[]) as built:
+        built.call("git", {"action": "none such"})
+
+    assert [request for request, _, _ in server.got] == ["POST /admin"] * 2
+    assert plan.loaded.distributions.keys() == {"toolcharter-git"}
+    assert plan.within(tmp_path).loaded.distributions.keys() == {"toolcharter-git", "toolcharter-webhook"}

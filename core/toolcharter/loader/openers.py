@@ -1,0 +1,90 @@
+"""Calls the hooks that open something for a URL: `open_sink` and `open_channel`. The URL itself is never shown."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pluggy import PluginManager
+
+from toolcharter.errors import Fault, PluginError
+from toolcharter.loader.hooks import cause, implementation
+from toolcharter.spec.channel import Channel
+from toolcharter.spec.extension import Sink
+
+_HIDDEN = "(the URL)"
+
+
+class Opener(NamedTuple):
+    """One implementation of `open_sink` or `open_channel`."""
+
+    owner: str
+    """Distribution and version."""
+    function: Callable[[str], Any]
+
+
+Openers = Mapping[str, Opener]
+"""By the name of the entry point: the scheme of a sink, the word under `deliver` of a channel."""
+
+
+def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, owner: str) -> dict[str, Opener]:
+    """What *plugin* itself implements of *hook*, under its *name*; or nothing."""
+    function = implementation(manager, hook, plugin)
+    return {} if function is None else {name: Opener(owner, function)}
+
+
+def open_sink(openers: Openers, url: str) -> Sink:
+    """Open the event sink behind *url* through the plugin whose entry point is its scheme.
+
+    Raises:
+        PluginError: No loaded plugin opens it, or opening it failed. The URL itself is not
+            shown: it may hold a password.
+    """
+    scheme = url.partition(":")[0]
+    place = f"event sink '{scheme}:'"
+    opener = openers.get(scheme)
+    if opener is None:
+        fix = f"Load the plugin that has an entry point {scheme!r} and implements open_sink."
+        raise PluginError([Fault(place, "", "no loaded plugin opens it.", fix)])
+    try:
+        sink = opener.function(url)
+    except Exception as error:
+        fix = "Mend the URL, or start what listens there."
+        raise PluginError([Fault(opener.owner, "", f"{place}: {cause(error)}", fix)]) from error
+    if not (callable(getattr(sink, "write", None)) and callable(getattr(sink, "close", None))):
+        what = f"{place}: the hook open_sink returned {type(sink).__name__}, which has no write and close."
+        raise PluginError([Fault(opener.owner, "", what, "Return an object with both methods.")])
+    opened: Sink = sink
+    return opened
+
+
+def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:
+    """Open the channel *name* for *url* through the plugin whose entry point bears the name.
+
+    Args:
+        openers: Those of the loaded plugins.
+        name: The word under `deliver`.
+        url: The one beside it.
+        place: Where the entry is written: `file:line:column`.
+
+    Raises:
+        PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not
+            shown: it may hold a password.
+    """
+    opener = openers.get(name)
+    if opener is None:
+        fix = (
+            f"Install the plugin that has an entry point {name!r} and implements open_channel, or write `deliver: log`."
+        )
+        raise PluginError([Fault(place, "notify.deliver", f"no loaded plugin opens the channel {name!r}.", fix)])
+    try:
+        channel = opener.function(url)
+    except ValueError as error:
+        fix = "Write such as `https://example.org/hook`." if name == "webhook" else "Mend the URL."
+        raise PluginError([Fault(place, "notify.url", f"{error}.".replace(url or _HIDDEN, _HIDDEN), fix)]) from error
+    except Exception as error:
+        what = f"the hook open_channel of {opener.owner} raised {cause(error)}".replace(url or _HIDDEN, _HIDDEN)
+        raise PluginError([Fault(place, "notify.url", what, "Mend the URL, or install another version.")]) from error
+    if not callable(getattr(channel, "connect", None)):
+        what = f"the hook open_channel of {opener.owner} returned {type(channel).__name__}, which has no connect."
+        raise PluginError([Fault(place, "notify.deliver", what, "The plugin's author has to mend it.")])
+    opened: Channel = channel
+    return opened
