@@ -116,24 +116,35 @@ def test_no_source_file_is_longer_than_400_lines(folder: str) -> None:
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty house with the project's contracts: each layer and each plugin is one bare module."""
+    """An empty house with the project's contracts: each layer, module of the gate and plugin is one bare module."""
     folder = tmp_path_factory.mktemp("house")
     shutil.copy(ROOT / "pyproject.toml", folder)
     layers = [name for row in CONTRACTS["Imports go one way"]["layers"] for name in row.split(" | ")]
     for name in ["toolcharter/__init__", *(f"toolcharter/{layer}" for layer in layers)]:
         (folder / f"{name}.py").parent.mkdir(exist_ok=True)
         (folder / f"{name}.py").touch()
+    (folder / "toolcharter/gate.py").unlink()
+    shutil.copytree(ROOT / "core/toolcharter/gate", folder / "toolcharter/gate", copy_function=_bare)
+    for contract in CONTRACTS.values():
+        for line in contract.get("ignore_imports", ()):
+            importer, imported = line.split(" -> ")
+            module = folder / f"{importer.replace('.', '/')}.py"
+            module.write_text(f"{module.read_text()}import {imported}\n")
     for name in PACKAGES:
         (folder / name).mkdir()
         (folder / name / "__init__.py").touch()
     return folder
 
 
+def _bare(_: str, copy: str) -> None:
+    Path(copy).touch()
+
+
 def _broken_contracts(house: Path) -> list[str]:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
     said = subprocess.run(command, cwd=house, capture_output=True, text=True, check=False).stdout
     assert re.search(r"Contracts: \d+ kept, \d+ broken", said), said
-    return re.findall(r"^(.+) BROKEN$", said, re.MULTILINE)
+    return re.findall(r"^(.+) BROKEN(?: \(.+\))?$", said, re.MULTILINE)
 
 
 def test_bare_house_keeps_every_contract(house: Path) -> None:
@@ -147,6 +158,18 @@ def test_bare_house_keeps_every_contract(house: Path) -> None:
         ("toolcharter/spec.py", "import toolcharter.gate", "Imports go one way"),
         ("toolcharter/events.py", "import toolcharter.policy", "Imports go one way"),
         ("toolcharter/guards.py", "import toolcharter.events", "Imports go one way"),
+        ("toolcharter/gate/call.py", "import toolcharter.gate.pipeline", "Inside the gate, imports go one way"),
+        ("toolcharter/gate/waiting.py", "import toolcharter.gate.call", "Inside the gate, imports go one way"),
+        (
+            "toolcharter/gate/stages/s9_record.py",
+            "import toolcharter.gate.pipeline",
+            "Inside the gate, imports go one way",
+        ),
+        (
+            "toolcharter/gate/stages/s5_approval.py",
+            "import toolcharter.gate.stages.s4_confine",
+            "The stages of a call do not know each other",
+        ),
         (
             "toolcharter/policy.py",
             "from toolcharter import Denied",

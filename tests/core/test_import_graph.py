@@ -23,6 +23,9 @@ MOST_IMPORTS_IN_FUNCTIONS = 208
 MOST_EXEMPTIONS = 395
 """How often `# noqa` is written."""
 
+MOST_MODULES_OF_THE_GATE = 49
+"""How many files `gate/` has beside its four `__init__.py`; 40 are enough."""
+
 
 class Import(NamedTuple):
     """One module that another imports, and where in it."""
@@ -128,3 +131,17 @@ def test_exemptions_of_lint_become_fewer() -> None:
     marks = {name: text.count("# noqa") for name, text in SOURCES.items() if "# noqa" in text}
 
     assert sum(marks.values()) <= MOST_EXEMPTIONS, marks
+
+
+def test_modules_of_the_gate_become_fewer() -> None:
+    """A stranger reads them before anything else."""
+    modules = [path for path in (CORE / "gate").rglob("*.py") if path.name != "__init__.py"]
+
+    assert len(modules) <= MOST_MODULES_OF_THE_GATE, sorted(path.name for path in modules)
+
+
+def test_folders_of_code_are_packages() -> None:
+    """import-linter and coverage pass over a folder of modules without `__init__.py`."""
+    folders = {path.parent for path in CORE.rglob("*.py")}
+
+    assert [str(folder.relative_to(CORE)) for folder in folders if not (folder / "__init__.py").is_file()] == []

@@ -357,7 +357,7 @@ def test_an_unexpected_failure_is_told_to_people_without_the_prefix(make_toolbox
 
 
 def test_the_output_of_a_declared_program_is_parsed(make_toolbox) -> None:
-    """Tools of the kinds cli and custom speak JSON on their last line, if they do. Source 001's rule."""
+    """Tools of the kinds cli and custom speak JSON on their last line, if they do. Sample set 001's rule."""
 
     def script() -> str:
         return 'working\n{"n": 1}\n'

@@ -259,7 +259,7 @@ def _approval_service(
     return s5_approval.ApprovalService(
         asked.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
-        confinement=lambda: state.confinement,
+        disk_objection=lambda world: state.confinement.objection(world),
         asking=prompt.Asking(approver, settings, state.loop),
         settings=settings,
         environ=os.environ,

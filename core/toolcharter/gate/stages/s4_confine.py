@@ -92,7 +92,7 @@ class Confinement:
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
     def _require_plain_names(self, listed: Names, budget: Iterator[int]) -> None:
-        from toolcharter.gate.stages.s4_listed_names import objection  # noqa: PLC0415 - few commands list names for others
+        from toolcharter.gate.listed_names import objection  # noqa: PLC0415 - few commands list names for others
 
         for folder in listed.folders:
             why = objection(self._paths, self._workspace, folder, listed, budget)

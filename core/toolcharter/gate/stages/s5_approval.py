@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeGuard
 
-from toolcharter.errors import ConfigurationError
+from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
 from toolcharter.gate.approvals.asked import AskedCall, Scope
@@ -20,8 +20,8 @@ from toolcharter.gate.approvals.prompt import Asking, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.commands import World
 from toolcharter.gate.redact import as_reason_word, redact_text
-from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.profile.settings import Approvals
 from toolcharter.spec.approval import ApprovalRequest
 from toolcharter.spec.call import Ask, Decision, RuleRef
@@ -65,7 +65,7 @@ class ApprovalService:
         scope: Scope,
         emit: Callable[[str, bytes, Mapping[str, Any]], bool],
         *,
-        confinement: Callable[[], Confinement],
+        disk_objection: Callable[[World], Denied | None],
         asking: Asking,
         settings: Approvals,
         environ: Mapping[str, str],
@@ -75,14 +75,14 @@ class ApprovalService:
         Args:
             scope: What approvals of this toolbox are bound to.
             emit: Writes an event, of a name, the call's base fields and its own; false refuses the call.
-            confinement: Holds commands against the disk; opened by the first call that needs it.
+            disk_objection: Says why commands do not mean on this disk what they seem to; None if they do.
             asking: The way to whoever answers.
             settings: What the profile says under `approvals`.
             environ: Tells where saved approvals are.
         """
         self._scope = scope
         self._emit_line = emit
-        self._confinement = confinement
+        self._disk_objection = disk_objection
         self._asking = asking
         self._settings = settings
         self._ledger = Ledger()
@@ -256,7 +256,7 @@ class ApprovalService:
         if subject is not None and subject.strange is not None:
             return f"No rule can cover the line: {subject.strange}"
         if understood is not None and understood.world is not None:
-            objection = self._confinement().objection(understood.world)
+            objection = self._disk_objection(understood.world)
             if objection is not None:
                 return f"It would not hold: {objection.message}"
         return why_not_kept(shows, commands, self._scope.workspace)
