@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import architecture
 import toolcharter
 from pages import ROOT, pages, regenerated
 from toolcharter import hookspecs
@@ -171,6 +172,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "names": names,
     "plugins": plugins,
     "secrets": secrets,
+    "import-figure": architecture.figure,
+    "core-folders": architecture.folders,
+    "gate-layers": architecture.gate_layers,
 }
 
 

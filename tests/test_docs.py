@@ -31,7 +31,7 @@ from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
 from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.readme import documented_defaults, documented_reasons
 
-LANGUAGES = {"", "console", "ini", "markdown", "pycon", "python", "sh", "text", "toml", "yaml"}
+LANGUAGES = {"", "console", "ini", "markdown", "mermaid", "pycon", "python", "sh", "text", "toml", "yaml"}
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 OUR_PLUGINS = {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 OTHER_PAGES = [ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *(path / "README.md" for path in OUR_PLUGINS.values())]

@@ -1,0 +1,96 @@
+"""What docs/architecture.md shows of the imports of the core: its folders, a figure of them, the layers of the gate.
+
+`scripts/tables.py` writes it into the page. Sources are read as text; nothing of the core is imported.
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pages import ROOT
+
+CORE = ROOT / "core/toolcharter"
+Arrows = dict[str, set[str]]
+"""By part of the core, the parts that it imports."""
+
+
+def contract(name: str) -> list[list[str]]:
+    """The layers of an import contract of `pyproject.toml`, the top one first; those of one row may not import each other."""
+    settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    found = next(each for each in settings["contracts"] if each["name"] == name)
+    return [row.split(" | ") for row in found["layers"]]
+
+
+def parts() -> list[str]:
+    """The folders and modules right below `toolcharter/`, in the order of the layers."""
+    return [part for row in contract("Imports go one way") for part in row]
+
+
+def arrows() -> Arrows:
+    """Which part imports which, for any purpose: at run time, later, or for types."""
+    known = set(parts())
+    found: Arrows = {part: set() for part in parts()}
+    for path in CORE.rglob("*.py"):
+        part = path.relative_to(CORE).parts[0].removesuffix(".py")
+        if part in known:
+            found[part] |= (set(_imported(ast.parse(path.read_text()))) & known) - {part}
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            root, _, rest = name.partition(".")
+            if root == "toolcharter" and rest:
+                yield rest.partition(".")[0]
+
+
+def shortest(found: Mapping[str, set[str]]) -> Arrows:
+    """*found*, which has no circle, without the arrows whose end is also reached by way of another arrow."""
+    reached: Arrows = {}
+
+    def reach(part: str) -> set[str]:
+        if part not in reached:
+            reached[part] = found[part].union(*(reach(other) for other in found[part]))
+        return reached[part]
+
+    return {
+        part: {one for one in near if not any(one in reach(other) for other in near if other != one)}
+        for part, near in found.items()
+    }
+
+
+def figure() -> str:
+    """The imports between the parts of the core, as a figure that GitHub draws."""
+    lines = ["```mermaid", "flowchart TD", "    plugins([plugins]) --> root([toolcharter])"]
+    lines += [
+        f"    {part} --> {other}"
+        for part, near in shortest(arrows()).items()
+        for other in sorted(near, key=parts().index)
+    ]
+    return "\n".join([*lines, "```"])
+
+
+def folders() -> str:
+    """Each part of the core: what it imports, and what its first line says."""
+    found = arrows()
+    rows = ["| part | imports | what it is |", "|---|---|---|"]
+    for part in parts():
+        path = CORE / part / "__init__.py" if (CORE / part).is_dir() else CORE / f"{part}.py"
+        about = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+        imported = ", ".join(f"`{other}`" for other in parts() if other in found[part]) or "nothing of the core"
+        rows.append(f"| `{path.relative_to(CORE).as_posix().removesuffix('__init__.py')}` | {imported} | {about} |")
+    return "\n".join(rows)
+
+
+def gate_layers() -> str:
+    """The layers inside the gate, as import-linter holds them."""
+    rows = contract("Inside the gate, imports go one way")
+    lines = [" | ".join(name.removeprefix("toolcharter.gate.") for name in row) for row in rows]
+    return "\n".join(["```text", *lines, "```"])
