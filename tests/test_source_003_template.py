@@ -1,4 +1,4 @@
-"""The template of source 003 works as it stands but for its import lines, with Strands' `@tool` and without.
+"""The template of sample set 003 works as it stands but for its import lines, with Strands' `@tool` and without.
 
 The text is read from `../shared/sources` where that lies beside the project; `SHAPE` keeps its form for a clone alone.
 Strands itself is met in an environment of its own, `.venvs/strands`, made once for all Pythons and kept.

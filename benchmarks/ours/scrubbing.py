@@ -1,4 +1,4 @@
-"""The scrubber, beside `re` with the five kinds of source 004, on clean text and on text made to be slow."""
+"""The scrubber, beside `re` with five common kinds of token, on clean text and on text made to be slow."""
 
 import os
 import re
@@ -49,7 +49,7 @@ by_re = re.compile(
     rb"sk-ant-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|AKIA[A-Z0-9]{16}"
     rb"|(?i:api[_-]?key|token|secret|password|bearer|authorization)\s*[:=]\s*[\"']?\S{8,}[\"']?"
 )
-"""The five kinds of source 004 and no more: with all of ours `re` would take some twenty times as long."""
+"""Five kinds and no more: with all of ours `re` would take some twenty times as long."""
 
 
 @cache

@@ -60,7 +60,7 @@ def bash_tool() -> ToolSpec[ToolPolicy]:
 
 
 def use_of(tool_type: str, invocation: str) -> Use:
-    """The call that source 000 writes as a type and an invocation, as a call of one of our tools."""
+    """The call that sample set 000 writes as a type and an invocation, as a call of one of our tools."""
     if tool_type == "bash":
         return Use(bash_tool(), {"command": invocation})
     if tool_type == "mcp":

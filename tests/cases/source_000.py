@@ -1,4 +1,4 @@
-"""Source 000's rules as it matches them, and as the design does: which rows the design decides otherwise, and why."""
+"""Sample set 000's rules as it matches them, and as the design does: which rows the design decides otherwise, and why."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ _CATASTROPHE = re.compile(r"\brm -\w+ .*[/~]")
 
 
 class Asked(NamedTuple):
-    """An invocation as source 000 writes it."""
+    """An invocation as sample set 000 writes it."""
 
     tool_type: str
     text: str
@@ -57,7 +57,7 @@ class Theirs:
 
 
 class Ours:
-    """Source: design.md, section 4, "Rules"; written down once more, apart from the engine."""
+    """What docs/profiles.md says of rules; written down once more, apart from the engine."""
 
     @staticmethod
     def matches(pattern: str, asked: Asked, *, permits: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Source 002's samples of what an agent's file says: tools, capabilities, names of modes, numbers out of range."""
+"""Samples of set 002 of what an agent's file says: tools, capabilities, names of modes, numbers out of range."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Source 002's samples of how its shell tool runs a line: what is printed, and what is left when time is up.
+"""Samples of set 002 of how its shell tool runs a line: what is printed, and what is left when time is up.
 
 The rows on its `/check` command, one listed line without a shell, are for the profile's rules here.
 """

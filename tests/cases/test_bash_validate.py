@@ -1,4 +1,4 @@
-"""Source 002's samples of its list of programs for the shell, as rules of a profile that lists the same programs."""
+"""Samples of set 002 of its list of programs for the shell, as rules of a profile that lists the same programs."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.cases.shell_tree import Lines
 ROWS = sample_rows("seeds/002-bash-validate")
 PROGRAMS = """ls pwd cat head tail wc cut sort uniq tr sed awk find fd rg grep git cargo rustc npm pnpm yarn node bun deno
     python python3 pip uv pytest go make just bash sh jq diff"""
-"""Source 002's list and a little more: interpreters and what starts other programs are among them."""
+"""Sample set 002's list and a little more: interpreters and what starts other programs are among them."""
 PROFILE = {
     "mode": "restrict",
     "allow": [form for name in PROGRAMS.split() for form in (f"bash:{name}", f"bash:{name} *")],

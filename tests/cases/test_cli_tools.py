@@ -1,4 +1,4 @@
-"""What sources 000, 001, 002 and 004 do with tools of folders, skills and templates, held against `cli_tools`."""
+"""What sample sets 000, 001, 002 and 004 do with tools of folders, skills and templates, held against `cli_tools`."""
 
 import json
 import shlex
@@ -205,7 +205,7 @@ def test_skill_lines(row: Any) -> None:
 
 @pytest.mark.parametrize("row", params("004-custom-tool-render", "command"))
 def test_custom_lines(row: Any) -> None:
-    """The same for the placeholders of source 004."""
+    """The same for the placeholders of sample set 004."""
     given, expect = row["input"], wanted(row)
 
     found = rendered(given["command"], {name: {} for name in given["args"]}, given["args"])

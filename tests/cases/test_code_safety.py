@@ -1,4 +1,4 @@
-"""Source 001's samples of its scan of generated code: there a gate, here the warnings of `execute_code`.
+"""Samples of set 001 of its scan of generated code: there a gate, here the warnings of `execute_code`.
 
 Its checks of requests in plain language have no counterpart: nothing is told from what somebody asks for in words.
 """

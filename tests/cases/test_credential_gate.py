@@ -1,4 +1,4 @@
-"""Source 004's gate for programs that hold credentials: its grants and patterns as rules on commands."""
+"""Sample set 004's gate for programs that hold credentials: its grants and patterns as rules on commands."""
 
 from shlex import join, split
 from typing import Any

@@ -1,4 +1,4 @@
-"""What source 002 does around a call: reading before writing, repeated calls, cached results."""
+"""What sample set 002 does around a call: reading before writing, repeated calls, cached results."""
 
 import json
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_order_of_arguments(row: dict[str, Any]) -> None:
 
 
 def file_tools() -> list[Any]:
-    """Stand-ins for source 002's tools; those that read say that they do no more."""
+    """Stand-ins for sample set 002's tools; those that read say that they do no more."""
     reading = [tool_of(name, arguments=["path"], capabilities=["fs:read"]) for name in ("read_file", "glob", "grep")]
     return [*reading, *(tool_of(name, arguments=["path"]) for name in ("write_file", "edit_file")), bash_tool()]
 

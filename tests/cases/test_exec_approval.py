@@ -1,4 +1,4 @@
-"""Source 004's samples of its approvals for commands: its settings as modes and rules, its answers as an approver's."""
+"""Samples of set 004 of its approvals for commands: its settings as modes and rules, its answers as an approver's."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ def params(key: str) -> list[Any]:
 
 
 def profile_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Source 004's `security` and `ask` as a mode, its allow list as rules.
+    """Sample set 004's `security` and `ask` as a mode, its allow list as rules.
 
     `full` together with `ask` still means to be asked: what `unified` says of its rows.
     """
@@ -137,7 +137,7 @@ def test_answer(row: dict[str, Any], tmp_path: Path) -> None:
 @needs_samples
 @pytest.mark.parametrize("row", params("result"))
 def test_both_streams(row: dict[str, Any], tmp_path: Path) -> None:
-    """Both streams are shown, apart from each other; the words between them are source 000's."""
+    """Both streams are shown, apart from each other; the words between them are sample set 000's."""
     given = row["input"]
     tree = Tree(tmp_path)
     tree.workspace.mkdir()

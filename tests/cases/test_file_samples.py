@@ -1,4 +1,4 @@
-"""What sources 002, 003 and 004 do with paths and files, as far as it is reading."""
+"""What sample sets 002, 003 and 004 do with paths and files, as far as it is reading."""
 
 import json
 from collections.abc import Iterator
@@ -169,7 +169,7 @@ def test_argument_names_of_source_002(toolbox: Toolbox, workspace: Path, row: di
 
 @pytest.mark.parametrize("row", params("002-arg-alias", lambda row: row["input"].get("name") in READ_TOOLS))
 def test_tool_names_of_source_002(toolbox: Toolbox, row: dict[str, Any]) -> None:
-    """Tools answer to the names that source 002 knows."""
+    """Tools answer to the names that sample set 002 knows."""
     result = toolbox.call(row["input"]["name"], {})
 
     assert result.reason != "unknown_tool"

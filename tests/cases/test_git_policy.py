@@ -1,4 +1,4 @@
-"""What source 003 does with git, row by row, against real repositories."""
+"""What sample set 003 does with git, row by row, against real repositories."""
 
 import json
 import os

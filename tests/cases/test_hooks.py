@@ -1,4 +1,4 @@
-"""What source 000's hooks refuse, and which rows of source 004's hooks are about memory: none."""
+"""What sample set 000's hooks refuse, and which rows of sample set 004's hooks are about memory: none."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Source 004's hooks, row by row: what decides before a call is a check here, and all else is listed with its reason."""
+"""Sample set 004's hooks, row by row: what decides before a call is a check here, and all else is listed with its reason."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Source 000's samples of who is told of which calls, each told by a toolbox."""
+"""Samples of set 000 of who is told of which calls, each told by a toolbox."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Source 001's samples of how a program's output becomes data."""
+"""Samples of set 001 of how a program's output becomes data."""
 
 import json
 from pathlib import Path

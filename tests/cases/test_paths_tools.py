@@ -1,4 +1,4 @@
-"""What sources 002 and 004 do with paths, files and locks, as far as it is writing."""
+"""What sample sets 002 and 004 do with paths, files and locks, as far as it is writing."""
 
 import json
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_two_names_with_two_values_are_an_error(toolbox: Toolbox, row: dict[str,
 
 @pytest.mark.parametrize("row", params("002-arg-alias", lambda row: row["input"].get("name") in {"Edit", "Write"}))
 def test_tool_names_of_source_002(toolbox: Toolbox, row: dict[str, Any]) -> None:
-    """Tools answer to the names that source 002 knows."""
+    """Tools answer to the names that sample set 002 knows."""
     assert toolbox.call(row["input"]["name"], {}).reason == "invalid_arguments"
 
 

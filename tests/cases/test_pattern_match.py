@@ -1,4 +1,4 @@
-"""Source 000's two matchers: ours is one language, that of its hooks, in rules and in guards alike."""
+"""Sample set 000's two matchers: ours is one language, that of its hooks, in rules and in guards alike."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""Source 002's later classes of commands: what only reads may be allowed as such, all else needs more than that."""
+"""Sample set 002's later classes of commands: what only reads may be allowed as such, all else needs more than that."""
 
 from typing import Any
 

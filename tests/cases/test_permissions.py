@@ -1,4 +1,4 @@
-"""What source 001 asks its principles service before a tool runs, against a real service, and what it permits a tool."""
+"""What sample set 001 asks its principles service before a tool runs, against a real service, and what it permits a tool."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Source 000's samples of its policy, each through a toolbox with a tool of the row's kind."""
+"""Samples of set 000 of its policy, each through a toolbox with a tool of the row's kind."""
 
 from typing import Any
 

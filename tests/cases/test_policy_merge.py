@@ -1,4 +1,4 @@
-"""Source 000's samples of policies that are put together: from files, in memory, and by what people allow for good."""
+"""Samples of set 000 of policies that are put together: from files, in memory, and by what people allow for good."""
 
 from collections.abc import Iterator
 from typing import Any

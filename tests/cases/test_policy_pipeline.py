@@ -1,4 +1,4 @@
-"""Source 004's tool policy pipeline: each of its keys becomes entries of `availability` in a profile."""
+"""Sample set 004's tool policy pipeline: each of its keys becomes entries of `availability` in a profile."""
 
 import json
 from collections.abc import Iterator

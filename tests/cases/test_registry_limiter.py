@@ -1,4 +1,4 @@
-"""What source 004's limiter does, row by row; its rows about the registry are shown by other tests or superseded."""
+"""What sample set 004's limiter does, row by row; its rows about the registry are shown by other tests or superseded."""
 
 import json
 from collections.abc import Callable

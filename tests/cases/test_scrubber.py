@@ -1,4 +1,4 @@
-"""Samples of secrets and of what only looks like one, and the samples of source 004, through the filter and the gate."""
+"""Samples of secrets and of what only looks like one, and those of set 004, through the filter and the gate."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PUBLIC_PREFIXES = (
 )
 SURVIVORS = 5  # Characters of a secret in a row that may stay, by the samples' own rule.
 
-# Source 004 masks the key with its value; the design keeps key names. It has a mask of its own for servers.
+# Sample set 004 masks the key with its value; the design keeps key names. It has a mask of its own for servers.
 OURS = {
     "004-scrubber-024": f"http://{MASK}:8080/api",
     "004-scrubber-040": "API_KEY=" + MASK,
@@ -51,7 +51,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
 
 @pytest.mark.parametrize("row", row_params([row for row in SEEDS if "text" in row["input"]]))
 def test_seed(row: Any) -> None:
-    """What source 004 masks is masked, and what it lets through against its intent too."""
+    """What sample set 004 masks is masked, and what it lets through against its intent too."""
     masked, _ = by_the_filter({"id": row["id"], **row["input"]})
 
     if "unified" in row:

@@ -1,4 +1,4 @@
-"""Source 004's lists of denied patterns, first and later, and its exempt folders: as rules of profiles.
+"""Sample set 004's lists of denied patterns, first and later, and its exempt folders: as rules of profiles.
 
 There a line runs unless a pattern is found in its text; the same with us is the mode `dangerous`, the floor and rules in
 `deny`, which see each command as bash would. What the rules below do not say, the floor has to.
@@ -45,7 +45,7 @@ RULES = {
         *("bash:echo *$*", "bash:printf *$*", "bash:ruby -e *ENV*", "bash:python* -c *environ*"),
     ],
 }
-"""Source 004's groups, as rules of ours; those that the floor holds alone are not among them.
+"""Sample set 004's groups, as rules of ours; those that the floor holds alone are not among them.
 
 Commands are compared with case: where a file system folds it, a rule that denies has both spellings.
 """

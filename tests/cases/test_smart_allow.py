@@ -1,4 +1,4 @@
-"""Source 000's plan for lines of several commands, and for what "allow always" keeps; ours by a toolbox."""
+"""Sample set 000's plan for lines of several commands, and for what "allow always" keeps; ours by a toolbox."""
 
 import shlex
 from typing import Any

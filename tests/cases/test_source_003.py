@@ -1,4 +1,4 @@
-"""What source 003 does in a call's life cycle, when tools are built, and in its log lines."""
+"""What sample set 003 does in a call's life cycle, when tools are built, and in its log lines."""
 
 import json
 from collections.abc import Callable

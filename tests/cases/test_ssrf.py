@@ -1,4 +1,4 @@
-"""The samples of URLs for web fetch, and those of sources 001 and 004, through `call` and `decide` of the real tools.
+"""The samples of URLs for web fetch, and those of sample set 001 and 004, through `call` and `decide` of the real tools.
 
 Names and public addresses lead to local servers. An audit hook sees every connection of the process: those that are
 denied make none to an address that is not public, and none at all where the URL alone tells.
@@ -153,12 +153,12 @@ def test_every_tier_and_class_is_there(record_property) -> None:
 
 
 BLOCKED = ["malware.com", "*.malware.com", "*.tk", "*.ml", "*.ga", "*.cf"]
-"""Source 001's lists, as domains: its lists of words are none of ours."""
+"""Sample set 001's lists, as domains: its lists of words are none of ours."""
 
 
 @pytest.mark.parametrize("row", row_params(URL_SAFETY))
 def test_url_safety(row: dict[str, Any], world: World, toolbox) -> None:
-    """Source 001's check of URLs: what it should refuse is refused, what it should allow is reached."""
+    """Sample set 001's check of URLs: what it should refuse is refused, what it should allow is reached."""
     url, wanted = row["input"]["url"], {**row["expect"], **row.get("unified", {})}
     box = toolbox(denied_domains=BLOCKED)
 
@@ -180,7 +180,7 @@ PATTERNS = [row for row in MCP_NET if row["case"] == "domain pattern"]
 
 @pytest.mark.parametrize("row", row_params(ADDRESSES))
 def test_addresses(row: dict[str, Any], world: World, toolbox) -> None:
-    """Source 004's check of addresses, and the address that it pins."""
+    """Sample set 004's check of addresses, and the address that it pins."""
     wanted = {**row["expect"], **row.get("unified", {})}
     allowed = wanted.get("allowed", wanted.get("valid"))
     world.put("unused.example", answer())
@@ -195,14 +195,14 @@ def test_addresses(row: dict[str, Any], world: World, toolbox) -> None:
 
 @pytest.mark.parametrize("row", row_params(PATTERNS))
 def test_domain_patterns(row: dict[str, Any]) -> None:
-    """Source 004's patterns of domains match as they do there."""
+    """Sample set 004's patterns of domains match as they do there."""
     given = row["input"]
 
     assert covers([given["pattern"]], given["host"]) == {**row["expect"], **row.get("unified", {})}["match"]
 
 
 def test_a_policy_of_blocked_domains(world: World, toolbox) -> None:
-    """Source 004's `allow_all` with a list of blocked domains is our default with `denied_domains`."""
+    """Sample set 004's `allow_all` with a list of blocked domains is our default with `denied_domains`."""
     rows = [row for row in MCP_NET if row["case"].startswith("fetch policy")]
     for row in rows:
         box = toolbox(denied_domains=row["expect"]["blocked"])

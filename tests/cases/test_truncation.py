@@ -1,4 +1,4 @@
-"""Source 000's samples of cutting a result, and of masking those in the middle."""
+"""Samples of set 000 of cutting a result, and of masking those in the middle."""
 
 import json
 from pathlib import Path
@@ -14,8 +14,8 @@ CUTTING = [row for row in ROWS if "strategy" in row["input"]]
 
 MASKING = [row for row in ROWS if "results" in row["input"]]
 
-CHARACTERS_PER_TOKEN = 4  # Source 000 counts tokens and takes each for four bytes.
-NOTICE = 45  # Source 000 adds its notice to the limit; the design counts it in.
+CHARACTERS_PER_TOKEN = 4  # Sample set 000 counts tokens and takes each for four bytes.
+NOTICE = 45  # Sample set 000 adds its notice to the limit; the design counts it in.
 
 pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
 

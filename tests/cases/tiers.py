@@ -1,4 +1,4 @@
-"""Source 000's tiers of policy files as ours: a workspace's ceiling, a profile, and a profile that extends it."""
+"""Sample set 000's tiers of policy files as ours: a workspace's ceiling, a profile, and a profile that extends it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ def write_tiers(bench: Bench, tiers: Tiers) -> Path:
 
 
 def merged(tiers: Tiers) -> dict[str, Any]:
-    """The policy of source 000: lists in the order of the tiers, each pattern once; the mode of the last that has one."""
+    """The policy of sample set 000: lists in the order of the tiers, each pattern once; the mode of the last that has one."""
     policies = [tiers[tier] for tier in ("workspace", "base", "local") if tiers.get(tier)]
     lists = {
         key: [*dict.fromkeys(one for policy in policies for one in policy.get(key, ()))] for key in ("deny", "allow")

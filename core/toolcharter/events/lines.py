@@ -1,6 +1,6 @@
 """Turn what is known about a call into its event lines: bytes spliced into templates.
 
-Encoding whole dictionaries would cost four times as much per event (speed.md); what is constant
+Encoding whole dictionaries would cost four times as much per event; what is constant
 for a tool, a caller and a profile is encoded once, what is constant for a call once per call.
 """
 

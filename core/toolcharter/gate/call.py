@@ -241,7 +241,7 @@ CURRENT: ContextVar[CallContext | None] = ContextVar("toolcharter_call", default
 
 
 def denial_text(reason: str, message: str | None) -> str:
-    """What the model reads of a denial. Source: design.md, section 7."""
+    """What the model reads of a denial."""
     return f"ERROR: denied_by_policy reason={reason}" + (f"\n{message}" if message else "")
 
 

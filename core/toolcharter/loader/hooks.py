@@ -84,7 +84,7 @@ def _with_its_own(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., An
 def direct(impl: HookImpl) -> Callable[..., Any]:
     """The function of *impl*, to be called with the hook's single argument, past pluggy.
 
-    An empty call through pluggy costs more than the check behind it. Source: speed.md, "Hooks".
+    An empty call through pluggy costs more than the check behind it.
     """
     function: Callable[..., Any] = impl.function
     return function if impl.argnames else lambda *_: function()

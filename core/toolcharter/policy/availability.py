@@ -4,7 +4,7 @@ The entries that match a caller intersect, their denies unite, their `also_allow
 entry with `replaces` takes the place of the entry it names, whole, for the callers that it matches itself. So the order
 of entries decides nothing but which of several reasons is told.
 
-Source: design.md, section 4, "Composition"; inventory.md, section 7, 2, 3 and 9.
+docs/availability.md explains them to authors of profiles.
 """
 
 import operator

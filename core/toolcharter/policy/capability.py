@@ -1,7 +1,7 @@
 """What the tools of a profile may touch, and how much harm they may do: capabilities and safety levels.
 
 An action that declares nothing counts as the highest safety level and as declaring everything, so that no restriction
-lets it through. Source: design.md, section 3, "Spec", and section 4, "Ceilings".
+lets it through. docs/profiles.md, "Capabilities and safety", lists both.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Stage 3 of a call: the decision that needs nothing but the profile and the call. Pure: no I/O, no clock.
 
 The one evaluator: the gate asks it before it runs a call, a toolbox asks it which tools a caller sees, and `explain` asks
-each stage for all it has to say. Source: design.md, sections 4 and 5.
+each stage for all it has to say. The order is that of docs/architecture.md, "One call".
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class Permission(NamedTuple):
 
 
 def by_mode(mode: Mode, *, bounded: bool, covered: bool) -> Verdict:
-    """The mode table. Source: design.md, section 4, "What may run"."""
+    """The mode table. Source: docs/profiles.md, "Modes"."""
     if mode == "dangerous" or (mode == "policy" and bounded) or covered:
         return "allow"
     return "ask" if mode == "ask" else "deny"

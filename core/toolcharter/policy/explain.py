@@ -1,7 +1,7 @@
 """Why policy decides a call as it does: each stage, the rules that matched and lost, what would have to change.
 
 Every decision here comes from the functions that `ToolPolicyView.decide` asks, in its order; this module only adds what
-a decision leaves out. Source: design.md, section 8, `explain`.
+a decision leaves out.
 """
 
 from collections.abc import Callable, Iterator, Sequence

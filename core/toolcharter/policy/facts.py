@@ -145,6 +145,6 @@ def own_groups(name: str, kind: Kind, group: str | None) -> frozenset[str]:
 
 
 def mcp_subject(name: str) -> str:
-    """`server:tool` of a tool named `mcp__server__tool`. Source: hosts.md, names of MCP tools."""
+    """`server:tool` of a tool named `mcp__server__tool`. Hosts of the Model Context Protocol name tools so."""
     server, separator, tool = fold(name).removeprefix("mcp__").partition("__")
     return f"{server}:{tool}" if separator else server

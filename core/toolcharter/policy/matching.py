@@ -1,6 +1,6 @@
 """What one rule means: whether it matches a call in `deny`, and whether it covers one in `allow`.
 
-Source: design.md, section 4, "Rules". `toolcharter.policy.rulelist` answers the same for a whole list, faster.
+docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rulelist` answers the same for a whole list, faster.
 """
 
 from collections import Counter

@@ -21,7 +21,7 @@ from toolcharter.profile.shapes import Keys
 ADMIN_POLICY = "TOOLCHARTER_ADMIN_POLICY"
 """Names the administrator's file."""
 ALLOWED_PERMS = "ALLOWED_TOOL_PERMS"
-"""Lists the capabilities that may be used; from source 001, where an empty text is no restriction."""
+"""Lists the capabilities that may be used; an empty text is no restriction."""
 WORKSPACE_POLICY = Path(".toolcharter", "policy.yaml")
 """The workspace's own file, seen from its root."""
 

@@ -1,6 +1,6 @@
 """One entry of `deny` or `allow`: from its text to its parts. What a rule matches is for `toolcharter.policy` to say.
 
-Source: design.md, section 4, "Rules".
+docs/profiles.md, "Rules", describes the language to authors.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Tools that a profile declares: a program or a script, and the words behind it. Source: sources 000 and 001."""
+"""Tools that a profile declares: a program or a script, and the words behind it."""
 
 from functools import partial
 from pathlib import Path

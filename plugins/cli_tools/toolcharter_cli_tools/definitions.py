@@ -225,7 +225,7 @@ class _Body:
 
 
 def _answer(done: Completed, timeout_s: float) -> ToolResult:
-    """What a call answers whose program has ended. Source: source 000 for the text, source 001 for the data."""
+    """What a call answers whose program has ended."""
     stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
     text += "\n[output truncated]" if done.truncated else ""

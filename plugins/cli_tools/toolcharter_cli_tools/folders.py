@@ -1,4 +1,4 @@
-"""Folders of tools: `tools/NAME/run` or `run.*`, with a README. Source: source 000."""
+"""Folders of tools: `tools/NAME/run` or `run.*`, with a README."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Skills: folders with a manifest, each of which offers one tool or several. Source: source 002."""
+"""Skills: folders with a manifest, each of which offers one tool or several."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

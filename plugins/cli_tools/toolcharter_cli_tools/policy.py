@@ -15,7 +15,7 @@ _SHORT = {"str": "string", "text": "string", "int": "integer", "float": "number"
 
 
 def _long(written: Any) -> Any:
-    """A type's name alone stands for a parameter of that type. Source: source 001, `input_schema`."""
+    """A type's name alone stands for a parameter of that type."""
     if isinstance(written, str):
         return {"type": _SHORT.get(written, written)}
     if not isinstance(written, dict):

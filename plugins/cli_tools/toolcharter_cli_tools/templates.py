@@ -45,7 +45,7 @@ Word = tuple[Part, ...]
 
 
 def words_of(args: Sequence[str]) -> tuple[Word, ...]:
-    """The words of an argument vector in which `{name}` stands for a value. Source: source 001, `exec.args`."""
+    """The words of an argument vector in which `{name}` stands for a value."""
     return tuple(_word(text) for text in args)
 
 
@@ -60,7 +60,7 @@ def words_of_line(line: str) -> tuple[Word, ...]:
     Raises:
         Unusable: `placeholder_in_quotes`; `shell_syntax`, for what only a shell could do.
 
-    Source: sources 002 and 004; POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.3 Token Recognition.
+    Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.3 Token Recognition.
     """
     words: list[list[Part]] = [[]]
     is_open, at = False, 0
@@ -174,14 +174,14 @@ def refuse_dash(text: str, name: str) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, an absent value as nothing, anything else as JSON. Source: source 001."""
+    """Text as it is, an absent value as nothing, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def is_filler(value: Any) -> bool:
-    """Whether a value is what models write into optional arguments that they mean to leave out. Source: source 002."""
+    """Whether a value is what models write into optional arguments that they mean to leave out."""
     if isinstance(value, str):
         return not value.strip()
     if isinstance(value, list | tuple):

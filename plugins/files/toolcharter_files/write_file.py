@@ -38,7 +38,7 @@ class WriteFileData(BaseModel):
     path: str
     created: bool
     written: int
-    """How many bytes. Source: the output of source 001's tool."""
+    """How many bytes."""
 
 
 def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`

@@ -1,6 +1,6 @@
 """Asks the service and reads its answer.
 
-Source: 001 (stevef1uk/artificial_mind), hdn/tools.go for the question, principles/internal/api/handlers.go for path,
+Source: stevef1uk/artificial_mind, hdn/tools.go for the question, principles/internal/api/handlers.go for path,
 request and answer. Its client lets a call pass when the service fails, and vetoes names that contain `hit` or `harm`
 (`whitelist`, `pharmacy`); neither is done here.
 """
@@ -76,9 +76,9 @@ def question(call: Call, prefix: str) -> dict[str, Any]:
     """What the service is asked about *call*.
 
     Returns:
-        `action` and `context` as source 001 sends them: identifiers without blanks around them, `""` where there is
+        `action` and `context` as artificial_mind's service reads them: identifiers without blanks around them, `""` where there is
         none, `permissions` null where the tool declares none. `context.action` is there for tools that have actions.
-        The fields beside `context` are ours; the source's service ignores them.
+        The fields beside `context` are ours; that service ignores them.
     """
     context = {
         "category": "tool_invoke",

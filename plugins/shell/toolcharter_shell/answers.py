@@ -79,7 +79,7 @@ def _decoded(stream: bytes, limit: int) -> str:
 
 
 def _text(data: ProgramData, limit: int) -> str:
-    """Both streams one after the other. Source: the form of source 000, with its marker."""
+    """Both streams one after the other."""
     out, err = data["stdout"], data["stderr"]
     text = f"{out}\n--- stderr ---\n{err}" if err else out
     return f"{text}\n\n[output truncated: the first {limit} bytes of each stream]" if data["truncated"] else text

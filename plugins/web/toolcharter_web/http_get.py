@@ -13,7 +13,7 @@ class HttpGetPolicy(WebPolicy):
 
 
 class HttpGetData(TypedDict):
-    """The structured result. Source: its `status` and `body` are those of source 001."""
+    """The structured result."""
 
     url: str
     """Of the last request, redirects followed."""

@@ -4,7 +4,7 @@ from typing import TypedDict
 
 
 class Item(TypedDict):
-    """One element. Source: the form of source 001."""
+    """One element."""
 
     tag: str
     text: str

@@ -15,7 +15,7 @@ Provider = Literal["brave", "duckduckgo"]
 BRAVE = "https://api.search.brave.com/res/v1/web/search"
 """Source: the Brave Search API, "Web search"."""
 KEY = "BRAVE_API_KEY"
-"""The environment variable that holds Brave's key. Source: source 000."""
+"""The environment variable that holds Brave's key."""
 _OK = 200
 _BUSY = frozenset({202, 403, 429, 503})
 """What providers answer who would rather be asked later, DuckDuckGo with the first two."""

@@ -1,4 +1,4 @@
-"""Exactly one before and one after per call, whatever the tool does (design.md, section 6).
+"""Exactly one before and one after per call, whatever the tool does.
 
 Each row of the table is a way to misbehave; each runs synchronously and asynchronously, and the
 whole list of events is compared.

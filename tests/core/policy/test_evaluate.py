@@ -22,7 +22,7 @@ TABLE = {
     "ask": ("allow", "ask", "allow", "ask"),
     "dangerous": ("allow", "allow", "allow", "allow"),
 }
-"""Source: design.md, section 4, "What may run"."""
+"""The table of docs/profiles.md, "Modes"."""
 CASES = [(True, True), (True, False), (False, True), (False, False)]
 STRICTNESS = ("allow", "ask", "deny")
 

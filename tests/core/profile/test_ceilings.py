@@ -125,7 +125,7 @@ def test_the_environment_lists_capabilities(text, allow) -> None:
 
 @pytest.mark.parametrize("text", ["", "  ", "\t\n"])
 def test_a_blank_list_is_no_restriction(text) -> None:
-    """As source 001 has it."""
+    """White space alone says as little as no text."""
     assert read_ceilings(None, {ALLOWED_PERMS: text}) == ((), [])
 
 
@@ -321,7 +321,7 @@ def test_a_file_with_the_other_suffix_is_refused(workspace) -> None:
 
 
 def test_a_blank_in_a_capability_is_no_comma() -> None:
-    """As in source 001: what stands between commas is one word, and no capability is named so."""
+    """The text between two commas is one name, and no capability has such a name."""
     ceilings, faults = read_ceilings(None, {ALLOWED_PERMS: "fs:read net:read, proc:exec"})
 
     assert (ceilings[0].capabilities.allow, faults) == (("fs:read net:read", "proc:exec"), [])

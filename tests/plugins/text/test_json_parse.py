@@ -48,7 +48,7 @@ def test_a_file_is_read(call: Call) -> None:
 
 
 def test_the_names_of_the_source_are_known(call: Call) -> None:
-    """Source 001 calls it `tool_json_parse`, with the JSON on stdin or a file."""
+    """Sample set 001 calls it `tool_json_parse`, with the JSON on stdin or a file."""
     assert call("json_parse", stdin="[1]").data["value"] == [1]
     assert call("json_parse", file="a.json", jsonpath="$.b[0]").data["matches"][0]["value"] == 1
 

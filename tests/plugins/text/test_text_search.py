@@ -36,7 +36,7 @@ def test_a_file_is_searched(call: Call) -> None:
 
 
 def test_the_names_of_the_source_are_known(box) -> None:
-    """Source 001 calls it `tool_text_search`, with the text on stdin."""
+    """Sample set 001 calls it `tool_text_search`, with the text on stdin."""
     toolbox = box("text_search", {})
 
     assert toolbox.call("tool_text_search", {"regex": "w", "stdin": POEM}).text == "2:two"

@@ -12,7 +12,7 @@ PAGE = b"""<html><head><title>T</title></head><body><ul id=l>
 
 
 def test_http_get_shows_the_text_as_it_is(world: World, call) -> None:
-    """Status and body, as in source 001; HTML is not converted."""
+    """Status and body, as in sample set 001; HTML is not converted."""
     world.put("example.com", answer(PAGE, Content_Type="text/html"))
 
     got = call("http_get", url="http://example.com/")

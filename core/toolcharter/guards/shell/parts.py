@@ -118,7 +118,7 @@ class Command(NamedTuple):
 
     @property
     def form(self) -> str:
-        """The normal form: assignments, words, redirections, joined by one space. Source: design.md, section 4."""
+        """The normal form: assignments, words, redirections, joined by one space."""
         forms = [word.form for word in self.words]
         if self.assignments or self.redirections:
             before, behind = [one.form for one in self.assignments], [one.form for one in self.redirections]

@@ -1,7 +1,4 @@
-"""What a command's redirections ask for. Only the null device, the standard streams and input are ordinary.
-
-Source: lessons.md, lesson 8.
-"""
+"""What a command's redirections ask for. Only the null device, the standard streams and input are ordinary."""
 
 from typing import Final
 

@@ -3,7 +3,7 @@
 No language is parsed. A few indicators, each searched in linear time, decide; texts in quotes are looked at as paths and
 as shell lines where the code starts programs.
 
-Sources: GTFOBins; PayloadsAllTheThings, "Reverse Shell Cheat Sheet"; the seeds of source 004.
+Sources: GTFOBins; PayloadsAllTheThings, "Reverse Shell Cheat Sheet".
 """
 
 from functools import cache, lru_cache
