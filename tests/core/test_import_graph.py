@@ -18,9 +18,9 @@ SOURCES = {
 }
 KNOWN_CIRCLES: list[list[str]] = []
 """Circles that exist because of imports under `TYPE_CHECKING`. It shall become empty; nothing may be added."""
-MOST_IMPORTS_IN_FUNCTIONS = 208
+MOST_IMPORTS_IN_FUNCTIONS = 196
 """How many names are imported there."""
-MOST_EXEMPTIONS = 395
+MOST_EXEMPTIONS = 384
 """How often `# noqa` is written."""
 
 MOST_MODULES_OF_THE_GATE = 49

@@ -4,12 +4,18 @@ from collections.abc import Iterable, Iterator
 from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.policy.facts import Needs, Refusal, as_often
 from toolcharter.spec.reasons import Reason
 
 if TYPE_CHECKING:
+    from toolcharter.guards.shell import judge as judging
+    from toolcharter.guards.shell import parts
     from toolcharter.guards.shell.judge import Judged, Judgement
     from toolcharter.guards.shell.tables import Tables
+else:
+    judging = lazy("toolcharter.guards.shell.judge")
+    parts = lazy("toolcharter.guards.shell.parts")
 
 
 MAY = "may"
@@ -93,12 +99,10 @@ def understood(commands: Iterable[object], workspace: str, tables: "Tables | Non
     commands = tuple(commands)
     if not commands:
         return NOTHING
-    from toolcharter.guards.shell.judge import judge  # noqa: PLC0415 - few profiles run programs
-    from toolcharter.guards.shell.parts import NotUnderstood  # noqa: PLC0415 - as above
 
     try:
-        judgement = judge(commands, workspace, tables)
-    except NotUnderstood as error:
+        judgement = judging.judge(commands, workspace, tables)
+    except parts.NotUnderstood as error:
         return Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
     except Exception as error:  # noqa: BLE001 - what cannot be judged cannot be permitted
         message = f"The commands cannot be judged: {type(error).__name__}."

@@ -10,6 +10,8 @@ from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.floor import look as look_at_floor
 from toolcharter.guards.shell.guises import bare, guises
 from toolcharter.guards.shell.parts import (
     ENDLESS,
@@ -25,10 +27,19 @@ from toolcharter.guards.shell.parts import (
     Script,
     Word,
 )
+from toolcharter.guards.shell.reading import read
+from toolcharter.guards.shell.script import of_vector, parse
+from toolcharter.guards.shell.tables import CORE
 
 if TYPE_CHECKING:
+    from toolcharter.guards.shell import inputs, kept
+    from toolcharter.guards.shell import links as links_of_lines
     from toolcharter.guards.shell.inputs import Fed
     from toolcharter.guards.shell.tables import Tables
+else:
+    inputs = lazy("toolcharter.guards.shell.inputs")
+    kept = lazy("toolcharter.guards.shell.kept")
+    links_of_lines = lazy("toolcharter.guards.shell.links")
 
 MAX_COMMANDS = 200
 """Of all that a call would run, what its commands start included."""
@@ -100,8 +111,6 @@ def judge(commands: Iterable[object], workspace: str, tables: "Tables | None" = 
     Raises:
         NotUnderstood: One of them does not parse, or is too much to look at.
     """
-    from toolcharter.guards.shell.floor import look as look_at_floor  # noqa: PLC0415 - few profiles run programs
-
     commands = tuple(commands)
     look = _looked(commands, workspace, tables, resolves=True)
     if look.fed and not _is_still(commands, look):
@@ -147,18 +156,14 @@ def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables
 
 def _is_still(commands: Iterable[object], look: "_Look") -> bool:
     """Whether nothing that would run changes what there is to list, or prints more than the listing."""
-    from toolcharter.guards.shell.inputs import change_no_names  # noqa: PLC0415 - few commands list names for others
-
     mixes = any(isinstance(one, str) and "|&" in one for one in commands)
     is_ordinary = not any(reading.demand.needs for reading in look.readings)
-    return is_ordinary and not (mixes or look.functions) and change_no_names(look.commands)
+    return is_ordinary and not (mixes or look.functions) and inputs.change_no_names(look.commands)
 
 
 def _script(
     command: object, workspace: str, *, is_posix: bool = False, enters: bool = False, settles: bool = False
 ) -> Script:
-    from toolcharter.guards.shell.script import of_vector, parse  # noqa: PLC0415 - few profiles run programs
-
     if isinstance(command, str):
         return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles)
     if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
@@ -170,8 +175,6 @@ class _Look:
     """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
 
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
-        from toolcharter.guards.shell.reading import read  # noqa: PLC0415 - few profiles run programs
-        from toolcharter.guards.shell.tables import CORE  # noqa: PLC0415 - as above
 
         self.commands = list[Command]()
         self.readings = list[Reading]()
@@ -215,14 +218,10 @@ class _Look:
     def add_needs(self, programs: Collection[str]) -> None:
         """Add what only the commands together tell; *programs* are all their names."""
         if self.keeps:
-            from toolcharter.guards.shell.kept import needs_of  # noqa: PLC0415 - few commands keep what others print
-
             for at in range(len(self.readings)):
-                self._demand(at, needs_of(at, self.commands, self.readings))
+                self._demand(at, kept.needs_of(at, self.commands, self.readings))
         if self._may_link(programs):
-            from toolcharter.guards.shell.links import Links  # noqa: PLC0415 - few lines make links
-
-            links = Links(self.commands, self.readings, self._workspace)
+            links = links_of_lines.Links(self.commands, self.readings, self._workspace)
             for at, needs, listings in links.additions():
                 self._demand(at, needs, listings)
             if links.are_passed(self.reaches):
@@ -244,10 +243,8 @@ class _Look:
 
     def _resolved(self, at: int, reading: Reading) -> Reading:
         """The reading of a command with the words that it gets."""
-        from toolcharter.guards.shell.inputs import resolved  # noqa: PLC0415 - few commands get any
-
         words, listings = self.fed[at]
-        return resolved(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
+        return inputs.resolved(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
 
     def _follow(self, at: int, reading: Reading, depth: int) -> None:
         command = self.commands[at]
@@ -264,9 +261,7 @@ class _Look:
             self._add_source(command, _fed(command), depth, why)
 
     def _feed(self, at: int, inner: Inner) -> None:
-        from toolcharter.guards.shell.inputs import fed  # noqa: PLC0415 - as above
-
-        found = fed(self.commands, at, inner)
+        found = inputs.fed(self.commands, at, inner)
         if found is not None:
             self.fed[len(self.commands)] = found
 

@@ -364,7 +364,7 @@ def feeds(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[st
         seen.append(script)
         return None, ()
 
-    monkeypatch.setattr("toolcharter.guards.shell.floor.look", look, raising=True)
+    monkeypatch.setattr("toolcharter.guards.shell.judge.look_at_floor", look)
     run(line)
     commands = seen[0].commands
     return [

@@ -5,7 +5,7 @@ name comes from a variable, from what is read, or from a quoted word.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from toolcharter.guards.shell.floor.running import EVALUATES
 from toolcharter.guards.shell.floor.scene import Scene, base_name
@@ -31,6 +31,8 @@ def may_index(text: str) -> bool:
 def evaluated(scene: Scene) -> str | None:
     """`read 'a[$(TEXT)]'`, `x='a[$(TEXT)]'; echo $((x))`, `${x['$(TEXT)']}`: why a script is catastrophic."""
     script, commands = scene.script, scene.script.commands
+    if not _may_concern(commands):
+        return None
     prompts = (
         one.value.text or "" for command in commands for one in command.assignments if _PROMPT.fullmatch(one.name)
     )
@@ -42,6 +44,17 @@ def evaluated(scene: Scene) -> str | None:
         return EVALUATES
     carried = any(may_index(text) and _EXPRESSION.match(text) for command in commands for text in _texts(command))
     return EVALUATES if carried and (script.strange or any(map(_evaluates, commands))) else None
+
+
+def _may_concern(commands: Iterable[Command]) -> bool:
+    """Whether any of *commands* has an assignment, an expansion or an index; for speed, as most have none."""
+    for command in commands:
+        if command.assignments or command.redirections:
+            return True
+        for word in command.words:
+            if word.text is None or "[" in word.text:
+                return True
+    return False
 
 
 def _texts(command: Command) -> Iterator[str]:

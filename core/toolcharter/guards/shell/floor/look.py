@@ -193,10 +193,11 @@ def _is_dull(command: Command) -> bool:
     if program is None:
         return False
     interest = _interest(program)
-    if (interest.is_other and len(words) > 1) or any(map(others.may_begin, words[1:])):
+    if (interest.is_other and len(words) > 1) or others.one_may_begin(words[1:]):
         return False
-    if any(indices.may_index(word.text or word.form) for word in words):
-        return False
+    for word in words:
+        if "[" in (word.text or word.form) and indices.may_index(word.text or word.form):
+            return False
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
     )
@@ -219,8 +220,9 @@ def _judge(scene: Scene) -> str | None:
         program = command.words[0].text
         interest = _UNKNOWN if program is None else _interest(program)
         shells = shells or interest.is_shell
-        if interest.is_checked or interest.is_other or any(map(others.may_begin, command.words[1:])):
-            makes = makes or interest.is_making or (program == "git" and _clones(command))
+        if interest.is_checked or interest.is_other or others.one_may_begin(command.words[1:]):
+            is_making = interest.is_making and (program != "sort" or _may_name_output(command))
+            makes = makes or is_making or (program == "git" and _clones(command))
             if (why := _of_command(command, at, scene)) is not None:
                 return why
     return _of_whole(scene, makes=makes, shells=shells)
@@ -270,6 +272,11 @@ def _redirected(command: Command, scene: Scene) -> str | None:
         if (why := _opened(command, one, scene)) is not None:
             return why
     return None
+
+
+def _may_name_output(command: Command) -> bool:
+    """Whether `sort` may write a file: `-o`, also in a cluster, or a word that is not known."""
+    return any(word.text is None or (word.text[:1] == "-" and "o" in word.text) for word in command.words[1:])
 
 
 def _clones(command: Command) -> bool:

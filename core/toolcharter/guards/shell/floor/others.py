@@ -5,7 +5,8 @@ that a rule would have to name are looked at. Values that are set for a program 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from toolcharter.guards.shell.floor.carried import SETTERS
 from toolcharter.guards.shell.floor.code import texts_in
@@ -37,6 +38,8 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _STARTS = frozenset({"--", "exec", "run", "do", "shell"})
 _MAX_CHARS = 10_000
 _MAX_TAILS = 16
+_SHORT = 80
+"""Answers for longer words are not kept."""
 
 
 def is_other(name: str) -> bool:
@@ -58,7 +61,7 @@ def started(call: Call, scene: Scene) -> str | None:
     name, words = call.name, call.command.words
     if language(name) == "python":
         return _module(call, scene)
-    if name in scene.script.functions or name in _SAYERS | _ELSEWHERE or name in SHELLS or _is_contained(name):
+    if name in scene.script.functions or name in _SAYERS or name in _ELSEWHERE or name in SHELLS or _is_contained(name):
         return None
     is_path = "/" in (words[0].text or "") and not (words[0].text or "").startswith("/")
     if is_path or CORE.find(name) is None:
@@ -67,12 +70,12 @@ def started(call: Call, scene: Scene) -> str | None:
         return _of_tails(own, call, scene) or _of_texts((*own[1:], *inner[:1]), scene)
     is_joined = name not in LAUNCHERS or LAUNCHERS[name].is_text
     own = words if is_joined else words[: len(words) - len(started_words(name, words)) + 1]
-    return _of_known(call, scene) if any(map(may_begin, own[1:])) and not _starts_more(own) else None
+    return _of_known(call, scene) if one_may_begin(own[1:]) and not _starts_more(own) else None
 
 
 def _starts_more(own: tuple[Word, ...]) -> bool:
     """Whether the last of the words of a launcher is the next launcher: that is looked at by itself."""
-    return base_name(own[-1].text or "") in LAUNCHERS and not any(map(may_begin, own[1:-1]))
+    return base_name(own[-1].text or "") in LAUNCHERS and not one_may_begin(own[1:-1])
 
 
 def _module(call: Call, scene: Scene) -> str | None:
@@ -86,6 +89,20 @@ def _module(call: Call, scene: Scene) -> str | None:
 def may_begin(word: Word) -> bool:
     """Whether *word* holds a command, or begins one."""
     return is_telling(word) or base_name(word.text or "") in _TOLD_BY_NAME
+
+
+def one_may_begin(words: Iterable[Word]) -> bool:
+    """Whether any of *words* may begin a command. Every word of every line comes by here, so that answers are kept."""
+    for word in words:
+        text = word.text
+        if text and (_may_begin(text) if len(text) < _SHORT else may_begin(word)):
+            return True
+    return False
+
+
+@lru_cache(4096)
+def _may_begin(text: str) -> bool:
+    return may_begin(Word(text, text))
 
 
 def set_for(command: Command, scene: Scene) -> str | None:

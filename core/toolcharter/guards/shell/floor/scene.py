@@ -1,6 +1,7 @@
 """All the commands of a script as the floor looks at them: by the name of their program, through their launchers."""
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
@@ -12,6 +13,8 @@ _SOCKETS = ("/dev/tcp/", "/dev/udp/", "zsh/net/tcp")
 _LOADERS = ("ld-linux", "ld-musl", "ld64", "ld.so")
 _MAX_DEPTH = 6
 _MAX_TEXTS = 200
+_SHORT = 80
+"""The base names of longer texts are not kept."""
 
 
 class Call:
@@ -178,8 +181,15 @@ class Scene:
 
 def base_name(program: str) -> str:
     r"""The name of a program, as file systems without case and Windows see it too: `/bin/RM`, `C:\x\FORMAT.COM`."""
+    return _base_name(program) if len(program) < _SHORT else _found_base_name(program)
+
+
+def _found_base_name(program: str) -> str:
     name = program[program.rfind("/") + 1 :]
     name = name[name.rfind("\\") + 1 :].lower()
     if name.startswith(_LOADERS):
         return "ld.so"
     return name[:-4] if name.endswith((".exe", ".com", ".cmd", ".bat")) else name
+
+
+_base_name = lru_cache(4096)(_found_base_name)
