@@ -46,8 +46,8 @@ def entered(run_module: RunModule, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize(
     ("measured", "most"),
     [
-        pytest.param("sync", 44, id="a staged tool of three lines, its decision remembered, one rate limit, a file"),
-        pytest.param("async caller", 51, id="the same from asynchronous code"),
+        pytest.param("sync", 41, id="a staged tool of three lines, its decision remembered, one rate limit, a file"),
+        pytest.param("async caller", 42, id="the same from asynchronous code"),
         pytest.param("async tool", 52, id="an asynchronous tool from asynchronous code"),
         pytest.param("one check", 53, id="with one synchronous check"),
         pytest.param("denied", 47, id="denied by a rule, which is remembered"),

@@ -55,6 +55,8 @@ class CallPipeline:
         self.caller = caller
         spec = tool.spec
         self._name = spec.name
+        self._is_async = tool.function.is_async
+        self._is_isolated = spec.isolate
         self._calls = state.calls
         self._lines = state.lines.for_tool(spec.name, tool.plugin, caller)
         self._reader = tool.reader
@@ -91,7 +93,7 @@ class CallPipeline:
             SyncCallInLoop: The tool is asynchronous and an event loop runs in this thread.
             ToolboxClosed: The toolbox is closed.
         """
-        if self.tool.function.is_async:
+        if self._is_async:
             refuse_inside_loop(self._name)
             return self.state.loop.run(self.acall(args, call_id=call_id, parent_id=parent_id))
         ctx = self.enter(args, call_id, parent_id)
@@ -102,7 +104,7 @@ class CallPipeline:
                 elif self.limits is not None and (answer := self.limits.take(self.keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
-                if self.tool.spec.isolate:
+                if self._is_isolated:
                     ctx = drive_sync(self.body.run_isolated(ctx))
                 else:
                     self.body.run(ctx)
@@ -124,9 +126,9 @@ class CallPipeline:
                 elif limits is not None and (answer := limits.take(self.keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
-                if self.tool.spec.isolate:
+                if self._is_isolated:
                     ctx = await drive_async(self.body.run_isolated(ctx))
-                elif self.tool.function.is_async:
+                elif self._is_async:
                     await self.body.arun(ctx)
                 else:
                     self.body.run(ctx)  # inline: a thread hop costs 80 to 110 us
@@ -155,7 +157,8 @@ class CallPipeline:
             if preconditions is not None:
                 self.state.confinement.hold(ctx, preconditions)
         ctx.action = action
-        ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, redact_action(action), self._redact_args(raw))
+        shown = None if action is None else redact_action(action)
+        ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, shown, self._redact_args(raw))
         if ctx.outcome is None:
             if ctx.decision.outcome == "deny":
                 s3_policy.refuse(ctx)

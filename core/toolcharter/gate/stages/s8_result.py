@@ -68,7 +68,7 @@ class ResultBuilder:
             truncated = truncated or is_cut
             message = message and self._cut(message, ctx)[0]
             user_text = user_text and self._cut(user_text, ctx)[0]
-        hint = redact_text(ctx.hint)
+        hint = None if ctx.hint is None else redact_text(ctx.hint)
         if hint and ctx.outcome != "ok":
             text = self._with_hint(text, hint)
         return ToolResult(

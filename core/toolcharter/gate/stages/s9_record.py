@@ -90,7 +90,12 @@ class CallRecorder:
             ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The result cannot be represented: {type(error).__name__}.")
             result = self.build(ctx)
             second_half = self._second_half(ctx, result)
-        self._write(ctx, second_half)
+        try:
+            taken = ctx.dry or self.emitter.emit(second_half)
+        finally:
+            self.registry.live.pop(ctx.live_key, None)
+        if self.required and not taken and ctx.first_half_written:
+            ctx.audit_lost = True
         if ctx.audit_lost and ctx.outcome != "denied":
             result = _audit_lost(result)
         if ctx.audit_lost and ctx.parent is not None:
@@ -100,14 +105,6 @@ class CallRecorder:
         if self.verify is not None:
             self.verify(ctx, result)
         return result
-
-    def _write(self, ctx: CallContext, second_half: bytes) -> None:
-        try:
-            taken = ctx.dry or self.emitter.emit(second_half)
-        finally:
-            self.registry.live.pop(ctx.live_key, None)
-        if self.required and not taken and ctx.first_half_written:
-            ctx.audit_lost = True
 
     def _note_faults(self, ctx: CallContext) -> None:
         """Whether the tool kept to its own spec; a reason that is no word is made one."""
