@@ -10,13 +10,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.errors import ConfigurationError, Fault, PluginError, SpecError
+from toolcharter.errors import ConfigurationError, Denied, Fault, PluginError, SpecError
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
+from toolcharter.gate.commands import World
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline
@@ -256,10 +257,13 @@ def _approval_service(
     def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
         return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
 
+    def disk_objection(world: World) -> Denied | None:
+        return state.confinement.objection(world)  # opened by the first call that needs it
+
     return s5_approval.ApprovalService(
         asked.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
-        disk_objection=lambda world: state.confinement.objection(world),
+        disk_objection=disk_objection,
         asking=prompt.Asking(approver, settings, state.loop),
         settings=settings,
         environ=os.environ,

@@ -96,10 +96,8 @@ class CallRecorder:
             self.registry.live.pop(ctx.live_key, None)
         if self.required and not taken and ctx.first_half_written:
             ctx.audit_lost = True
-        if ctx.audit_lost and ctx.outcome != "denied":
-            result = _audit_lost(result)
-        if ctx.audit_lost and ctx.parent is not None:
-            ctx.parent.audit_lost = True
+        if ctx.audit_lost:
+            result = _after_loss(ctx, result)
         if self.notify is not None and not ctx.dry:
             self.notify(ctx, result.outcome, second_half)
         if self.verify is not None:
@@ -175,7 +173,12 @@ def _extra(fields: Mapping[str, Any]) -> Any:
     return shown if size <= MAX_SHOWN_BYTES else {"omitted_bytes": size}
 
 
-def _audit_lost(result: ToolResult) -> ToolResult:
+def _after_loss(ctx: CallContext, result: ToolResult) -> ToolResult:
+    """What is left of *result* if a required sink has lost events of *ctx*: a denial stays, the rest is withheld."""
+    if ctx.parent is not None:
+        ctx.parent.audit_lost = True
+    if ctx.outcome == "denied":
+        return result
     message = "The call ran, but its closing events could not be written; its result is withheld."
     return ToolResult(
         "error",
