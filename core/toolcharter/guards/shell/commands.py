@@ -116,7 +116,9 @@ class Commands(Redirections):
                 assignments.append(assignment)
             else:
                 at = self.at
+                self.names_program = not spans
                 words += self.words()
+                self.names_program = False
                 spans.append((at, self.at))
             self.blanks()
         if self.at == start or (timed and not spans):

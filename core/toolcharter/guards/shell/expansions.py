@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 
 from toolcharter.guards.shell.ansi import unescaped
+from toolcharter.guards.shell.arrays import end_of_count
 from toolcharter.guards.shell.pieces import MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.reader import Reader
 from toolcharter.guards.shell.settled import DERIVED, MARK
@@ -14,6 +15,7 @@ from toolcharter.guards.shell.settled import DERIVED, MARK
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _DEFAULT = re.compile(r":?[-+]|%%?|##?")
+_REPLACES = re.compile(r"//?[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*(?=\})")
 _QUOTED = re.compile(r'[^"\\$`]+')
 _BODY = re.compile(r"[^\\$`]+")
 _OPERAND = re.compile(r"[^\"'\\$`{}<>]+")
@@ -158,18 +160,35 @@ class Expansions(Reader, ABC):
         name = self._braced_name()
         if not is_indirect and self.take("}"):
             return self._parameter(name, quoted=quoted)
+        if not is_indirect and not self.names_program and (element := self._element(name, quoted=quoted)) is not None:
+            return element
+        if name in self.set_names and not is_indirect and (found := _REPLACES.match(self.source, self.at)):
+            self.at = found.end() + 1
+            self.check_body()
+            derived = MARK + DERIVED + name + DERIVED + found.group()
+            return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
         if is_indirect or not (operator := _DEFAULT.match(self.source, self.at)):
             self.wonder("An expansion does more than to insert a value.")
             self._operand(quoted=quoted)
             return Piece("", quoted, is_known=False, splits=True)
-        self.at = operator.end()
+        start, self.at = self.at, operator.end()
         operand = self._operand(quoted=quoted)
         splits = not quoted or name == "@" or any(piece.splits for piece in operand)
         hints = self._hints(name)
         if operator.group().endswith("-"):
             hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
-        derived = MARK + DERIVED + name if name in self.set_names and all(one.is_known for one in operand) else ""
+        derived = ""
+        if name in self.set_names and all(one.is_known for one in operand):
+            derived = MARK + DERIVED + name + DERIVED + self.source[start : self.at - 1]
         return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived)
+
+    def _element(self, name: str, *, quoted: bool) -> Piece | None:
+        """Read `[0]}`, if it stands here and the line has set that element."""
+        found = self.arrays.element(name, self.source, self.at, self.set_names, quoted=quoted)
+        if found is None:
+            return None
+        self.at, text = found
+        return Piece(text)
 
     def _braced_name(self) -> str:
         found = _BRACED_NAME.match(self.source, self.at)
@@ -181,6 +200,9 @@ class Expansions(Reader, ABC):
     def _length(self, *, quoted: bool) -> Piece:
         if not self.take("}"):
             self._braced_name()
+            if (end := end_of_count(self.source, self.at)) is not None:
+                self.at = end
+                return Piece("", quoted, is_known=False, splits=not quoted, pattern=NUMBER)
             if not self.take("}"):
                 self.wonder("An expansion does more than to insert a value.")
                 self._operand(quoted=quoted)

@@ -9,7 +9,7 @@ from toolcharter.guards.shell.expansions import NUMBER
 from toolcharter.guards.shell.folders import Flow, either
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Script
 from toolcharter.guards.shell.reader import MAX_COMMANDS
-from toolcharter.guards.shell.settled import Value, settled
+from toolcharter.guards.shell.settled import Value, names_what_it_sets, settled
 from toolcharter.guards.shell.tree import check
 from toolcharter.guards.shell.words import Feeding
 
@@ -44,6 +44,10 @@ class Grammar(Compounds):
             raise self.fail("The command line is not understood.")
         check(self)
         self._check_functions()
+        if self.arrays.pending:
+            self.wonder("An array is assigned.")
+        if self.arrays.is_used and (self.functions or not all(map(names_what_it_sets, self.commands))):
+            raise NotUnderstood("It cannot be told what an array holds where it is used: write its words out.")
         if self.set_values:
             is_told = not (self.functions or self.strange or "IFS" in self.source)
             self.commands[:] = settled(self.commands, self.set_values if is_told else {})
@@ -140,6 +144,10 @@ class Grammar(Compounds):
         if command.at != at or command.words or command.redirections or command.feeders or command.within:
             return
         for name, value, form in command.assignments:
+            if form in self.arrays.pending:
+                if is_own(name) and name not in self.set_values:
+                    self.set_names = self.arrays.learn(name, form, self.set_names)
+                continue
             is_told = value.text is not None or value.pattern == NUMBER or value.is_output
             if is_told and is_own(name) and name not in self.set_values and form.startswith(f"{name}="):
                 self.set_names |= {name}

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Reach
 from toolcharter.guards.shell.settled import Value
 
@@ -64,6 +65,9 @@ class Reader:
         """Variables that the line has set for certain by here, if `settled` finds nothing that sets them again."""
         self.set_values = dict[str, Value | None]()
         """What all of them hold; None for one that is set again."""
+        self.arrays = Arrays(source)
+        self.names_program = False
+        """Whether the word being read names a program: what arrays hold is not put in its place."""
         self.body: Span | None = None
         """The newline before the body of a here-document that has been read, and where that ends."""
         self.masks: list[int] = []

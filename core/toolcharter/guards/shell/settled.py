@@ -13,8 +13,13 @@ from toolcharter.guards.shell.parts import Command, Word
 from toolcharter.guards.shell.pieces import literal
 
 MARK: Final = "="
-"""What a part's name begins with whose variable the line has set; then, for what is made of the value, `DERIVED`."""
+"""What a part's name begins with whose variable the line has set."""
 DERIVED: Final = "~"
+"""Stands behind `MARK`, and again behind the variable, in `${f%.txt}`: what follows is made of the value by it."""
+# In these no character is one of a pattern but the star; what follows a replacement's second slash is no pattern.
+_TRIMS: Final = re.compile(r"(%%?|##?)(\*?)([A-Za-z0-9_./-]+)(\*?)")
+_REPLACES: Final = re.compile(r"(//?)([A-Za-z0-9_.-]+)/([A-Za-z0-9_./-]*)")
+_DEFAULTS: Final = re.compile(r":?-[^$`\"'\\]*")
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # They run text that may set anything, or evaluate what names more.
@@ -47,9 +52,9 @@ def settled(commands: Sequence[Command], values: Mapping[str, Value | None]) -> 
     """*commands* with the *values* of variables in place of them, where these are certain: None is a value set again."""
     # A test could take a text for an operator that evaluates its operand.
     certain = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
-    if not all(map(_names_what_it_sets, commands)) or not _are_apart(certain, commands):
+    if not all(map(names_what_it_sets, commands)) or not _are_apart(certain, commands):
         certain = {}
-    read = {part.name.lstrip(MARK + DERIVED) for one in commands for word in _words(one) for part in word.parts}
+    read = {_variable(part.name) for one in commands for word in _words(one) for part in word.parts}
     unread = {one.at for name, one in values.items() if one is not None and one.text is None and name not in read}
     found = [_settled(command, certain, commands) for command in commands]
     return [one._replace(is_unread=True) if at in unread else one for at, one in enumerate(found)] if unread else found
@@ -60,7 +65,7 @@ def _words(command: Command) -> Iterator[Word]:
     yield from (assignment.value for assignment in command.assignments)
 
 
-def _names_what_it_sets(command: Command) -> bool:
+def names_what_it_sets(command: Command) -> bool:
     """Whether it is plain from the words of *command* which variables it sets."""
     if any("{" in one.descriptor for one in command.redirections):
         return False
@@ -99,7 +104,7 @@ def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
     """*command* with the values in its words; what names a program stays unknown."""
-    used = [part.name.lstrip(MARK + DERIVED) for word in command.words[1:] for part in word.parts if part.name]
+    used = [_variable(part.name) for word in command.words[1:] for part in word.parts if part.name]
     if not used:
         return command
     words = (command.words[0], *(_filled(word, values) for word in command.words[1:]))
@@ -111,7 +116,7 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     names = [part.name for part in word.parts if part.name]
     if not names:
         return word
-    held = [values.get(name.lstrip(MARK + DERIVED)) for name in names]
+    held = [values.get(_variable(name)) for name in names]
     if any(not name.startswith(MARK) for name in names) or None in held:
         return word._replace(parts=())
     texts = [_text(part.name, part.text, values) for part in word.parts]
@@ -125,7 +130,40 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     return word._replace(parts=(), is_output=not word.splits)
 
 
+def _variable(name: str) -> str:
+    """The variable of a part that has this *name*."""
+    return name.lstrip(MARK + DERIVED).partition(DERIVED)[0]
+
+
 def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
     if not name:
         return text
-    return None if name.startswith(MARK + DERIVED) else values[name.lstrip(MARK)].text
+    value = values[_variable(name)].text
+    if value is None or not name.startswith(MARK + DERIVED):
+        return value
+    return _made(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
+
+
+def _made(value: str, how: str) -> str | None:
+    """What an expansion such as `%.txt` or `//a/b` makes of *value*; None if that is not certain.
+
+    Source: bash(1), "Parameter Expansion".
+    """
+    if found := _TRIMS.fullmatch(how):
+        return _trimmed(value, *found.groups())
+    if found := _REPLACES.fullmatch(how):
+        return value.replace(found[2], found[3], -1 if found[1] == "//" else 1)
+    return value if value and _DEFAULTS.fullmatch(how) else None
+
+
+def _trimmed(value: str, operator: str, before: str, text: str, behind: str) -> str | None:
+    is_front, is_long = operator[0] == "#", len(operator) > 1
+    if not (before or behind):
+        return value.removeprefix(text) if is_front else value.removesuffix(text)
+    if (before, behind) != (("*", "") if is_front else ("", "*")):
+        return None
+    if text not in value:
+        return value
+    # The longest is cut at the last text in front, and at the first text behind.
+    start, _, end = value.rpartition(text) if is_front == is_long else value.partition(text)
+    return end if is_front else start

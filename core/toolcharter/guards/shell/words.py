@@ -6,6 +6,7 @@ Source: bash(1), "QUOTING", "PARAMETERS"; POSIX.1-2024, shell command language, 
 import re
 from typing import NamedTuple
 
+from toolcharter.guards.shell.arrays import texts_of
 from toolcharter.guards.shell.braces import words_of
 from toolcharter.guards.shell.expansions import Expansions
 from toolcharter.guards.shell.parts import SUBSTITUTED, Assignment, Word
@@ -34,10 +35,19 @@ class Words(Expansions):
     """Words and what is made of them."""
 
     feeding: Feeding
+    assigned: list[Word]
+    """The words of the array that has been read last."""
 
     def words(self, mode: Mode = ARGUMENT) -> list[Word]:
         """Read one word of the source; the words that it becomes, of which there may be none."""
         start = self.at
+        if (
+            self.set_names
+            and mode is ARGUMENT
+            and not self.names_program
+            and (texts := self._array_words()) is not None
+        ):
+            return texts
         if found := _PLAIN.match(self.source, start):
             self.at = found.end()
             self.note(start)
@@ -57,6 +67,17 @@ class Words(Expansions):
         words = words_of(pieces, written, mode)
         self.note(start, max(1, len(words)))
         return words
+
+    def _array_words(self) -> list[Word] | None:
+        """Read `"${a[@]}"`, if it stands here and the line has set the array."""
+        start = self.at
+        found = self.arrays.whole(self.source, start, self.set_names)
+        if found is None:
+            return None
+        self.at, texts = found
+        self.check_body()
+        self.note(start, max(1, len(texts)))
+        return [literal(text) for text in texts]
 
     def word(self, mode: Mode = VALUE) -> Word:
         """Read one word that stays one."""
@@ -145,30 +166,36 @@ class Words(Expansions):
         value = self._value()
         self.note(start)
         form = f"{name}={value.form}" if value.is_literal and operator == "=" else self.source[start : self.at]
+        if value.form.startswith("(") and value.splits:
+            is_again = form in self.arrays.pending
+            self.arrays.pending[form] = None if is_again else texts_of(self.assigned)
         self.learn(name, value, adds=operator == "+=")
         return Assignment(name, value, form)
 
     def _value(self) -> Word:
         start = self.at
         if self.source.startswith("(", start):
-            self._array()
+            words = self._array()
             if not self.is_break():
                 raise self.fail("Something follows the end of an array.")
-            return Word(self.source[start : self.at], splits=True)
+            hints = tuple(word.text for word in words if word.text is not None)[:MAX_HINTS]
+            return Word(self.source[start : self.at], splits=True, hints=hints)
         # Values of assignments are not split.
         pieces = [piece._replace(splits=False) if piece.splits else piece for piece in self.pieces()]
         return word_of(pieces, self.source[start : self.at])
 
-    def _array(self) -> None:
+    def _array(self) -> list[Word]:
         self.bash_only("An array")
-        self.wonder("An array is assigned.")
+        words = list[Word]()
         self.at += 1
         self.newlines()
         while not self.take(")"):
             if self.source.startswith("[", self.at):
                 raise self.fail("A subscript is evaluated as arithmetic.")
-            self.words()
+            words += self.words()
             self.newlines()
+        self.assigned = words
+        return words
 
     def learn(self, name: str, value: Word, *, adds: bool = False) -> None:
         """Remember what a variable may be."""
