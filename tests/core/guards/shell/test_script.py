@@ -122,7 +122,7 @@ def test_commands_of_a_line_are_read(source: str, expected: list[str]) -> None:
         ('echo "${x@P}"', ['echo "${x@P}"'], STRANGE),
         ("echo ${x:=y}", ["echo ${x:=y}"], STRANGE),
         ("echo ${x/a/b}", ["echo ${x/a/b}"], STRANGE),
-        ("echo ${#x[i]}", ["echo ${#x[@]}"], STRANGE),
+        ("echo ${#x[i]}", ["echo ${#x[i]}"], STRANGE),
         ("x=(a b\n)", ["x=(a b\n)"], STRANGE),
         ("[[ $x -eq 1 ]]", ["[[ $x -eq 1 ]]"], STRANGE),
         ("select x in a; do b; done", ["b"], STRANGE),
