@@ -32,6 +32,8 @@ _CREDENTIALS: Final = re.compile(
 )
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
+_WRAPPERS: Final = {"./gradlew": "gradle", "./mvnw": "mvn"}
+
 
 def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
     """One command as the table of its program reads it.
@@ -90,11 +92,16 @@ def _program(command: Command, asking: Asking, tables: Tables) -> Reading:
 def table_name(program: Word) -> str:
     """The name under which a program's table is looked up; a program in the workspace has none, whatever it is called.
 
+    But for the wrappers that gradle and maven put into projects: a rule has to write their path out, and their options
+    are those of what they fetch.
+
     Returns:
         Empty for a program that has no table.
     """
     text = program.text or ""
-    return text.rpartition("/")[2] if text.startswith("/") or "/" not in text else ""
+    if "/" not in text:
+        return text
+    return text.rpartition("/")[2] if text.startswith("/") else _WRAPPERS.get(text, "")
 
 
 def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:

@@ -14,7 +14,8 @@ from toolcharter.profile.rules import parse_rule
 
 DATA = Path(__file__).parent / "data/agents.txt"
 """Each row: the tier, what the rules name besides those of everybody, and the line. The first part of the rules are
-programs, which are allowed with a star; those behind a semicolon are rules as they are written."""
+programs, which are allowed with a star; those behind a semicolon are rules as they are written. One that ends with `=`
+is for code, of which a rule names each piece in full: the rule that `explain` shows for the line."""
 CODER = yaml.safe_load((Path(__file__).parents[4] / "profiles/coder.yaml").read_text())["allow"]
 USUAL = """[ git jq xargs head tail set export declare local readonly read printf exit break continue return shift wait let
     mapfile pushd popd shopt trap unset true false : test date sleep seq mkdir touch basename dirname uname mktemp""".split()  # noqa: SIM905 - reads as a list
@@ -30,8 +31,17 @@ def rows() -> Iterator[tuple[str, str, list[str], str]]:
         programs, *others = named.split(";")
         names = [*programs.split(), *USUAL]
         stars = [f"bash:{name}{end}" for name in names for end in ("", " *")]
-        rules = [*CODER, *stars, *(f"bash:{other.strip()}" for other in others if other.strip())]
+        written = (rule for other in others if other.strip() for rule in written_rules(other.strip(), line))
+        rules = [*CODER, *stars, *(f"bash:{rule}" for rule in written)]
         yield HALVES[crc32(line.encode()) % 2], tier, rules, line
+
+
+def written_rules(rule: str, line: str) -> list[str]:
+    """A rule of a row as it is written, or in full if it is for code."""
+    if not rule.endswith("="):
+        return [rule]
+    forms = understood((line,), "/srv/ws").commands
+    return [one.replace("\\", "\\\\").replace("*", "\\*") for one in forms if one.startswith(rule[:-1])]
 
 
 def why_refused(rules: list[str], line: str) -> str:
@@ -44,7 +54,7 @@ def why_refused(rules: list[str], line: str) -> str:
 
 @pytest.mark.parametrize(
     ("half", "tier", "most"),
-    [("looked at", "core", 12.3), ("looked at", "plus", 37.7), ("unseen", "core", 9.2), ("unseen", "plus", 48.4)],
+    [("looked at", "core", 0.0), ("looked at", "plus", 36.6), ("unseen", "core", 7.2), ("unseen", "plus", 46.2)],
 )
 def test_few_lines_of_agents_are_refused(half: str, tier: str, most: float) -> None:
     """The share, in percent, never grows: a change that makes it smaller puts the smaller number here."""
