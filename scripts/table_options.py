@@ -12,10 +12,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from toolcharter.guards.shell.table import Table, Takes
 from toolcharter.guards.shell.tables import CORE
 
+ROOT = Path(__file__).resolve().parent.parent
 # What stands behind an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
 _VALUE = r"\[?=(?!(?:true|false)\b)[^\s,]+| (?:<[^>]+>|\[[^\]]+\]|\{[^}]+\}|[A-Z][A-Z_0-9|:.=-]*(?=[\s,\]]|$)|(?:string\w*|ints?|uint|duration|list|count|float|format)(?=  |$))"
 _OPTION = re.compile(rf"(?<![\w-])(--?[A-Za-z0-9][\w.-]*)({_VALUE})?")
@@ -38,7 +40,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _table(path: Sequence[str]) -> Table:
-    entry = CORE.find(path[0])
+    entry = CORE.with_added(sorted(ROOT.glob("plugins/*/toolcharter_*/tables/*.toml"))).find(path[0])
     if entry is None:
         raise SystemExit(f"{path[0]} has no table")
     table = entry.table
