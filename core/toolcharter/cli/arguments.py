@@ -92,7 +92,7 @@ class _Reader:
         return whole if any(_fits(whole, choice) for choice in choices) else texts[0]
 
     def _choices(self, schema: Schema) -> Iterator[Schema]:
-        """The plain schemas that *schema* stands for."""
+        """The plain schemas that *schema* means."""
         if "$ref" in schema:
             yield from self._choices(self._definitions.get(schema["$ref"].rpartition("/")[2], {}))
         elif alternatives := schema.get("anyOf", schema.get("oneOf")):

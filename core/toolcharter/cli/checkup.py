@@ -151,17 +151,17 @@ def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
     try:
         runner = runners.runner_for(bounded=False)
         ended = runner.run(Job((_HARMLESS,), env=CLEAN_ENVIRONMENT, expires=monotonic() + _RUN_S, read_only=True))
-        told: tuple[Result, str] = "ok", "contains programs" if runner.is_sandbox else "runs them, and contains nothing"
+        said: tuple[Result, str] = "ok", "contains programs" if runner.is_sandbox else "runs them, and contains nothing"
         if ended.timed_out or ended.exit_code:
             why = f"ended with {ended.exit_code}" if ended.exit_code and not ended.timed_out else "did not end in time"
-            told = "failed", f"the program {_HARMLESS!r} {why}"
+            said = "failed", f"the program {_HARMLESS!r} {why}"
     except (Denied, ToolError) as error:
-        told = "failed", f"{error.reason}: {error.message}"
+        said = "failed", f"{error.reason}: {error.message}"
     except Exception as error:  # noqa: BLE001 - a runner of somebody's own may raise anything
-        told = "failed", scrub_text(f"{type(error).__name__}: {error}")[0]
+        said = "failed", scrub_text(f"{type(error).__name__}: {error}")[0]
     finally:
         runners.close()
-    yield Finding(f"runner {name}", "runs a program", *told)
+    yield Finding(f"runner {name}", "runs a program", *said)
 
 
 def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:
@@ -228,7 +228,7 @@ def _by_its_name(after: Mapping[str, Any]) -> bool:
 
 
 def _disarmed(plan: Plan, entered: list[str]) -> Plan:
-    """*plan* with a stand-in for each tool's body, which acts on nothing and tells that it was entered."""
+    """*plan* with a stand-in for each tool's body, which acts on nothing and records that it was entered."""
     tools = plan.loaded.specs.items()
     specs = {name: tool._replace(spec=_stand_in_for(tool.spec, entered)) for name, tool in tools}
     return replace(plan, loaded=plan.loaded._replace(specs=specs))
@@ -248,7 +248,7 @@ def _stand_in_for(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
 
         return stand_in
 
-    return replace(spec, build=build, isolate=False)  # in a process of its own it could tell nobody
+    return replace(spec, build=build, isolate=False)  # in a process of its own it could not report
 
 
 def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
@@ -292,7 +292,7 @@ def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
     if not unstaged:
         return
     entered, seen = list[str](), list[dict[str, Any]]()
-    # No hooks at all: whether the checks of plugins work, the dry run has told.
+    # No hooks at all: whether the checks of plugins work, the dry run has shown.
     unchecked = replace(plan, loaded=plan.loaded._replace(manager=new_manager(), extension_specs={}))
     toolbox = open_toolbox(_disarmed(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
     try:
@@ -321,8 +321,8 @@ def _closed(toolbox: Toolbox) -> list[Finding]:
     try:
         toolbox.close()
     except ExceptionGroup as group:
-        told = (scrub_text(f"{type(error).__name__}: {error}")[0] for error in group.exceptions)
-        return [Finding("toolbox", "closes", "failed", text) for text in told]
+        said = (scrub_text(f"{type(error).__name__}: {error}")[0] for error in group.exceptions)
+        return [Finding("toolbox", "closes", "failed", text) for text in said]
     return []
 
 
@@ -349,9 +349,9 @@ def _arrived(decision: Decision) -> tuple[Result, str]:
 def _of_sink(sink: Watched) -> Finding:
     if sink.error is None:
         return Finding(sink.name, "takes every event", "ok" if sink.taken else "failed", f"{sink.taken} lines")
-    told = scrub_text(f"{type(sink.error).__name__}: {sink.error}")[0]
+    said = scrub_text(f"{type(sink.error).__name__}: {sink.error}")[0]
     return Finding(
-        sink.name, "takes every event", "failed", f"{sink.lost} of {sink.lost + sink.taken} lines lost: {told}"
+        sink.name, "takes every event", "failed", f"{sink.lost} of {sink.lost + sink.taken} lines lost: {said}"
     )
 
 

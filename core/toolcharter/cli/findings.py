@@ -26,7 +26,7 @@ class Findings(NamedTuple):
     faults: tuple[Fault, ...] = ()
     """It is refused for each of these."""
     warnings: tuple[Fault, ...] = ()
-    """It runs with these, in the order of the file; only told of a profile without faults."""
+    """It runs with these, in the order of the file; only for a profile without faults."""
 
 
 def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:

@@ -49,7 +49,7 @@ def opened_live(
 
 @contextmanager
 def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None) -> "Generator[Toolbox]":
-    """Build the toolbox, and close it whatever happens; losses are told on standard error.
+    """Build the toolbox, and close it whatever happens; losses are reported on standard error.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation.
@@ -82,7 +82,7 @@ def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Gene
 
 
 def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
-    """Ask whoever sits at the terminal that the command was started from; nobody if there is none."""
+    """Ask the person at the terminal that started the command; no one without a terminal."""
     from toolcharter.gate.approvals.terminal import TerminalApprover  # noqa: PLC0415 - few calls ask
 
     return TerminalApprover()(request)

@@ -15,12 +15,12 @@ class OutputLost(OSError):
 
 
 class _Output(FileIO):
-    """A descriptor whose failures can be told from those of other files."""
+    """A descriptor whose failures can be distinguished from those of other files."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:  # Who stops reading is told nothing: click sees to it.
+        except BrokenPipeError:  # A reader that stops gets no message: click sees to it.
             raise
         except OSError as error:
             raise OutputLost(error.errno, error.strerror) from error
@@ -43,7 +43,7 @@ def hold_standard_streams() -> None:
         tell("it is closed")
         sys.exit(1)
     own = sys.__stdout__
-    if own is not None and sys.stdout is own:  # Else somebody in this process reads along.
+    if own is not None and sys.stdout is own:  # Else other code of this process reads along.
         sys.stdout = telling(own)
         _opened.append(sys.stdout)
 
@@ -57,14 +57,14 @@ def finish() -> None:
 
     Raises:
         OutputLost: It cannot be written.
-        BrokenPipeError: Nobody reads it.
+        BrokenPipeError: Its reader has gone.
     """
     for stream in (*_opened, sys.stdout):
         stream.flush()
 
 
 def tell(cause: object) -> None:
-    """Say on standard error why nobody gets an answer."""
+    """Say on standard error why there is no answer."""
     with suppress(OSError):  # Not by `sys.stderr`: what that cannot write, it tries again at the end.
         os.write(2, f"toolcharter: standard output cannot be written: {cause}\n".encode())
 
@@ -77,7 +77,7 @@ def drop_output() -> None:
 
 
 def telling(stream: TextIOWrapper) -> TextIOWrapper:
-    """Open the descriptor of *stream* again, in its encoding and buffering, so that `OutputLost` tells its failures."""
+    """Open the descriptor of *stream* again, in its encoding and buffering, so that `OutputLost` names its failures."""
     raw = _Output(stream.fileno(), "wb", closefd=False)
     return TextIOWrapper(
         BufferedWriter(raw),

@@ -89,7 +89,7 @@ def _of_folder(file: str | Path, fault: Fault) -> Fault:
 
 
 def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
-    """Profiles as `plan_profile` takes them: bare names stay names, a folder stands for all in it."""
+    """Profiles as `plan_profile` takes them: bare names stay names, a folder means all in it."""
     from toolcharter.profile.find import SUFFIXES, is_name  # noqa: PLC0415 - as above
 
     if not named and not Path("profiles").is_dir():

@@ -72,7 +72,7 @@ class CallContext:
     dry = False
     closed = False
     nesting = 0
-    """How many calls stand above this one in its process."""
+    """How many calls of this process this one is nested in."""
     parent: "CallContext | None" = None
     """The call that opened this child by `rt.start`."""
     truncated = False
@@ -193,7 +193,7 @@ class CallContext:
         return other
 
     def abandon(self) -> "CallContext":
-        """End the call without its body, whose late end then reaches nobody; returns who answers in its stead."""
+        """End the call without its body, whose late end is ignored then; returns the context that answers instead."""
         copy = self.detached_copy()
         copy.abandoned = True
         if not self.try_finish():

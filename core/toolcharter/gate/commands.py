@@ -73,7 +73,7 @@ class Understood(NamedTuple):
     commands: tuple[str, ...] = ()
     """Each in normal form."""
     refusal: Refusal | None = None
-    """Why nobody may permit it."""
+    """Why no rule and no person may permit it."""
     needs: tuple[Needs, ...] = ()
     """What each asks of the rule that would allow it."""
     strange: str | None = None

@@ -1,4 +1,4 @@
-"""`Toolbox.explain`: a dry run that tells what every stage looked at and said."""
+"""`Toolbox.explain`: a dry run that shows what every stage looked at and said."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -99,7 +99,7 @@ def _policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Ite
     hiders = pipeline.state.availability.why(pipeline.tool.spec.name, pipeline.caller)
     try:
         steps = explain_policy(pipeline.policy.view, pipeline.rule_input(ctx)[0], hiders)
-    except Exception as error:  # noqa: BLE001 - the gate denies what its rules cannot answer; here it is told
+    except Exception as error:  # noqa: BLE001 - the gate denies what its rules cannot answer; here it is shown
         steps = tuple(_unanswered(stage, error, decision) for stage in _POLICY)
     yield from map(_scrubbed, steps)
 
@@ -150,13 +150,13 @@ def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision)
     yield _approval(ctx, decision)
     rates = pipeline.state.rates
     limits = [] if rates is None else rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
-    told = (
+    waiting = (
         f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none concern the tool"
     )
-    yield _step("limit", f"rate limits: {told}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
+    yield _step("limit", f"rate limits: {waiting}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
     name, is_known = pipeline.tool.spec.name, decision.tool_checks != "not_evaluated"
     looked_at = (
-        "its own checks, in a dry run" if pipeline.tool.spec.staged else "it is not staged: only a call can tell"
+        "its own checks, in a dry run" if pipeline.tool.spec.staged else "it is not staged: only a call can show it"
     )
     yield _step(
         "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
@@ -186,7 +186,7 @@ def _approval(ctx: CallContext, decision: Decision) -> Step:
         change = "forget it with `toolcharter approvals forget`"
         return Step("approval", "approvals that were kept", "allow", decision, rules=(note,), changes=(change,))
     needed = decision.outcome == "ask" or ctx.decision.outcome == "ask"
-    looked_at = "a person, who is not asked in a dry run" if needed else "nobody has to be asked"
+    looked_at = "a person, who is not asked in a dry run" if needed else "no person has to be asked"
     return _step("approval", looked_at, decision, "", is_known=not needed)
 
 

@@ -1,6 +1,6 @@
 """`LiveToolbox`: a session's toolbox, made anew when its discoverers find other tools than before.
 
-A toolbox never changes. What a reload makes stands on the same base: sinks, rate limits, what the guards remember,
+A toolbox never changes. What a reload makes shares the same base: sinks, rate limits, what the guards remember,
 the runner, and the tools of plugins with all that they hold. The toolbox before it stays usable until the next reload, so that a
 turn that has begun can end on it; then its calls under way end, and it is closed.
 """
@@ -116,7 +116,7 @@ class LiveToolbox:
         """Have *subscriber* called with each toolbox that a reload makes, in the thread of the reload.
 
         It is for hosts: they hand its tools over from the next turn on. One that raises is noted in the answer of the
-        reload, and the others are told all the same.
+        reload, and the others are notified all the same.
 
         Returns:
             What ends the subscription.
@@ -144,7 +144,7 @@ class LiveToolbox:
             toolbox = self._current
         notes = list(plan.discovered.notes)
         if after != before:
-            notes += [note for tell in list(self._subscribers.values()) if (note := _told(tell, toolbox))]
+            notes += [note for notify in list(self._subscribers.values()) if (note := _notified(notify, toolbox))]
         return Reload(
             tools=tuple(sorted(after)),
             new=tuple(sorted(after.keys() - before.keys())),
@@ -252,10 +252,10 @@ def _folded(fingerprints: Mapping[str, str]) -> Mapping[str, str]:
     return {fold(name): code for name, code in fingerprints.items()}
 
 
-def _told(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
-    """What went wrong when *subscriber* was told."""
+def _notified(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
+    """What went wrong when *subscriber* was notified."""
     try:
         subscriber(toolbox)
-    except Exception as error:  # noqa: BLE001 - a host's code; the others have to be told, too
+    except Exception as error:  # noqa: BLE001 - a host's code; the others have to be notified, too
         return f"A host did not take the new tools: {type(error).__name__}."
     return None

@@ -1,4 +1,4 @@
-"""What only tests do at the end of a call: tell who watches, and hold a tool to its own spec."""
+"""What only tests do at the end of a call: notify observers, and hold a tool to its own spec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from toolcharter.gate.observers import OBSERVERS
 from toolcharter.spec.call import ToolResult
 from toolcharter.spec.tool import ToolSpec
 
-Tell = Callable[[str], object]
+Notify = Callable[[str], object]
 
 
 class ContractBroken(ToolcharterError):
@@ -28,7 +28,7 @@ class SpecVerifier:
     function: ToolFunction
     reasons: frozenset[str] | None
     """Every reason the tool may give; None leaves it unchecked."""
-    tell: Tell | None
+    notify: Notify | None
     strict: bool
 
     def __call__(self, ctx: CallContext, result: ToolResult | None) -> None:
@@ -37,8 +37,8 @@ class SpecVerifier:
         Raises:
             ContractBroken: In a strict toolbox, the tool did what its spec rules out.
         """
-        if self.tell is not None and ctx.stage == "tool" and ctx.reason is not None:
-            self.tell(ctx.reason)
+        if self.notify is not None and ctx.stage == "tool" and ctx.reason is not None:
+            self.notify(ctx.reason)
         if self.strict:
             self._hold(ctx, result)
 
@@ -67,8 +67,8 @@ def verifier_for(
     profile: str, spec: ToolSpec[Any], function: ToolFunction, reasons: frozenset[str] | None, *, strict: bool
 ) -> SpecVerifier | None:
     """What looks at the calls of one tool; None in use, where nothing does."""
-    tell = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
-    return SpecVerifier(spec, function, reasons, tell, strict) if strict or tell is not None else None
+    notify = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
+    return SpecVerifier(spec, function, reasons, notify, strict) if strict or notify is not None else None
 
 
 def _place(error: Any) -> str:

@@ -150,7 +150,7 @@ class CallPipeline:
             ctx.values = self._reader.validate(raw)
         except InvalidArguments as error:
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
-        except Exception as error:  # noqa: BLE001 - a mapping or a validator of somebody's own may raise anything
+        except Exception as error:  # noqa: BLE001 - a foreign mapping or validator may raise anything
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, f"The arguments cannot be read: {type(error).__name__}.")
         else:
             action, preconditions = self.policy.judge(ctx, raw)

@@ -207,7 +207,7 @@ class Runtime:
 
 
 def _git_overrides(workspace: Path) -> Mapping[str, str]:
-    """What keeps git from running the programs that a repository names, whoever starts it."""
+    """What keeps git from running the programs that a repository names, in every process that inherits it."""
     return git_environment.git_overrides(str(workspace))
 
 
@@ -231,7 +231,7 @@ def _note_change() -> None:
 
 
 def _present_call_goes_on() -> Callable[[], bool]:
-    """What tells whether the call whose body runs here is still under way, wherever it is asked."""
+    """A function that says whether the call whose body runs here is under way; any thread may call it."""
     ctx = current_call()
     return lambda: not ctx.closed
 

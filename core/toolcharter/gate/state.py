@@ -80,7 +80,7 @@ class ToolboxState:
     rates: "RateLimits | None" = None
     """None if no call is limited."""
     notifier: "Notifier | None" = None
-    """None if nobody wants to be told."""
+    """None without notifications."""
     session: "SessionStage | None" = None
     """The guards that remember a session's calls; None if none is switched on."""
     tables: "Tables | None" = None
@@ -104,7 +104,7 @@ class ToolboxState:
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
     """Makes what `approval` gives, when the first call has to wait for a person."""
     has_approver: bool = False
-    """Whether there is somebody to ask."""
+    """Whether there is an approver."""
     strict: bool = False
     """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
     loop: LoopThread = field(default_factory=LoopThread)
@@ -145,7 +145,7 @@ class ToolboxState:
         return replace(self, calls=CallRegistry(), owns_resources=False, **changed)
 
     def withdraw(self, ctx: CallContext) -> None:
-        """Take back the question whether *ctx* may run, if somebody is being asked."""
+        """Take back the question whether *ctx* may run, if one is under way."""
         approval: ApprovalService | None = self.__dict__.get("approval")  # none is opened for it
         if approval is not None:
             approval.withdraw(ctx)

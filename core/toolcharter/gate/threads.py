@@ -18,7 +18,7 @@ Body = Callable[[CallContext], object]
 
 
 class BodyThread(threading.Thread):
-    """Runs one body with the context variables of whoever makes it."""
+    """Runs one body with the context variables of its maker."""
 
     def __init__(self, ctx: CallContext, body: Body) -> None:
         context = contextvars.copy_context()

@@ -145,7 +145,7 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def has_approver(self) -> bool:
-        """Whether there is somebody to ask about calls that wait for a person; for our own commands."""
+        """Whether an approver can answer calls that need one. For our own commands."""
         return self._state.has_approver
 
     @property
@@ -244,7 +244,7 @@ class Toolbox(Mapping[str, Tool]):
         return explain.explain(pipeline, await dry_run.adry_run(pipeline, args), redact_name(name), args)
 
     def forget_results(self, *call_ids: str) -> None:
-        """Tell that the model no longer sees the results of these calls, or of all calls of the session, if none is named.
+        """Note that the model no longer sees the results of these calls, or of all calls of the session, if none is named.
 
         What `skip_duplicate` refuses because its result is "further up" may then be called again.
         """

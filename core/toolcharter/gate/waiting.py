@@ -256,7 +256,7 @@ class LoopThread:
 
 
 def _run(loop: Any) -> None:
-    """Run *loop* until it is stopped, and let nobody wait for it for ever: neither after an exit nor after its end."""
+    """Run *loop* until it is stopped, and never let a caller wait for ever, after an exit or after its end."""
     while True:
         try:
             loop.run_forever()
@@ -291,7 +291,7 @@ def refuse_inside_loop(tool: str, *unawaited: Any, instead: str = "acall") -> No
 
     Args:
         tool: The tool's name.
-        unawaited: Coroutines that nobody will await then; they are closed.
+        unawaited: Coroutines that will not be awaited then; they are closed.
         instead: The method to use instead.
 
     Raises:

@@ -25,7 +25,7 @@ class Discovered(NamedTuple):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What tells each tool's code from another's."""
+        """What distinguishes each tool's code."""
         return {name: tool.spec.fingerprint or "" for name, tool in self.tools.items()}
 
 
@@ -124,7 +124,7 @@ class _Taking:
 
 
 def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
-    """The arguments of a found tool that somebody's manifest makes a program of."""
+    """The arguments of a found tool that a manifest makes a program of."""
     if spec.invocation is None or spec.parameters is None:
         return ()
     from toolcharter.guards.shell.handed import code_arguments  # noqa: PLC0415 - few profiles look for tools

@@ -106,7 +106,7 @@ class GateFinder:
             found: ModuleSpec | None = find(name, places, target)
             if found is not None and self._is_from_outside(found):
                 return found
-        # What stands first may have been refused because of where it leads; another folder may have the name, too.
+        # The first may have been refused because of where it leads; another folder may have the name, too.
         singly = (PathFinder.find_spec(name, [entry], target) for entry in trusted)
         return next((found for found in singly if found is not None and self._is_from_outside(found)), None)
 

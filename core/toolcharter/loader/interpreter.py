@@ -1,6 +1,6 @@
 """Which files and folders Python code of the gate comes from: the running interpreter, its packages, editable sources.
 
-Whoever can write to one of them decides what the gate runs next. Only the folders of a workspace are of interest, so the
+A user who can write to one of them decides what the gate runs next. Only the folders of a workspace are of interest, so the
 expensive questions are asked only where a folder of `sys.path` lies in the workspace.
 """
 
@@ -167,7 +167,7 @@ def homes_of(name: str) -> tuple[str, ...]:
     module = sys.modules.get(name)
     try:
         places = tuple(getattr(module, "__path__", ()) or ()) or (getattr(module, "__file__", None),)
-    except Exception:  # noqa: BLE001 - a lazy module of somebody's own may raise anything
+    except Exception:  # noqa: BLE001 - a foreign lazy module may raise anything
         return ()
     return tuple(os.path.realpath(place) for place in places if isinstance(place, str))
 
@@ -215,7 +215,7 @@ def _sources(
         elif not (real in from_files and _is_in_any(real, others) and not _is_in_any(real, ours)):
             yield entry
         if real in from_files:
-            # Python imports these by itself when it starts, the next time that somebody starts the gate.
+            # Python imports these by itself when it starts, the next time that the gate starts.
             yield from (f"{entry}/{name}{end}" for name in _CUSTOM for end in ("", *all_suffixes()))
     yield from (root for root in ours if is_within(root, workspace))
 

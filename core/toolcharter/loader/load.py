@@ -205,7 +205,7 @@ def load_plugins(
         The specs of the listed tools and extensions, and the hooks of their plugins.
 
     Raises:
-        PluginError: With every fault that can be told at once; if a name or an origin is
+        PluginError: With every fault that can be found at once; if a name or an origin is
             wrong, nothing was imported.
     """
     index = index or installed()
@@ -350,7 +350,7 @@ def _approver(manager: PluginManager) -> Callable[[ApprovalRequest], Any] | None
     """The one implementation of `answer_approval`.
 
     Raises:
-        PluginError: There are two: nobody could tell whose answer counts.
+        PluginError: There are two: it would be open whose answer counts.
     """
     found = manager.hook.answer_approval.get_hookimpls()
     if len(found) > 1:

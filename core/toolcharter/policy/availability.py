@@ -2,7 +2,7 @@
 
 The entries that match a caller intersect, their denies unite, their `also_allow` undoes narrowing and never a deny. An
 entry with `replaces` takes the place of the entry it names, whole, for the callers that it matches itself. So the order
-of entries decides nothing but which of several reasons is told.
+of entries decides nothing but which of several reasons is given.
 
 docs/availability.md explains them to authors of profiles.
 """
@@ -33,12 +33,12 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
         ">": operator.gt,
     }
 )
-"""What may stand before the number in a caller's `depth`."""
+"""What may precede the number in a caller's `depth`."""
 
 _LISTS = ("tools", "deny", "also_allow")
 _FACTS = ("provider", "agent", "group")
 _KINDS = {"group": "groups", "toolset": "toolsets"}
-"""The prefixes of items that stand for several tools, with the profile's key that defines them."""
+"""The prefixes of items that mean several tools, with the profile's key that defines them."""
 _ITEM = re.compile(r"[A-Za-z0-9_*-]+")
 _MOST_VIEWS = 256
 
@@ -55,7 +55,7 @@ class Universe(NamedTuple):
     groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """The profile's own; these members join those that specs and the shipped groups name."""
     missing_ok: frozenset[str] = frozenset()
-    """Items that may stand for nothing yet, such as `later_tool` or `group:mcp:jira`."""
+    """Items that may mean nothing yet, such as `later_tool` or `group:mcp:jira`."""
 
 
 class Hidden(NamedTuple):
@@ -106,7 +106,7 @@ class _Compiled(NamedTuple):
 class AvailabilityPlan:
     """The entries of one profile over the tools of one toolbox.
 
-    Safe to share between threads. What entries name in vain covers no tool; `availability_faults` tells of it.
+    Safe to share between threads. What entries name in vain covers no tool; `availability_faults` reports it.
 
     Args:
         entries: In the order of the file.
@@ -169,13 +169,13 @@ def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
 
 def _compiled(entry: Availability, lists: "Lists") -> _Compiled:
     tools = None if entry.tools is None else lists.tools_of(entry.tools)
-    # Backwards, so that of several items that cover a tool the first is the one that is told.
+    # Backwards, so that of several items that cover a tool the first is the one that is named.
     denied = {tool: text for text in reversed(entry.deny) for tool in lists.tools_of((text,))}
     return _Compiled(entry, _who(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
 
 
 class Lists:
-    """What the items of lists stand for in one universe."""
+    """What the items of lists mean in one universe."""
 
     def __init__(self, universe: Universe) -> None:
         self._aliases = {fold(alias): fold(name) for alias, name in universe.aliases.items()}
@@ -206,7 +206,7 @@ class Lists:
 
 
 def _kind(item: str) -> str | None:
-    """`group` or `toolset`, if *item* stands for such a list."""
+    """`group` or `toolset`, if *item* means such a list."""
     prefix = item.partition(":")[0]
     return prefix if ":" in item and prefix in _KINDS else None
 
@@ -257,7 +257,7 @@ def _items(entries: Sequence[Availability], universe: Universe) -> Iterator[tupl
 
 
 def _known(universe: Universe, installed: Collection[str]) -> frozenset[str]:
-    """Every item, without case, that stands for something."""
+    """Every item, without case, that means something."""
     groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
     names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
     return frozenset(map(fold, names)) | _definitions(universe).keys()
@@ -316,7 +316,7 @@ def _circle_faults(universe: Universe, place_of: PlaceOf) -> Iterator[Fault]:
     if not own:
         return
     every = {key: [word for word in map(fold, items) if _kind(word)] for key, items in _definitions(universe).items()}
-    # The profile's own come first: each circle has one, and is told where that one stands.
+    # The profile's own come first: each circle has one, and is reported where that one is.
     graph = {key: every[key] for key in own} | every
     for circle in _circles(graph):
         what = f"these lists are made of each other: {_arrows(circle)}."

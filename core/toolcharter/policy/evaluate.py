@@ -89,7 +89,7 @@ class Policy:
         return ToolPolicyView(self, facts, hidden)
 
     def owner_of(self, rule: Rule) -> str:
-        """Whose `deny` or `ask` holds one of the policy's rules, as the model is told: never a ceiling's path."""
+        """Whose `deny` or `ask` holds one of the policy's rules, as the model reads it: never a ceiling's path."""
         return "beside the profile" if id(rule) in self._beside else "of the profile"
 
     def rules_of(self, facts: ToolFacts) -> ToolRules:
@@ -187,7 +187,7 @@ class ToolPolicyView:
 
 
 def floor(_: ToolPolicyView, subject: Subject) -> Decision | None:
-    """What nobody may permit, and what nobody can understand."""
+    """What no profile and no person may permit, and what cannot be understood."""
     if subject.refusal is None:
         return None
     return Decision("deny", "floor", subject.refusal.reason, subject.refusal.message)
@@ -249,7 +249,7 @@ def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
 
 
 def denied_by(rule: Rule, owner: str) -> Decision:
-    """The decision of a `deny` rule, which stands where *owner* says; `rule` has the file for people."""
+    """The decision of a `deny` rule, which is in the file of *owner*; `rule` has the file for people."""
     message = rule.message or f"A rule {owner} denies this call."
     return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
 

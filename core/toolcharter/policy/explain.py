@@ -22,7 +22,7 @@ PROFILE = "profile"
 
 
 class _Told(NamedTuple):
-    """What a stage tells besides its decision."""
+    """What a stage says besides its decision."""
 
     looked_at: str
     rules: tuple[RuleNote, ...] = ()
@@ -47,9 +47,9 @@ def explain(view: ToolPolicyView, subject: Subject, hiders: Sequence[Hidden] | N
     deciding = next(stage for stage, decision in decisions if decision is not None)
     steps: list[Step] = []
     for stage, decision in decisions:
-        told = _hidden(view, hiders) if stage == "availability" else _TELLERS[stage](view, subject)
+        note = _hidden(view, hiders) if stage == "availability" else _TELLERS[stage](view, subject)
         verdict = "pass" if decision is None else decision.outcome
-        steps.append(Step(stage, told.looked_at, verdict, decision, stage == deciding, told.rules, told.changes))
+        steps.append(Step(stage, note.looked_at, verdict, decision, stage == deciding, note.rules, note.changes))
     return tuple(steps)
 
 
@@ -59,7 +59,7 @@ def _floor(_: ToolPolicyView, subject: Subject) -> _Told:
     change = (
         "Write each command in plain words."
         if subject.refusal.reason == Reason.NOT_UNDERSTOOD
-        else "Nothing: no profile and nobody can permit it."
+        else "Nothing: no profile and no person can permit it."
     )
     return _Told("what the call would run", changes=(change,))
 
@@ -243,7 +243,7 @@ def missing_rules(view: ToolPolicyView, subject: Subject) -> tuple[str, ...]:
 
 
 def _would_cover(text: str, command: str, needs: Needs) -> bool:
-    """Whether a rule covers a command; the best of them does not where nobody knows in which folder it runs."""
+    """Whether a rule covers a command; the best of them does not where the folder in which it runs is unknown."""
     rule = _parsed(text)
     return rule is not None and Matcher(rule).covers_command(command, needs)
 

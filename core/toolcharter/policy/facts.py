@@ -42,7 +42,7 @@ class ToolFacts(NamedTuple):
 
     @property
     def actions(self) -> tuple[str | None, ...]:
-        """One action of each sort, as far as capabilities tell them apart; None stands for all that are not declared."""
+        """One action of each sort, as far as capabilities distinguish them; None means all that are not declared."""
         return (*self.capabilities, None) if isinstance(self.capabilities, Mapping) else (None,)
 
 
@@ -62,7 +62,7 @@ class Needs(NamedTuple):
     """What one command asks of the rule that would allow it, besides matching."""
 
     words: frozenset[str] = frozenset()
-    """The words of its normal form that the rule has to name, literally; see `as_often` for one that stands twice."""
+    """The words of its normal form that the rule has to name, literally; see `as_often` for one that occurs twice."""
     why: str | None = None
     """The first of them, and what it does, for people."""
     bare: str | None = None
@@ -87,7 +87,7 @@ class Subject(NamedTuple):
     commands: tuple[str, ...] = ()
     """What it would run, each command in normal form."""
     refusal: Refusal | None = None
-    """What it would run cannot be understood, or nobody may permit it."""
+    """What it would run cannot be understood, or no one may permit it."""
     needs: tuple[Needs, ...] = ()
     """One for each of *commands*; empty if none of them asks for more than a rule that matches."""
     strange: str | None = None
@@ -108,12 +108,12 @@ class Subject(NamedTuple):
 
     @property
     def deniable(self) -> tuple[str, ...]:
-        """The texts that `deny` rules look at: each command, and what is left of it without what stands around it."""
+        """The texts that `deny` rules look at: each command, and what is left of it without what is around it."""
         return (*self.commands, *(guise for needs in self.needs for guise in needs.guises))
 
     @property
     def needing(self) -> tuple[tuple[str, Needs], ...]:
-        """The commands that allow rules have to cover; those that need none have to be covered where there are no others."""
+        """The commands that need an allow rule. Transparent ones (`time`) count only if the line has no other command."""
         paired = self.paired
         return tuple(pair for pair in paired if not pair[1].is_exempt) or paired
 

@@ -1,7 +1,7 @@
 """Many globs at once: which of them match a subject, in time that hardly grows with their number.
 
 Each distinct glob is filed under one thing that every subject it matches has: its whole text, how it begins, how it
-ends, or a gram, some characters in a row that stand somewhere. A subject is looked up in these four places, and only
+ends, or a gram, some characters in a row, anywhere. A subject is looked up in these four places, and only
 what is filed there is matched in full.
 """
 

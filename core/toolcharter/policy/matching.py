@@ -87,7 +87,7 @@ class Matcher:
         return self.matches_command(command) or (needs.bare is not None and self.matches_command(needs.bare))
 
     def names_words(self, words: frozenset[str]) -> bool:
-        """Whether each of *words* stands in the rule literally, not through `*`; `bash:*` names everything."""
+        """Whether each of *words* is in the rule literally, not through `*`; `bash:*` names everything."""
         return not words or self._names_all or words <= self._named_words
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Names in rules and patterns that nothing provides: a misspelt deny would protect nobody, so that it stops the start."""
+"""Names in rules and patterns that nothing provides: a misspelt deny protects nothing, so that it stops the start."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -14,7 +14,7 @@ _NAMING = frozenset({"", "builtin", "cli", "custom"})
 
 
 def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[tuple[str, Rule]]:
-    """Every rule and pattern that holds for a profile, with the key it stands under."""
+    """Every rule and pattern that holds for a profile, with the key it is under."""
     yield from (("deny", rule) for rule in profile.deny)
     yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
@@ -55,7 +55,7 @@ def limit_faults(profile: Profile, aliases: Iterable[str], place_of: Callable[..
     """The limits of *profile* for tools that it does not list: a misspelt name would limit nothing.
 
     Args:
-        profile: What it may add later stands in its `missing_ok`.
+        profile: Its `missing_ok` names what it may add later.
         aliases: Of the tools that it lists.
         place_of: Where a key was written.
     """
@@ -72,7 +72,7 @@ def limit_faults(profile: Profile, aliases: Iterable[str], place_of: Callable[..
 def tool_faults(
     written: Iterable[tuple[str, str, str]], tools: Iterable[str], missing_ok: Iterable[str]
 ) -> Iterator[Fault]:
-    """Those of *written* that nothing provides: a limit for a misspelt name would limit nobody.
+    """Those of *written* that nothing provides: a limit for a misspelt name limits nothing.
 
     Args:
         written: From `written_tools`.
@@ -93,7 +93,7 @@ def name_faults(
     """The patterns that name a tool or a group, literally, that nothing provides.
 
     Args:
-        patterns: Each with the key it stands under.
+        patterns: Each with the key it is under.
         tools: Names and aliases of listed and of installed tools.
         groups: Known groups.
         missing_ok: Names, and `group:NAME`, that may appear later.

@@ -15,7 +15,7 @@ from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
 Sense = Literal["deny", "allow"]
-"""In which list a rule stands; guards and notifications use rules as `deny` does."""
+"""In which list a rule is; guards and notifications use rules as `deny` does."""
 
 _WHOLE = frozenset({"group", "mcp"})
 """Prefixes whose subject has no action."""
@@ -135,7 +135,7 @@ def declared_by(facts: ToolFacts) -> list[frozenset[str] | None]:
 
 
 def placeholder(rules: Iterable[Rule]) -> str:
-    """A character that stands in no rule: what a star may stand for and no literal can match."""
+    """A character that is in no rule: a star can match it and no literal can."""
     used = {letter for rule in rules for glob in (rule.glob, *(glob for _, glob in rule.args)) for letter in glob.text}
     return next(letter for letter in map(chr, range(0xE000, 0x110000)) if letter not in used)
 
@@ -144,7 +144,7 @@ class Coverers:
     """The rules of one list that may cover others.
 
     One glob covers another if it matches the other's text with a character that no literal holds in the place of each
-    star: sound, for whatever text the stars stand for, the literals of the first are found where they were; some pairs
+    star: sound, for whatever text the stars match, the literals of the first are found where they were; some pairs
     are missed.
 
     Args:
@@ -167,7 +167,7 @@ class Coverers:
         """The first rule that matches each call of *tool* that *rule* does.
 
         Args:
-            rule: It stands in the list *sense*.
+            rule: It is in the list *sense*.
             tool: One that it reaches.
             sense: `allow`: the answer has to cover in its turn, so that these rules are of `allow`, too; `deny`: of
                 `deny`.
@@ -191,7 +191,7 @@ class Coverers:
                 yield from (ordinals[one] for one in index.all(subject))
 
     def text_of(self, glob: Glob) -> str:
-        """What stands for all texts that *glob* matches."""
+        """A text in place of all that *glob* matches."""
         return self._letter.join(glob.parts)
 
     def _covers(self, one: Matcher, rule: Reaching, tool: Known, sense: Sense) -> bool:

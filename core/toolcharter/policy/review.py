@@ -1,6 +1,6 @@
 """What in a profile can never match or never matter, and what is risky: for its author, not for a call. Pure.
 
-Only true statements: whoever removes a rule that is said to do nothing changes no decision. What cannot be told from the
+Only true statements: to remove a rule that is said to do nothing changes no decision. What cannot be known from the
 profile and the specs of its tools is not said.
 """
 
@@ -289,9 +289,9 @@ class RulesReview:
             head = head[found.end() :]
         program = head.partition(" ")[0]
         if not program or program.endswith("/"):
-            what = f"the star of {rule.text!r} stands for any program, interpreters included."
+            what = f"the star of {rule.text!r} means any program, interpreters included."
         elif self.subject.is_launcher(program):
-            what = f"{program!r} can run any other program, and {rule.text!r} leaves open what it is told."
+            what = f"{program!r} can run any other program, and {rule.text!r} leaves its arguments open."
         elif not ("*" in program or self.subject.has_table(program)):
             what = f"nothing is known about {program!r}: {rule.text!r} covers all its options, and only paths are confined."
         else:
@@ -302,7 +302,7 @@ class RulesReview:
         shells = [tool for tool in self.tools if tool.gives_commands and tool.facts.kind == "bash"]
         named = [tool for tool in shells if rule.could_cover(tool)]
         if named and not rule.asked:
-            what = f"{rule.rule.text!r} stands for any program that {names(named)} may start, interpreters included."
+            what = f"{rule.rule.text!r} means any program that {names(named)} may start, interpreters included."
             yield Finding("risky", rule.rule.source, "allow", what, "Write the commands out: `bash:git status`.")
 
 
@@ -326,7 +326,7 @@ def _nearest(rule: Rule, known: Collection[str]) -> str:
 
 
 def rules_named(rules: Iterable[Rule | None]) -> str:
-    """The rules that stand against another, each with its place."""
+    """The rules that oppose another, each with its place."""
     distinct = dict.fromkeys((rule.text, rule.source) for rule in rules if rule is not None)
     return " and ".join(f"{text!r} ({source})" for text, source in distinct)
 
@@ -362,7 +362,7 @@ def _of_tools(subject: Reviewed) -> Iterator[Finding]:
             yield Finding("undeclared", place, path, what, "The plugin's author has to declare them.")
         concealed = policy.for_tool(tool.facts).concealed
         if concealed is not None and concealed.stage != "deny":
-            yield Finding("hidden", place, path, f"nobody sees it: {why_hidden(concealed)}")
+            yield Finding("hidden", place, path, f"no caller sees it: {why_hidden(concealed)}")
 
 
 def why_hidden(concealed: Decision) -> str:

@@ -1,7 +1,7 @@
 """`RuleList`: the rules of `deny` or `allow`, found by what they name instead of one after the other.
 
 A list of 10,000 rules decides as fast as one of 10: each prefix has an index of its globs, what the rules say of a tool
-and action is looked up once and kept, and globs over arguments have an index of their own. What each rule means stands
+and action is looked up once and kept, and globs over arguments have an index of their own. What each rule means is said
 in `toolcharter.policy.matching`; tests hold the two against each other.
 """
 

@@ -30,7 +30,7 @@ def _untold(subject: Reviewed) -> Iterator[Finding]:
         if tool.facts.kind == "bash" and not tool.gives_commands:
             name = tool.facts.name
             what = (
-                "it runs commands, and its spec has no `invocation` that tells them: no rule on commands can see them."
+                "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
             )
             fix = "The plugin's author has to add it."
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)

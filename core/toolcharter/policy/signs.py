@@ -10,4 +10,4 @@ _SHELL_GLOB: Final = re.compile(r"\[[^\]\[\s]+\]|\?|\{[^{}\s]+,[^{}\s]*\}")
 def taken_literally(text: str) -> str | None:
     """What there is to say of the text of a rule that holds one; None if it holds none."""
     found = _SHELL_GLOB.search(text)
-    return None if found is None else f"{found.group()!r} in {text!r} stands for itself: only `*` is special."
+    return None if found is None else f"{found.group()!r} in {text!r} means itself: only `*` is special."

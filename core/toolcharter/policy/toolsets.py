@@ -1,7 +1,7 @@
-"""The toolsets and tool groups that come with the core: lists of names, whoever provides the tools.
+"""The toolsets and tool groups that come with the core: lists of names, whichever plugin provides the tools.
 
 Names that nothing provides are no error here. A name that is another tool's alias means that tool. The names are
-GoClaw's; ours stand behind them where they differ (`exec` is our `bash`, `search` our `grep`, `process` our
+GoClaw's; ours follow them where they differ (`exec` is our `bash`, `search` our `grep`, `process` our
 `background_process`).
 
 Source: GoClaw, "Tools System", section 2, section 5 ("Profiles", "Tool Groups") and section 6 ("Tool Deny

@@ -91,7 +91,7 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     ),
     Reason.DENIED_BY_FLOOR: ReasonInfo(
         "denied",
-        "The call is catastrophic; no profile and nobody can permit it.",
+        "The call is catastrophic; no profile and no person can permit it.",
         hint="Do not try it in another form; tell the user what you wanted to achieve.",
     ),
     Reason.DENIED_BY_RULE: ReasonInfo(

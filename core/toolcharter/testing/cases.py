@@ -37,7 +37,7 @@ class CaseResult:
         return name_of(self.case)
 
     def explain(self) -> str:
-        """Expected and got, the deciding stage, and where the case stands; several lines."""
+        """Expected and got, the deciding stage, and where the case is; several lines."""
         case, got = self.case, self.decision
         lines = {
             "call": f"{case.tool} {orjson.dumps(dict(case.args)).decode()}",

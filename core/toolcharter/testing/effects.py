@@ -1,4 +1,4 @@
-"""`Effects`: an audit hook that notes and forbids what acts on the world, while it is told to watch.
+"""`Effects`: an audit hook that notes and forbids what acts on the world, while it watches.
 
 Source: the table of audit events in Python's documentation (PEP 578). A hook cannot be removed, so
 this one runs in a process of its own (`toolcharter.testing.probe`).

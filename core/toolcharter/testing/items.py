@@ -95,13 +95,13 @@ class CaseItem(pytest.Item):
             raise CaseFailed(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What differs, without a traceback: nobody's code is at fault."""
+        """What differs, without a traceback: no code is at fault."""
         if isinstance(excinfo.value, CaseFailed | ToolcharterError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the case stands: with `extends`, perhaps in another file than its profile."""
+        """Where the case is: with `extends`, perhaps in another file than its profile."""
         file, line, _ = self.case.place.rsplit(":", 2)
         return Path(file).absolute(), int(line) - 1, self.name
 

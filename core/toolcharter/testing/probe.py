@@ -124,7 +124,7 @@ def _probe_extension(spec: ExtensionSpec[Any], guesses: Guesses, effects: Effect
                 spec.build(effects.workspace, policy)
             except Forbidden:
                 pass  # noted where it was tried
-            except Exception as error:  # noqa: BLE001 - a constructor of somebody's own may raise anything
+            except Exception as error:  # noqa: BLE001 - a foreign constructor may raise anything
                 built.append(f"fails: {type(error).__name__}: {error}")
     return built if policies else ["no policy can be guessed; hand one to contract_of(policies=...)"]
 

@@ -9,7 +9,7 @@ from toolcharter.profile.resolve import locate
 
 
 def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
-    """Every file that *named* stands for, each once.
+    """Every file that *named* means, each once.
 
     Args:
         named: Paths and globs relative to *root*, and bare names, which are looked up in
@@ -17,7 +17,7 @@ def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
         root: pytest's rootdir.
 
     Raises:
-        ConfigurationError: With one fault for each name that stands for nothing.
+        ConfigurationError: With one fault for each name that means nothing.
     """
     found: dict[Path, None] = {}
     faults: list[Fault] = []
@@ -32,10 +32,10 @@ def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
 
 
 def find_profile(profile: str | Path, root: Path) -> Path:
-    """The one file that *profile* stands for; a path may also be absolute.
+    """The one file that *profile* means; a path may also be absolute.
 
     Raises:
-        ConfigurationError: It stands for nothing.
+        ConfigurationError: It means nothing.
     """
     if isinstance(profile, Path) or not is_name(profile):
         file = root / profile

@@ -70,7 +70,7 @@ def says(cell: str, value: Any) -> bool:
 
 
 def quoted(cell: str) -> list[str]:
-    """What stands in backticks, without them."""
+    """The texts in backticks, without them."""
     return [text.replace("\\|", "|").strip() for _, text in _QUOTED.findall(cell)]
 
 

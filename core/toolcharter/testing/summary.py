@@ -42,7 +42,7 @@ def complaints(config: pytest.Config, coverage: ReasonCoverage) -> Iterator[str]
 
 
 def is_partial(config: pytest.Config) -> bool:
-    """Whether the command line leaves tests out: then nobody can say what no test reaches."""
+    """Whether the command line leaves tests out: then it is unknown what no test reaches."""
     named = config.args if config.args_source is config.ArgsSource.ARGS else ()
     return any(config.getoption(name, default=False) for name in _PARTIAL) or any(
         "::" in arg or (config.invocation_params.dir / arg).is_file() for arg in named

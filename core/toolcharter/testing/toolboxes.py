@@ -19,7 +19,7 @@ IN_MEMORY = "in-memory"
 _TESTED = "tested"
 """The name of a runner that a test opens itself."""
 VERSION = "0"
-"""Stands for the version of a distribution that is not installed."""
+"""In place of the version of a distribution that is not installed."""
 
 
 def toolbox_of(

@@ -60,7 +60,7 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "  guard: not asked",
         "    looked at: guards that remember calls: none",
         "  approval: not asked",
-        "    looked at: nobody has to be asked",
+        "    looked at: no person has to be asked",
         "  limit: not asked",
         "    looked at: rate limits: none concern the tool",
         "  tool: not asked",

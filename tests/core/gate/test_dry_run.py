@@ -407,7 +407,7 @@ def test_a_question_without_anybody_to_ask_denies(make_toolbox, events) -> None:
     assert (result.outcome, result.reason, result.message) == (
         "denied",
         "approval_unavailable",
-        "Nobody is there to ask.",
+        "There is no one to ask.",
     )
     assert events[-1]["stage"] == "approval"
 

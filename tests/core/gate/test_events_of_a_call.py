@@ -522,5 +522,5 @@ def test_a_call_whose_action_cannot_be_told_is_denied(make_toolbox, events) -> N
     result = toolbox.call("by_default", {"target": "?"})
 
     assert (result.outcome, result.reason) == ("denied", "not_understood")
-    assert result.message == "What the call would do cannot be told: ValueError."
+    assert result.message == "The effect of the call is unknown: ValueError."
     assert [event["event"] for event in events][2:] == ["hook.policy.deny", "hook.tool.after"]

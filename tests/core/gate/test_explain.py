@@ -92,7 +92,7 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
             ),
             Step("check", "checks of plugins: none", "pass"),
             Step("guard", "guards that remember calls: none", "pass"),
-            Step("approval", "nobody has to be asked", "pass"),
+            Step("approval", "no person has to be asked", "pass"),
             Step("limit", "rate limits: none concern the tool", "pass"),
             Step("tool", "its own checks, in a dry run", "pass"),
         ),
@@ -207,7 +207,7 @@ def test_a_tool_that_is_not_staged_is_never_entered(make_toolbox) -> None:
 
     found = make_toolbox(spec_of(act)).explain("act", {})
 
-    assert found.steps[-1] == Step("tool", "it is not staged: only a call can tell", "unknown")
+    assert found.steps[-1] == Step("tool", "it is not staged: only a call can show it", "unknown")
 
 
 def test_invalid_arguments_show_every_fault(make_toolbox) -> None:

@@ -220,14 +220,14 @@ def test_a_script_whose_text_a_mask_would_hide_is_not_asked_about(open_box, pers
     result = open_box(spec_of(write_file)).call("write_file", {"path": "deploy.sh", "content": script})
 
     assert (result.outcome, result.reason, person.asked) == ("denied", "approval_unavailable", [])
-    assert (result.message or "").startswith("Nobody can be asked, because they would not see what runs: ")
+    assert (result.message or "").startswith("No person can be asked, because the question would not show what runs: ")
     assert (result.message or "").endswith("of 'content' look like a secret, would be masked, and could be code.")
     assert (result.hint or "").startswith("Send the call without the secret: ")
     assert [event["event"] for event in events[2:]] == ["hook.policy.deny", "hook.tool.after"]
 
 
 def test_approvals_of_an_earlier_version_stop_the_start(open_box, state) -> None:
-    """They were rules, which cover more than what somebody agreed to; they stay for the user to remove."""
+    """They were rules, which cover more than what a person agreed to; they stay for the user to remove."""
     state.mkdir(parents=True, mode=0o700)
     state.parent.chmod(0o700)
     file = state / "test.yaml"

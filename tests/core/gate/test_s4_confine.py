@@ -226,7 +226,7 @@ def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: py
     monkeypatch.setattr(WorkspacePaths, "open_file", fail(OSError("x")))
 
     assert unread == ("not_understood", "'a.txt' cannot be read: x. Programs may see it otherwise.")
-    assert objection(world) == ("not_understood", "What the commands would look at cannot be told: OSError.")
+    assert objection(world) == ("not_understood", "The commands cannot be compared with the disk: OSError.")
 
 
 def test_a_hidden_place_is_refused(space: Path) -> None:

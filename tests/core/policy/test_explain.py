@@ -393,7 +393,7 @@ def test_everything_that_hides_a_tool_is_told() -> None:
         pytest.param(
             Subject(refusal=Refusal(Reason.DENIED_BY_FLOOR, "No.")),
             "what the call would run",
-            ("Nothing: no profile and nobody can permit it.",),
+            ("Nothing: no profile and no person can permit it.",),
             id="floor",
         ),
     ],

@@ -515,14 +515,14 @@ def test_rule_that_hardly_means_what_it_says_is_told(rule, what, fix) -> None:
 @pytest.mark.parametrize(
     ("rule", "what"),
     [
-        ("bash:python *", "'python' can run any other program, and 'bash:python *' leaves open what it is told."),
-        ("bash:python*", "'python' can run any other program, and 'bash:python*' leaves open what it is told."),
+        ("bash:python *", "'python' can run any other program, and 'bash:python *' leaves its arguments open."),
+        ("bash:python*", "'python' can run any other program, and 'bash:python*' leaves its arguments open."),
         (
             "bash:A=1 B=2 env *",
-            "'env' can run any other program, and 'bash:A=1 B=2 env *' leaves open what it is told.",
+            "'env' can run any other program, and 'bash:A=1 B=2 env *' leaves its arguments open.",
         ),
-        ("bash:*", "the star of 'bash:*' stands for any program, interpreters included."),
-        ("bash:/usr/bin/*", "the star of 'bash:/usr/bin/*' stands for any program, interpreters included."),
+        ("bash:*", "the star of 'bash:*' means any program, interpreters included."),
+        ("bash:/usr/bin/*", "the star of 'bash:/usr/bin/*' means any program, interpreters included."),
     ],
 )
 def test_allow_of_an_interpreter_with_a_star_is_told(rule, what) -> None:
@@ -544,7 +544,7 @@ def test_allow_of_an_interpreter_with_a_star_is_told(rule, what) -> None:
 )
 def test_signs_of_a_shell_s_globs_are_plain_characters_in_a_rule(rule: str, sign: str) -> None:
     """An author who means a glob is told that the rule matches the sign itself."""
-    what = f"{sign!r} in {rule!r} stands for itself: only `*` is special."
+    what = f"{sign!r} in {rule!r} means itself: only `*` is special."
 
     assert said(deny=[rule]) == [Finding("risky", "deny:1:5", "deny", what, "Write a star, or a rule for each.")]
 
@@ -561,7 +561,7 @@ def test_allow_of_a_tool_that_starts_what_it_is_told_is_told() -> None:
     """Its bare name covers every command of it, as the star of a command rule does; a condition may say which."""
     process = Known(BASH.facts._replace(name="background_process"), gives_commands=True)
 
-    what = "'background_process' stands for any program that 'background_process' may start, interpreters included."
+    what = "'background_process' means any program that 'background_process' may start, interpreters included."
     fix = "Write the commands out: `bash:git status`."
     assert said([process], allow=["background_process"]) == [Finding("risky", "allow:1:5", "allow", what, fix)]
     assert said([process], allow=["background_process(action=list)"]) == []
@@ -614,19 +614,19 @@ def test_tools_that_say_too_little_or_nobody_sees_are_told() -> None:
             "hidden",
             "tools.mute",
             "tools.mute",
-            "nobody sees it: The tool does not declare what it touches, and not everything is permitted.",
+            "no caller sees it: The tool does not declare what it touches, and not everything is permitted.",
         ),
         Finding(
             "hidden",
             "tools.read_file",
             "tools.read_file",
-            "nobody sees it: The tool needs fs:read, which is not permitted.",
+            "no caller sees it: The tool needs fs:read, which is not permitted.",
         ),
         Finding(
             "hidden",
             "tools.bash",
             "tools.bash",
-            "nobody sees it: The call counts as 'high', and no more than 'low' is permitted.",
+            "no caller sees it: The call counts as 'high', and no more than 'low' is permitted.",
         ),
     ]
 
@@ -635,7 +635,7 @@ def test_tool_that_no_rule_could_cover_is_told() -> None:
     """An unbounded tool without an `allow` rule."""
     subject = Reviewed(Profile("p"), (BASH, READ), place_of=lambda *_: "p:2:3")
 
-    what = "nobody sees it: it needs an `allow` rule, and there is none that could cover it."
+    what = "no caller sees it: it needs an `allow` rule, and there is none that could cover it."
     assert list(review(subject)) == [Finding("hidden", "p:2:3", "tools.bash", what)]
 
 

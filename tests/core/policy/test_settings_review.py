@@ -148,7 +148,7 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
     """Its kind says that it runs commands, and no rule ever sees one."""
     found = said(Known(ToolFacts("sh", kind), gives_commands=gives))
 
-    what = "it runs commands, and its spec has no `invocation` that tells them: no rule on commands can see them."
+    what = "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
     told = Finding("risky", "tools:sh", "tools.sh", what, "The plugin's author has to add it.")
     assert found == ([told] if is_told else [])
 

@@ -27,7 +27,7 @@ from .conftest import LATER, Service, answers, sends
 
 README = Path(inspect.getfile(toolcharter_approver)).parent.parent / "README.md"
 READ = {"path": "poem.txt"}
-NOBODY = ("denied", "approval_unavailable", "Nobody is there to ask.")
+NOBODY = ("denied", "approval_unavailable", "There is no one to ask.")
 
 
 def call(toolbox: Any, way: str = "call") -> ToolResult:
@@ -317,7 +317,7 @@ def test_a_silent_service_has_its_time(polled, how, way, service, toolbox_for) -
 
     result = call(toolbox_for(service.url, approvals={"timeout_s": 0.5}), way)
 
-    assert verdict(result) == ("denied", "approval_timeout", "Nobody has answered within 0.5 s.")
+    assert verdict(result) == ("denied", "approval_timeout", "No answer came within 0.5 s.")
 
 
 @each_way

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Explain what a call of TOOL would meet, stage by stage; run nothing.
 
-    Each stage tells what it looked at and said, the rule that decides and where it stands, those
+    Each stage shows what it looked at and said, the rule that decides and where it is, those
     that matched and lost, and what would have to change. Arguments as for 'call'. Exit status 0,
     whatever the outcome.
     """

@@ -19,7 +19,7 @@ MAX_SHOWN_BYTES = 4096
 NEVER_STORED = "It holds what may be a secret, which must not be stored."
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
-# What `npm test` runs stands in the project's files, like the tests that `pytest` runs: approving the exact command is
+# What `npm test` runs is written in the project's files, like the tests that `pytest` runs: approving the exact command is
 # what people mean by "always". Anything more, an option, a variable or a second word, could name another program.
 _RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")

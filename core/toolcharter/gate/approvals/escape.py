@@ -16,12 +16,12 @@ _INVISIBLE = (
     | frozenset(map(chr, range(0xFE00, 0xFE10)))
     | frozenset(map(chr, range(0xE0100, 0xE01F0)))
 )
-# Letters of scripts that run from right to left, and numbers in them: terminals move what stands between them.
+# Letters of scripts that run from right to left, and numbers in them: terminals move what is between them.
 _TURNING = frozenset({"R", "AL", "AN"})
 MAX_BLANKS = 8
 """How many blanks in a row are shown as blanks; more are counted, because a screenful of them hides what follows."""
 MAX_MARKS = 2
-"""How many marks (accents, vowels) may stand over one letter; more are noise in which anything can hide."""
+"""How many marks (accents, vowels) may be on one letter; more are noise in which anything can hide."""
 _MARKS = frozenset({"Mn", "Me"})
 _WORD = re.compile(r"[\w.,:/@%+=-]+")
 _MANY_BLANKS = re.compile(f" {{{MAX_BLANKS + 1},}}")
@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return _counted(text)
     shown: list[str] = []
-    marks = MAX_MARKS  # One at the beginning would change what stands before it.
+    marks = MAX_MARKS  # One at the beginning would change what is before it.
     for character in text:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         shown.append(character if marks <= MAX_MARKS and _is_seen(character) else ascii(character)[1:-1])
@@ -70,7 +70,7 @@ def block(text: str, width: int, margin: str) -> Iterator[str]:
     r"""Break *text* into lines that a terminal does not break again, each behind *margin*.
 
     Args:
-        text: Any text; its own line breaks are kept, and shown as `\n` where they stand.
+        text: Any text; its own line breaks are kept, and shown as `\n` in their place.
         width: Of the terminal, in cells.
         margin: What no line of the text can forge, because every line begins with it, or with a colon in its place
             where a line goes on: else one with a backslash and an `n` in it would look like two.

@@ -55,7 +55,7 @@ def _items(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _content(yaml: Any) -> tuple[type, ...]:
-    """The tokens that stand for something written, unlike the end of a block."""
+    """The tokens of something written, unlike the end of a block."""
     return (
         yaml.BlockEntryToken,
         yaml.KeyToken,

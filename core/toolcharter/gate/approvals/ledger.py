@@ -88,7 +88,7 @@ class Ledger:
             expires_at: When the approval is void, a moment of the ledger's clock.
 
         Returns:
-            A token nobody can guess, for `answer` and `redeem`.
+            A token that cannot be guessed, for `answer` and `redeem`.
         """
         token = secrets.token_urlsafe(16)
         with self._lock:

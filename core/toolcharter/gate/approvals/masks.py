@@ -1,7 +1,7 @@
 """A call as a person is shown it: secrets are masked, and each mask says how much it hides.
 
 The scrubber takes for a quoted password what a shell takes for a command. So a mask must never hide what could be
-code: such a call is not shown at all, and nobody can approve it.
+code: such a call is not shown at all, and cannot be approved.
 """
 
 import json
@@ -105,11 +105,11 @@ def _announced(text: str, scrubbed: str, name: str) -> tuple[str, str]:
     for number, piece in enumerate(others, 1):
         start = end if number == len(others) else text.find(piece, position, end)
         is_known = is_known and start >= 0
-        if start > position:  # Two masks may stand side by side.
+        if start > position:  # Two masks may touch.
             hidden += text[position:start]
             shown.append(f"[{start - position} characters masked]")
         shown.append(piece)
         position = start + len(piece)
     if not is_known:
-        raise Hidden(f"{name!r} holds a secret, and how much of it would be masked cannot be told.")
+        raise Hidden(f"{name!r} holds a secret, and how much of it would be masked is unknown.")
     return "".join(shown), hidden

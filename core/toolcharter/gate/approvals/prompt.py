@@ -1,4 +1,4 @@
-"""Asking somebody: one question, one answer or none, within the time there is. Whatever else happens denies."""
+"""Asking a person: one question, one answer or none, within the time there is. Whatever else happens denies."""
 
 import threading
 from collections.abc import Awaitable, Generator
@@ -33,7 +33,7 @@ else:
     asyncio = lazy("asyncio")
 
 MAX_HANGING = 8
-"""After how many questions whose approver never returned nobody is asked any more."""
+"""After so many questions whose approver never returned, no more are asked."""
 _ANSWERS = get_args(Answer)
 _WITHIN: ContextVar[tuple[Question, ...]] = ContextVar("_WITHIN", default=())
 """The questions that the present code is to answer."""
@@ -93,7 +93,7 @@ class Asking:
 
     def _question(self, request: ApprovalRequest) -> Question | Verdict:
         if self._approver is None:
-            return _unavailable("Nobody is there to ask.")
+            return _unavailable("There is no one to ask.")
         with self._lock:
             self._hanging = {thread for thread in self._hanging if thread.is_alive()}
             if len(self._hanging) >= MAX_HANGING:
@@ -107,7 +107,7 @@ class Asking:
         return question
 
     def close(self) -> None:
-        """Let everybody go who waits for an answer, and ask nobody any more."""
+        """Release every caller that waits for an answer, and ask no more questions."""
         with self._lock:
             self._closed = True
             waiting = tuple(self._open)
@@ -115,7 +115,7 @@ class Asking:
             question.withdraw()
 
     def _leave(self, question: Question) -> None:
-        """Nobody waits any more; an approver that still runs may find out, and is counted."""
+        """The caller no longer waits; an approver that still runs may find out, and is counted."""
         thread = question.abandon()
         with self._lock:
             self._open.discard(question)
@@ -126,7 +126,7 @@ class Asking:
         if is_caller_cancellation(error):
             raise error
         if isinstance(error, TimeoutError):
-            waited = f"Nobody has answered within {self._settings.timeout_s:g} s."
+            waited = f"No answer came within {self._settings.timeout_s:g} s."
             return Verdict("deny", Reason.APPROVAL_TIMEOUT, waited)
         return _unavailable(f"The approver raised {type(error).__name__}.")
 
@@ -135,13 +135,13 @@ class Asking:
         if monotonic() > question.deadline:
             raise TimeoutError
         if given is None:
-            return _unavailable("Nobody is there to ask.")
+            return _unavailable("There is no one to ask.")
         answer = given if isinstance(given, ApprovalAnswer) else ApprovalAnswer(given)
         if not _is_well_formed(answer):
             return _unavailable("The approver gave an answer that is none.")
         word, approver, message = answer
         if not self.may_answer(approver, question.request.caller.agent):
-            message = "The answer came from somebody who may not approve this call."
+            message = "The answer came from a person who may not approve this call."
             return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
         if word == "deny":
             return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
@@ -169,7 +169,7 @@ def _within(question: Question) -> Generator[None]:
 
 
 def _is_well_formed(answer: ApprovalAnswer) -> bool:
-    """Whether it is what the types say: an approver is somebody's code."""
+    """Whether it is what the types say: an approver is foreign code."""
     word, *texts = answer
     return isinstance(word, str) and word in _ANSWERS and all(isinstance(text, str | None) for text in texts)
 
@@ -183,7 +183,7 @@ def _unavailable(message: str) -> Verdict:
 
 
 class Cancelled(Exception):
-    """An approver ended as cancelled, or would have ended the process; nobody else had asked for that."""
+    """An approver ended as cancelled, or would have ended the process; no caller had asked for that."""
 
 
 async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
@@ -221,6 +221,6 @@ async def _contained(awaitable: Awaitable[Any]) -> Any:
 
 
 def _look_away(task: "asyncio.Task[Any]") -> None:
-    """Take what an abandoned task raises: asyncio complains where nobody does."""
+    """Take what an abandoned task raises: asyncio complains otherwise."""
     if not task.cancelled():
         task.exception()

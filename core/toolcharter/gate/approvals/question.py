@@ -1,4 +1,4 @@
-"""One call of an approver, in a daemon thread: whoever waits for it can stop waiting."""
+"""One call of an approver, in a daemon thread: its caller can stop waiting."""
 
 import contextvars
 import threading
@@ -10,7 +10,7 @@ from typing import Any
 from toolcharter.spec.approval import ApprovalRequest, Approver
 
 ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
-"""Set for an approver once nobody waits for its answer; one that polls ends then."""
+"""Set once the caller no longer waits for the answer; an approver that polls it ends then."""
 
 
 class Question:
@@ -38,7 +38,7 @@ class Question:
         def work() -> None:
             try:
                 given = context.run(self._approver, self.request)
-            except BaseException as error:  # noqa: BLE001 - whoever waits tells it apart
+            except BaseException as error:  # noqa: BLE001 - the waiting caller judges it
                 self._end(None, error)
             else:
                 self._end(given, None)
@@ -51,7 +51,7 @@ class Question:
         with self._lock:
             self._given, self._error, self._ended = given, error, True
             if self._abandoned.is_set() and iscoroutine(given):
-                given.close()  # Python warns of one that nobody awaits.
+                given.close()  # Python warns of one that is never awaited.
 
     def answer(self) -> Any:
         """What the approver has returned, which may have to be awaited.
@@ -76,14 +76,14 @@ class Question:
             wake()
 
     def withdraw(self) -> None:
-        """Let whoever waits for the answer go, without one."""
+        """Release the caller that waits, without an answer."""
         with self._lock:
             self._abandoned.set()
             wake = self._wake
         wake()
 
     def abandon(self) -> threading.Thread | None:
-        """Tell the approver that nobody waits any more.
+        """Notify the approver that the caller no longer waits.
 
         Returns:
             Its thread, if it still runs.

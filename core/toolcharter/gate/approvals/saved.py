@@ -92,7 +92,7 @@ def load(folder: Path, profile: str, workspace: Path, now: datetime) -> tuple[Ke
         Those of this profile and workspace that have not expired, in the order of the file.
 
     Raises:
-        ConfigurationError: The file is broken, or somebody else could have written it. None of it counts.
+        ConfigurationError: The file is broken, or another user could have written it. None of it counts.
     """
     return tuple(kept for kept in _entries(folder, profile, workspace) if kept.holds(workspace, now))
 
@@ -117,7 +117,7 @@ def entries(folder: Path, profile: str | None = None) -> tuple[Kept, ...]:
 
 
 def keep(folder: Path, kept: Kept, workspace: Path) -> None:
-    """Add *kept* to the file of its profile. All or nothing, whoever else writes there at the same time.
+    """Add *kept* to the file of its profile. All or nothing, even if another process writes there at the same time.
 
     Args:
         folder: From `state_folder`; made if it is missing.
@@ -125,7 +125,7 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
         workspace: The folder that tools can write to.
 
     Raises:
-        ConfigurationError: The file is broken or cannot be written, or somebody else could write it.
+        ConfigurationError: The file is broken or cannot be written, or another user could write it.
     """
     values = {
         "shows": kept.shows,
@@ -237,7 +237,7 @@ def _read(text: str, file: Path) -> tuple[Kept, ...]:
     faults: list[Fault] = []
     root = parse(text, str(file), faults)
     if root is not None and not isinstance(root.value, list):
-        faults.append(Fault(str(root.place), "", f"a list of approvals stands here, not {described(root.value)}."))
+        faults.append(Fault(str(root.place), "", f"expected a list of approvals, not {described(root.value)}."))
     found = [] if root is None else [_entry(item, index, file.stem, faults) for index, item in enumerate(items(root))]
     if faults:
         raise ConfigurationError(faults)
@@ -263,7 +263,7 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
     """What is wrong with an entry, and how to write it."""
     if "rule" in given:
         yield (
-            "it was kept by an earlier version, as a rule that covers more than what somebody agreed to.",
+            "it was kept by an earlier version, as a rule that covers more than what a person agreed to.",
             "Remove the entry; the person is asked again.",
         )
         return

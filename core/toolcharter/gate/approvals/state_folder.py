@@ -1,4 +1,4 @@
-"""The user's state folder: held by its descriptor, trusted only if nobody else can have written what is in it."""
+"""The user's state folder: held by its descriptor, trusted only if no other user can have written in it."""
 
 import fcntl
 import os
@@ -65,7 +65,7 @@ class StateFolder:
 
         Raises:
             FileNotFoundError: There is none.
-            Unsafe: Somebody else could write there.
+            Unsafe: Another user could write there.
         """
         folder = _open_folder(self._path)
         try:
@@ -78,8 +78,8 @@ class StateFolder:
         """Hold the folder, made if it is missing, and keep other processes and threads from changing *name*.
 
         Raises:
-            TimeoutError: Somebody else has been changing it for too long.
-            Unsafe: Somebody else could write there.
+            TimeoutError: Another process has been changing it for too long.
+            Unsafe: Another user could write there.
         """
         self.refuse_workspace()
         # Each folder with its own mode: `parents` would make them as the umask says.
@@ -176,10 +176,10 @@ class HeldFolder:
 
     @contextmanager
     def lock(self, name: str) -> Generator[None]:
-        """Hold the lock that the file *name* stands for.
+        """Hold the lock of the file *name*.
 
         Raises:
-            TimeoutError: Somebody else holds it for too long.
+            TimeoutError: Another process holds it for too long.
         """
         file = os.open(name, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600, dir_fd=self._descriptor)
         try:

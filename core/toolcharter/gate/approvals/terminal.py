@@ -1,7 +1,7 @@
 """Ask the person at the terminal, on the terminal itself: standard input may be a pipe of calls.
 
 The terminal stays in its own mode, and is read only when a whole line waits there: a question that is given up, because
-its time is over or its caller has gone, takes nothing that was typed for somebody else.
+its time is over or its caller has gone, takes nothing that was typed for another program.
 """
 
 import os
@@ -18,7 +18,7 @@ from toolcharter.gate.approvals.question import ABANDONED
 from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 
 POLL_S = 0.05
-"""How soon a question that nobody waits for any more ends, in seconds."""
+"""How soon a question ends that its caller has given up, in seconds."""
 _MARGIN = "  | "
 _KEYS: dict[str, Answer] = {
     "o": "allow_once",
@@ -48,7 +48,7 @@ class TerminalApprover:
         """Ask; None if there is no terminal, or it is another process's turn there.
 
         Raises:
-            TimeoutError: Nobody has answered in time, or nobody waits for the answer any more.
+            TimeoutError: No answer came in time, or the caller no longer waits.
         """
         deadline = monotonic() + request.timeout_s
         with _turn(deadline):
@@ -160,7 +160,7 @@ def _turn(deadline: float) -> Generator[None]:
 
 
 def _require(deadline: float) -> None:
-    """Go on only as long as somebody waits for the answer."""
+    """Go on only as long as the caller waits for the answer."""
     abandoned = ABANDONED.get()
     if monotonic() > deadline or (abandoned is not None and abandoned.is_set()):
         raise TimeoutError
@@ -173,7 +173,7 @@ def _line(terminal: int, deadline: float) -> str | None:
         _require(deadline)
         if not select.select([terminal], [], [], POLL_S)[0]:
             continue
-        # Again: somebody may have stopped waiting, or stopped this process, in the meantime.
+        # Again: the caller may have gone, or this process been stopped, in the meantime.
         _require(deadline)
         if not _is_ours(terminal):
             return None

@@ -79,7 +79,7 @@ def build_tools(
             each event as a dictionary, or sinks. Standard error by default.
         approver: Whom to ask about calls that need a person: a function that takes an
             `ApprovalRequest`, such as `TerminalApprover()`. By default the profile's extension
-            that answers, if there is one; else nobody, so that such calls are denied.
+            that answers, if there is one; else such calls are denied.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
@@ -124,7 +124,7 @@ def build_toolbox(
 def plan_for(
     profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
 ) -> tuple[Plan, list[SinkLike]]:
-    """The plan of a profile for a workspace, and the sinks that *events* stands for."""
+    """The plan of a profile for a workspace, and the sinks that *events* means."""
     sinks, root, index = _sinks(events), existing_folder(workspace), installed()
     let_imports_in = keep_imports_out(root, code_of_the_gate(root, index))  # plugins are imported now
     try:
@@ -313,7 +313,7 @@ def build_tools_into(
 
 def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runtime:
     bounded = base.facts[loaded.spec.name].is_bounded
-    assert home.paths is not None  # noqa: S101 - opened with the base; this tells the type checkers
+    assert home.paths is not None  # noqa: S101 - opened with the base; for the type checkers
 
     def view(caller: Caller) -> ToolboxView:
         assert base.view is not None  # noqa: S101 - as above, before any call

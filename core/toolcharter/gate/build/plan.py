@@ -119,7 +119,7 @@ def plan_profile(
         index: What is installed; default `installed()`.
 
     Raises:
-        ConfigurationError: With every fault that can be told at once.
+        ConfigurationError: With every fault that can be found at once.
     """
     index = index or installed()
     source = read_profile(profile, search=profile_folders(index))
@@ -179,7 +179,7 @@ def _policies(
     faults: list[Fault],
 ) -> Iterator[tuple[str, Any]]:
     """The valid policies of the profile's tools or extensions; of the others, what is wrong goes to *faults*."""
-    # Where the parser refused a value stands something else, which nobody wrote.
+    # Where the parser refused a value there is a substitute, which the author did not write.
     refused = {fault.place for fault in source.faults}
     for name, one in loaded.items():
         try:

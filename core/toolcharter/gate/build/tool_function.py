@@ -31,10 +31,10 @@ class ToolFunction:
 
     @property
     def description(self) -> str:
-        """What Strands' `@tool` was told, else the docstring up to its first section."""
-        told = getattr(self.call, "tool_spec", None)
-        if isinstance(told, Mapping) and isinstance(told.get("description"), str):
-            return str(told["description"])
+        """The description given to Strands' `@tool`, else the docstring up to its first section."""
+        described = getattr(self.call, "tool_spec", None)
+        if isinstance(described, Mapping) and isinstance(described.get("description"), str):
+            return str(described["description"])
         parts = (self._docstring.short_description, self._docstring.long_description)
         return "\n\n".join(part for part in parts if part)
 

@@ -21,7 +21,9 @@ MAX_MEMO = 256
 """Of how many calls a tool's decisions are remembered, for each caller."""
 MAX_MEMO_BYTES = 1024
 """Longer arguments are decided anew each time."""
-_UNTOLD = Refusal(Reason.NOT_UNDERSTOOD, "The tool runs commands, and its spec has no `invocation` that tells them.")
+_NO_INVOCATION = Refusal(
+    Reason.NOT_UNDERSTOOD, "The tool runs commands, and its spec has no `invocation` that names them."
+)
 
 
 class PolicyStage:
@@ -42,7 +44,7 @@ class PolicyStage:
         self._workspace = workspace
         self._always = view.constant if spec.invocation is None else None
         # A rule of `deny` or `ask` on commands could never match its calls, whatever they run.
-        self._untold = _UNTOLD if spec.kind == "bash" and view.looks_at_commands else None
+        self._untold = _NO_INVOCATION if spec.kind == "bash" and view.looks_at_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, World | None]] = {}
 
     def judge(self, ctx: CallContext, raw: bytes) -> tuple[str | None, World | None]:
@@ -78,7 +80,7 @@ class PolicyStage:
         try:
             return self.view.decide(subject)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            message = f"What the rules say of the call cannot be told: {type(error).__name__}."
+            message = f"The rules cannot judge the call: {type(error).__name__}."
             return Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
 
     def rule_input(self, ctx: CallContext) -> tuple[Subject, Understood]:
@@ -92,8 +94,8 @@ class PolicyStage:
             if invocation is None:
                 return Subject(_action(ctx), args, (), self._untold, written=written), NOTHING
             action, commands = _checked(invocation(MappingProxyType(ctx.values)))
-        except Exception as error:  # noqa: BLE001 - what cannot be told apart cannot be permitted
-            message = f"What the call would do cannot be told: {type(error).__name__}."
+        except Exception as error:  # noqa: BLE001 - what cannot be understood cannot be permitted
+            message = f"The effect of the call is unknown: {type(error).__name__}."
             return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
         found = understood(commands, self._workspace, self._tables)
         return Subject(action, args, found.commands, found.refusal, found.needs, found.strange, written), found

@@ -17,7 +17,7 @@ Answer = None | Deny | Ask
 
 
 class NoAnswer(Exception):
-    """A check said what no check may say; the text tells what it was."""
+    """A check said what no check may say; the text says what it was."""
 
 
 class Checks:
@@ -28,7 +28,7 @@ class Checks:
         self._loop = loop
 
     async def ask(self, ctx: CallContext, call: Call) -> Answer:
-        """Ask one check after the other; the first `Deny` ends it, the first `Ask` stands if none denies.
+        """Ask one check after the other; the first `Deny` ends it, the first `Ask` counts if none denies.
 
         An asynchronous check has its own time, and all together have the call's.
 

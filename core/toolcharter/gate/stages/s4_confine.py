@@ -53,7 +53,7 @@ class Confinement:
         except Denied as denied:
             return denied
         except Exception as error:  # noqa: BLE001 - what cannot be looked at cannot be permitted
-            what = f"What the commands would look at cannot be told: {type(error).__name__}."
+            what = f"The commands cannot be compared with the disk: {type(error).__name__}."
             return Denied(Reason.NOT_UNDERSTOOD, what)
         return None
 
@@ -114,7 +114,7 @@ class Confinement:
             raise Denied(Reason.PROTECTED_PATH, why)
 
     def _require_no_repository_below(self) -> None:
-        """Refuse if git could be told to add a repository of the work tree, and then run what that one names."""
+        """Refuse if git could add a repository of the work tree, and then run what that one names."""
         left = MAX_NAMES
         for folder, folders, files in os.walk(self._workspace):
             left -= len(folders) + len(files)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class SessionStage:
-    """The guards that remember a session's calls, asked before a call and told of it."""
+    """The guards that remember a session's calls: asked before each call, notified after it."""
 
     def __init__(self, guards: SessionMemory) -> None:
         self._guards = guards
@@ -98,5 +98,5 @@ def _judged(judge: Callable[[], T]) -> T | Deny:
     try:
         return judge()
     except Exception as error:  # noqa: BLE001 - what cannot be judged is denied
-        message = f"What the guards with memory say of the call cannot be told: {type(error).__name__}."
+        message = f"The guards of the session cannot judge the call: {type(error).__name__}."
         return Deny(Reason.NOT_UNDERSTOOD, message)

@@ -76,9 +76,9 @@ class ApprovalService:
             scope: What approvals of this toolbox are bound to.
             emit: Writes an event, of a name, the call's base fields and its own; false refuses the call.
             disk_objection: Says why commands do not mean on this disk what they seem to; None if they do.
-            asking: The way to whoever answers.
+            asking: Reaches the approver.
             settings: What the profile says under `approvals`.
-            environ: Tells where saved approvals are.
+            environ: Names the folder of saved approvals.
         """
         self._scope = scope
         self._emit_line = emit
@@ -97,7 +97,7 @@ class ApprovalService:
         """Read the approvals that were kept, if the file is another than when it was last read.
 
         Raises:
-            ConfigurationError: They cannot be read, or somebody else could have written them.
+            ConfigurationError: They cannot be read, or another user could have written them.
         """
         if self._folder is None:
             return
@@ -183,7 +183,7 @@ class ApprovalService:
             self._redeem(asked, ctx, case, await asked.dry_run(ctx), verdict)
 
     def _open(self, asked: AskedCall, ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
-        """Begin to wait, unless the tool's own checks refuse the call already: then nobody is bothered."""
+        """Begin to wait, unless the tool's own checks refuse the call: then no person is asked."""
         if _refuses(rehearsed):
             ctx.copy_outcome(rehearsed)
             return None
@@ -194,7 +194,7 @@ class ApprovalService:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
             return None
         except Hidden as error:
-            message = f"Nobody can be asked, because they would not see what runs: {error}"
+            message = f"No person can be asked, because the question would not show what runs: {error}"
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SEND_IT_WITHOUT)
             return None
         now = monotonic()
@@ -202,12 +202,12 @@ class ApprovalService:
         token = self._ledger.open(request.digest, now + timeout_s + min(asked.tool.timeout_s, _REHEARSAL_S))
         expires = written(_now() + timedelta(seconds=timeout_s))
         case = _Case(request, token, expires, shows, _said(rehearsed), now)
-        told = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
+        fields = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
         with self._emitting:
             if ctx.closed:
                 return None
             self._cases[ctx.live_key] = case
-            if self._emit(ctx, APPROVAL_REQUEST, told):
+            if self._emit(ctx, APPROVAL_REQUEST, fields):
                 return case
             del self._cases[ctx.live_key]
             return None
@@ -270,7 +270,7 @@ class ApprovalService:
             ctx.deadline += monotonic() - case.asked_at  # the time of people is not the tool's
         with self._emitting:
             if self._cases.pop(ctx.live_key, None) is None:
-                ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before somebody had answered.")
+                ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before the answer came.")
                 return False
             if not self._decide(ctx, case, verdict):
                 return False
@@ -284,21 +284,21 @@ class ApprovalService:
 
     def _decide(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         self._ledger.answer(case.token, verdict.outcome)
-        told = {
+        fields = {
             "approver": redact_text(verdict.approver),
             "answer": verdict.answer or "none",
             "reason": verdict.reason,
             "message": redact_text(verdict.message),
             "expires": case.expires,
         }
-        return self._emit(ctx, APPROVAL_DECISION, told)
+        return self._emit(ctx, APPROVAL_DECISION, fields)
 
     def withdraw(self, ctx: CallContext) -> None:
-        """Record that nobody waits any more for the answer to *ctx*, if one is waited for."""
+        """Record that the caller of *ctx* no longer waits for an answer, if it did."""
         with self._emitting:
             case = self._cases.pop(ctx.live_key, None)
             if case is not None:
-                self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "Nobody waits for the answer any more."))
+                self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "The caller no longer waits for the answer."))
 
     def close(self) -> None:
         """Let everybody go who waits for an answer."""
@@ -341,7 +341,7 @@ class ApprovalService:
 
 
 def _own(ctx: CallContext) -> bool:
-    """Give *ctx* arguments that nobody else holds: what is compared now is what its body gets. False if none can be."""
+    """Replace the arguments of *ctx* by a deep copy: no one changes what was approved. False if they cannot be copied."""
     try:
         ctx.values = deepcopy(ctx.values)
     except Exception:  # noqa: BLE001 - a value of a plugin's own type may raise anything

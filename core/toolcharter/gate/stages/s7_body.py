@@ -109,7 +109,7 @@ class BodyStage:
         token = CURRENT.set(ctx)
         try:
             await wait_for(awaited(self._function.call(**deepcopy(ctx.values)), ctx.deadline, self._loop))
-        except BaseException as error:  # noqa: BLE001 - told apart by `_dry_run_ended`
+        except BaseException as error:  # noqa: BLE001 - judged by `_dry_run_ended`
             self._dry_run_ended(ctx, error)
         finally:
             CURRENT.reset(token)
@@ -119,7 +119,7 @@ class BodyStage:
         token = CURRENT.set(ctx)
         try:
             self._function.call(**deepcopy(ctx.values))
-        except BaseException as error:  # noqa: BLE001 - told apart by `_dry_run_ended`
+        except BaseException as error:  # noqa: BLE001 - judged by `_dry_run_ended`
             self._dry_run_ended(ctx, error)
         finally:
             CURRENT.reset(token)

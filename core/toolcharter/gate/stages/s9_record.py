@@ -1,4 +1,4 @@
-"""Stage 9: the events of a call, before its body and at its end, and all who are told of it."""
+"""Stage 9: the events of a call, before its body and at its end, and the notifications about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class CallRecorder:
     withdraw: Callable[[CallContext], None] | None = None
     """Takes back the question whether a person agrees to the call."""
     remember: Callable[[CallContext, ToolResult], None] | None = None
-    """Tells the session guards, which may add to the text."""
+    """Notifies the session guards, which may add to the text."""
     notify: Callable[[CallContext, Outcome, bytes], None] | None = None
     """Queues notifications for the finished call. Never blocks it, never changes its result."""
     verify: Callable[[CallContext, ToolResult], None] | None = None
@@ -200,10 +200,10 @@ def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[Ca
 
         def matched(entry: Notify) -> str | None:
             nonlocal subject
-            # Made in here: of arguments without a JSON form the notifier tells unjudged, and the call is over anyway.
+            # Made in here: of arguments without a JSON form the notifier reports without judging, and the call is over anyway.
             judged = subject = subject or Subject(ctx.action, as_json(ctx.values), ctx.commands)
             found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
-            # Of a line that nobody understands, nobody can say that it is not one of those somebody waits for.
+            # A line that is not understood may be one that a notification asks for.
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
             return next(found, notify.NOT_JUDGED if of_commands else None)
 

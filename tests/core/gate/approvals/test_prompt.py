@@ -20,8 +20,8 @@ from toolcharter.spec.call import Caller
 
 from .conftest import request_of
 
-NOBODY = Verdict("deny", "approval_unavailable", "Nobody is there to ask.")
-LATE = Verdict("deny", "approval_timeout", "Nobody has answered within 0.05 s.")
+NOBODY = Verdict("deny", "approval_unavailable", "There is no one to ask.")
+LATE = Verdict("deny", "approval_timeout", "No answer came within 0.05 s.")
 WHERE = ContextVar("WHERE", default="nowhere")
 Ask = Callable[..., Verdict]
 
@@ -144,7 +144,7 @@ def test_who_may_answer(ask, patterns, name, allowed, word) -> None:
     """A name that may not answer denies, and what it says does not reach the model."""
     verdict = ask(answering(ApprovalAnswer(word, name, "I say so.")), Approvals(approvers=patterns))
 
-    refused = "The answer came from somebody who may not approve this call."
+    refused = "The answer came from a person who may not approve this call."
     if word == "allow_once" and allowed:
         assert verdict == Verdict("allow", answer=word, approver=name)
     else:
@@ -179,7 +179,7 @@ def raising_later(error: BaseException) -> Any:
         pytest.param(ValueError("/etc/secret"), failed("ValueError"), id="an error"),
         pytest.param(SystemExit(0), None, id="exit"),
         pytest.param(asyncio.CancelledError(), None, id="cancelled by itself"),
-        pytest.param(TimeoutError(), LATE._replace(message="Nobody has answered within 120 s."), id="out of time"),
+        pytest.param(TimeoutError(), LATE._replace(message="No answer came within 120 s."), id="out of time"),
     ],
 )
 def test_what_raises_allows_nothing(ask, make, error, verdict) -> None:
@@ -211,7 +211,7 @@ def test_a_hanging_approver_hangs_nobody(ask, go_on) -> None:
 def ask_until_begun(ask: Callable[[float], Verdict], begun: threading.Event) -> None:
     """Ask with ever more time, until the approver has begun before its time was up: a busy machine may be slow."""
     for timeout_s in (0.05, 0.5, 5.0, 50.0):
-        late = LATE._replace(message=f"Nobody has answered within {timeout_s:g} s.")
+        late = LATE._replace(message=f"No answer came within {timeout_s:g} s.")
         assert ask(timeout_s) == late
         if begun.is_set():
             return

@@ -235,7 +235,7 @@ def test_approval_for_the_code_of_a_tool(folder, workspace, kept) -> None:
 
 
 OF_AN_EARLIER_VERSION = """\
-1:3: 0: it was kept by an earlier version, as a rule that covers more than what somebody agreed to.
+1:3: 0: it was kept by an earlier version, as a rule that covers more than what a person agreed to.
 Remove the entry; the person is asked again."""
 
 
@@ -243,7 +243,7 @@ Remove the entry; the person is asked again."""
     ("text", "faults"),
     [
         pytest.param("- [\n", ["2:1: not valid YAML"], id="no yaml"),
-        pytest.param("a: b", ["1:1: a list of approvals stands here, not a mapping."], id="no list"),
+        pytest.param("a: b", ["1:1: expected a list of approvals, not a mapping."], id="no list"),
         pytest.param(
             "- x\n- tool: 7",
             [

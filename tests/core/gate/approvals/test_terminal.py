@@ -124,7 +124,7 @@ def sit(tmp_path, desks):
 
 ASKED = "s left; Enter denies): "
 DENIED = ["deny", "approval_denied", None, "deny", "ann"]
-TIMED_OUT = ["deny", "approval_timeout", "Nobody has answered within 0.5 s.", None, None]
+TIMED_OUT = ["deny", "approval_timeout", "No answer came within 0.5 s.", None, None]
 
 
 def test_a_process_asks_its_own_terminal(sit) -> None:
@@ -252,7 +252,7 @@ def test_without_a_terminal_nobody_is_there(tmp_path) -> None:
         check=True,
     )
 
-    assert json.loads(done.stdout) == ["deny", "approval_unavailable", "Nobody is there to ask.", None, None]
+    assert json.loads(done.stdout) == ["deny", "approval_unavailable", "There is no one to ask.", None, None]
     assert done.stderr == b""
 
 
