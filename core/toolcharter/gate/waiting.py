@@ -229,7 +229,8 @@ class LoopThread:
         Raises:
             ToolboxClosed: The loop was closed before the coroutine's end.
         """
-        waiting = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        with self._lock:  # a loop that `close` has stopped would never run it
+            waiting = asyncio.run_coroutine_threadsafe(coroutine, self._started())
         try:
             return waiting.result()
         except futures.CancelledError:
@@ -239,12 +240,11 @@ class LoopThread:
             raise
 
     def _started(self) -> Any:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_run, args=(self._loop,), name="toolcharter-loop", daemon=True)
-                self._thread.start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run, args=(self._loop,), name="toolcharter-loop", daemon=True)
+            self._thread.start()
+        return self._loop
 
     def close(self) -> None:
         """Stop the loop, if one was started, and wait for its thread; a body that blocks it is left behind."""
@@ -269,6 +269,8 @@ def _run(loop: Any) -> None:
         task.cancel()
     if left:
         loop.run_until_complete(asyncio.wait(left))
+    # What has ended just before the stop has not told its callers yet; they would wait for ever.
+    loop.run_until_complete(asyncio.sleep(0))
     loop.close()
 
 

@@ -160,3 +160,19 @@ async def test_who_blocks_the_running_loop_is_told_what_to_await(way, instead, s
     assert str(caught.value) == (
         f"{name!r} or a check of it is asynchronous and an event loop is running here; await {instead}() instead"
     )
+
+
+def test_what_ends_together_with_the_loop_is_answered() -> None:
+    """Its caller waits in another thread, and nothing else would wake it."""
+    loop = LoopThread()
+
+    async def last() -> str:
+        loop._loop.stop()
+        return "done"
+
+    answers: list[str] = []
+    caller = threading.Thread(target=lambda: answers.append(loop.run(last())), daemon=True)
+    caller.start()
+    caller.join(10)
+
+    assert answers == ["done"]
