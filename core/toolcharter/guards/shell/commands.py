@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from toolcharter.guards.shell.folders import Flow, after, moves
+from toolcharter.guards.shell.folders import Flow, after, enters, moves
 from toolcharter.guards.shell.parts import Assignment, Command, Redirection, Script, Word
 from toolcharter.guards.shell.reader import Span
 from toolcharter.guards.shell.redirections import Redirections
@@ -200,7 +200,7 @@ class Commands(Redirections):
         moved = after(words, here, self.workspace)
         if self.enters:
             return Flow(moved, moved)
-        return Flow(moved, here if words[0].text == "cd" else ())
+        return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
 
 
 def _once(positions: Sequence[int]) -> tuple[int, ...]:

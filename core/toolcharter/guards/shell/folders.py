@@ -13,6 +13,8 @@ _MOVERS = frozenset(
     {"cd", "pushd", "popd", "eval", "source", ".", "trap", "command", "builtin", "shopt", "enable", "alias", "set"}
 )
 _HARMLESS_LOOKUPS = frozenset({"-v", "-V"})
+_ENTERING = frozenset({"cd", "pushd"})
+_AT_THE_END = frozenset({"EXIT", "0"})
 
 
 class Flow(NamedTuple):
@@ -36,14 +38,28 @@ def moves(words: Sequence[Word]) -> bool:
     if name == "set":
         # `set -P` changes what `..` means.
         return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
+    if name == "trap":
+        return _runs_before_the_end([word.text for word in words[1:]])
     if name in {"command", "builtin"}:
         return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
     return True
 
 
+def _runs_before_the_end(words: Sequence[str | None]) -> bool:
+    """Whether a `trap` with *words* sets text that runs at a time which nobody knows, and not when the shell ends."""
+    if None in words or len(words) < 2:  # noqa: PLR2004 - the text and a signal
+        return True
+    return words[0] not in {"-", ""} and not _AT_THE_END.issuperset(words[1:])
+
+
+def enters(words: Sequence[Word]) -> bool:
+    """Whether *words* are `cd` or `pushd` and one more: if it fails, the shell stays where it is."""
+    return len(words) == 2 and words[0].text in _ENTERING  # noqa: PLR2004 - the program and where to
+
+
 def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
     """Where a command that `moves` leaves the shell if it succeeds."""
-    if [word.text for word in words[:1]] != ["cd"] or len(words) != 2:  # noqa: PLR2004 - `cd` and where to
+    if not enters(words) or (words[1].text or "").startswith("+"):
         return ()
     target = _beneath(words[1].text, workspace)
     if target is None:

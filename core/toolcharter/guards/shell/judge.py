@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.floor import look as look_at_floor
+from toolcharter.guards.shell.folders import moves
 from toolcharter.guards.shell.guises import bare, guises
 from toolcharter.guards.shell.parts import (
     ENDLESS,
@@ -269,7 +270,12 @@ class _Look:
         if source is None:
             self.unnamed = self.unnamed or why_not
             return
-        folders = () if _name(starter) == _LATER else starter.folders
+        folders = starter.folders
+        if _name(starter) == _LATER:
+            if source == "-":
+                return  # It takes back what was set.
+            if any(moves(one.words) for one in self.commands):
+                folders = ()
         # From another folder than the top, an absolute `cd` would be told from there: then it is not to be understood.
         workspace = self._workspace if folders == _TOP else ""
         script = _script(source, workspace, is_posix=not _runs_bash(starter))

@@ -266,13 +266,63 @@ def test_what_is_strange_in_a_text_is_strange_in_the_line(line: str) -> None:
         ("cd $x; sh -c 'ls'", ()),
         ("sh -c 'cd $x; ls'", ()),
         ("env -C a ls", ("a",)),
-        ("trap ls EXIT", ()),
+        ("trap ls EXIT", (".",)),
+        ("trap ls 0", (".",)),
+        ("trap 'ls $(pwd)' EXIT", (".",)),
+        ("trap ls INT", ()),
+        ("trap ls EXIT INT", ()),
+        ("trap ls DEBUG", ()),
+        ("trap -- ls EXIT", ()),
         ("cd a && trap ls EXIT", ()),
+        ("(cd a); trap ls EXIT", ()),
+        ("popd; trap ls EXIT", ()),
+        ("set -P; trap ls EXIT", ()),
+        ("$x; trap ls EXIT", ()),
+        ("trap 'cd a; ls' EXIT", ("a", ".")),
     ],
 )
 def test_a_text_runs_where_its_shell_stands(line: str, folders: tuple[str, ...]) -> None:
     """Below each folder that its starter may be in; a trap's, wherever the shell has gone by then."""
     assert run(line).commands[-1].folders == folders
+
+
+@pytest.mark.parametrize(
+    ("line", "folders"),
+    [
+        ("trap 'echo b' EXIT; ls", (".",)),
+        ("trap '' INT; ls", (".",)),
+        ("trap - INT; ls", (".",)),
+        ("trap - EXIT; ls", (".",)),
+        ("trap 'cd ..' INT; ls", ()),
+        ("trap 'cd ..' DEBUG; ls", ()),
+        ("trap 'cd ..' ERR EXIT; ls", ()),
+        ('trap "$x" EXIT; ls', ()),
+        ("trap ls $x; ls", ()),
+        ("command trap 'cd ..' DEBUG; ls", ()),
+        ("pushd src; ls", ("src", ".")),
+        ("pushd src >/dev/null && ls && popd", ("src",)),
+        ("pushd src && pushd sub && ls", ("src/sub",)),
+        ("pushd src; popd; ls", ()),
+        ("pushd; ls", ()),
+        ("pushd -n src; ls", ()),
+        ("pushd +1; ls", ()),
+        ("pushd -1; ls", ()),
+        ("pushd ..; ls", ()),
+        ("pushd /; ls", ()),
+        ("pushd a b; ls", ()),
+        ('pushd "$x"; ls', ()),
+    ],
+)
+def test_a_stack_of_folders_and_a_trap_move_no_further_than_they_say(line: str, folders: tuple[str, ...]) -> None:
+    """A text that runs when the shell ends moves no command before; one of another signal may run at any time."""
+    seen = [one.folders for one in run(line).commands if one.form == "ls" and "trap" not in one.within]
+
+    assert seen == [folders]
+
+
+def test_what_a_trap_takes_back_is_no_program() -> None:
+    """`-` says that a signal does again what it did at first."""
+    assert [one.form for one in run("trap - INT").commands] == ["trap - INT"]
 
 
 def test_a_move_in_a_text_cannot_hide_where_a_path_leads() -> None:

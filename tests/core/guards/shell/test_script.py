@@ -299,7 +299,7 @@ def test_a_loop_variable_stands_for_the_glob_of_its_loop() -> None:
         pytest.param("cd - && a", {"a": ()}, id="back"),
         pytest.param("cd $x && a", {"a": ()}, id="unknown"),
         pytest.param("$x; a", {"a": ()}, id="unknown program"),
-        pytest.param("pushd src; a", {"a": ()}, id="stack"),
+        pytest.param("pushd src; a", {"a": ("src", ".")}, id="stack"),
         pytest.param("eval 'cd ..'; a", {"a": ()}, id="eval"),
         pytest.param("command cd src; a", {"a": ()}, id="command"),
         pytest.param("command -v cd; command ls; a", {"a": (".",)}, id="command that stays"),
