@@ -67,6 +67,10 @@ _HIDDEN = re.compile(r"/(?:etc|home|root|var|boot|srv|mnt|opt|media)(?:/.*)?")
 _NOT_FOUND = re.compile(r"^bash: line \d+: (.*): command not found$", re.MULTILINE)
 
 
+_TRANSPARENT = frozenset({"time", "command", "builtin"})
+"""They need no rule beside that of the program that they start, which is looked at when it starts."""
+
+
 class Rights(NamedTuple):
     """What the policy grants."""
 
@@ -104,7 +108,7 @@ def _of_output(observed: Observed, rights: Rights) -> Iterator[str]:
     for text in (observed.stdout, observed.stderr):
         yield from (f"prints {secret}" for secret in SECRETS if secret in text)
     for name in _NOT_FOUND.findall(observed.stderr):
-        if name not in rights.programs:
+        if name not in rights.programs and name not in _TRANSPARENT:
             yield f"looks for the program {name!r}"
 
 
@@ -142,7 +146,7 @@ def _start(call: Call, rights: Rights) -> Iterator[str]:
     words = texts(call.given)[1:]
     if call.paths[0] in _GIT and "git" in rights.programs and len(words) > 1 and words[1] in _GIT_HELPERS:
         return
-    if folder not in rights.folders or name not in rights.programs:
+    if folder not in rights.folders or (name not in rights.programs and name not in _TRANSPARENT):
         yield f"starts {call.paths[0]}"
 
 

@@ -157,6 +157,16 @@ def test_calls_are_put_together_and_their_paths_made_absolute() -> None:
             ["starts /usr/bin/touch"],
             id="tried",
         ),
+        pytest.param(seen(BASH + '1 execve("/usr/bin/time", ["time", "ls"], 0x7) = 0'), [], id="transparent"),
+        pytest.param(
+            seen(
+                BASH
+                + '1 execve("/usr/bin/time", ["time", "touch"], 0) = 0\n1 execve("/usr/bin/touch", ["touch"], 0) = 0'
+            ),
+            ["starts /usr/bin/touch"],
+            id="behind-transparent",
+        ),
+        pytest.param(seen(BASH + '1 execve("/r/ws/time", ["time"], 0x7) = 0'), ["starts /r/ws/time"], id="own-time"),
         pytest.param(seen(BASH + '1 execve("/r/ws/ls", ["ls"], 0x7) = 0'), ["starts /r/ws/ls"], id="of-the-workspace"),
         pytest.param(seen(BASH + "1 execve(NULL, NULL, NULL) = 0"), ["starts NULL, NULL, NULL"], id="no-path"),
         pytest.param(seen(BASH + '1 execve("/usr/lib/git-core/git", ["git", "log"], 0) = 0'), [], id="git-of-git"),
