@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.rows import failing
 
 from toolcharter.guards.shell.table import Entry, Role, Table
 from toolcharter.guards.shell.table_file import TableError
@@ -33,6 +34,13 @@ def roles_of(table: Table) -> Iterator[Role]:
         yield from (role for role in (*operands.first, operands.rest, *operands.last) if role)
 
 
+def all_tables() -> Iterator[Table]:
+    for file in CORE.files():
+        entry = CORE.find(file.stem)
+        assert entry is not None
+        yield from tables_of(entry.table)
+
+
 @pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
 def test_file_loads_and_is_named_after_its_first_program(file: Path) -> None:
     """So that a program is found by a look at the folder."""
@@ -43,25 +51,21 @@ def test_file_loads_and_is_named_after_its_first_program(file: Path) -> None:
     assert all(CORE.find(program) == entry for program in entry.programs)
 
 
-@pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
-def test_little_languages_of_a_table_have_a_judge(file: Path) -> None:
+def test_little_languages_of_the_tables_have_a_judge() -> None:
     """A role `format:NAME` without `scripts/NAME.py` would fail only when it is used."""
-    entry = CORE.find(file.stem)
-    assert entry is not None
-    names = {role.argument for table in tables_of(entry.table) for role in roles_of(table) if role.kind == "format"}
+    names = {role.argument for table in all_tables() for role in roles_of(table) if role.kind == "format"}
 
-    for name in names:
-        assert callable(import_module(f"toolcharter.guards.shell.scripts.{name}").objection)
+    def is_judged(name: str) -> bool:
+        return callable(import_module(f"toolcharter.guards.shell.scripts.{name}").objection)
+
+    assert failing(sorted(names), is_judged) == []
 
 
-@pytest.mark.parametrize("file", CORE.files(), ids=lambda file: file.stem)
-def test_module_of_another_program_has_a_table(file: Path) -> None:
+def test_modules_of_other_programs_have_a_table() -> None:
     """`same_as` names a program that is known."""
-    entry = CORE.find(file.stem)
-    assert entry is not None
-    names = {name for table in tables_of(entry.table) for name in table.modules.values() if isinstance(name, str)}
+    names = {name for table in all_tables() for name in table.modules.values() if isinstance(name, str)}
 
-    assert names <= {*CORE.programs()}
+    assert failing(sorted(names), {*CORE.programs()}.__contains__) == []
 
 
 def documented() -> list[Entry]:
