@@ -11,7 +11,7 @@ from toolcharter import Caller
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat, verdict_fields
 from toolcharter.events.sinks import FileSink
-from toolcharter.gate.state import new_call_id
+from toolcharter.gate.call import new_call_id
 
 folder = tempfile.TemporaryDirectory()
 events = Path(folder.name, "events.jsonl")

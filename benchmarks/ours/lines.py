@@ -92,7 +92,7 @@ def _once(line: str) -> float:
 OPERATIONS = {
     "read": lambda: parse(next(lines), workspace),
     "judge": lambda: judge((next(lines),), workspace),
-    "recall": lambda: PIPELINE.judge(*next(seen)),
+    "recall": lambda: PIPELINE.policy.judge(*next(seen)),
     "again": lambda: box.decide("bash", next(repeated)),
 }
 REPORTS = {"growth": growth}

@@ -2,6 +2,7 @@
 
 import json
 import os
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ def test_a_workspace_that_cannot_be_written_is_noted(run, desk, monkeypatch, *, 
     (desk / "demo.yaml").write_text(PROFILE + "cases:\n  - {tool: echo, args: {word: hi}, expect: allow}\n")
     really = os.access
 
-    def access(path: object, mode: int, **more: object) -> bool:
+    def access(path: Any, mode: int, **more: Any) -> bool:
         return is_writable if path == desk.resolve() and mode & os.W_OK else really(path, mode, **more)
 
     monkeypatch.setattr(os, "access", access)

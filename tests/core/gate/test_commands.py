@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate import commands as gate_commands
 from toolcharter.gate.commands import NOTHING, Place, Understood, World, understood
 from toolcharter.policy.facts import Needs, Refusal
 from toolcharter.spec.reasons import Reason
@@ -110,7 +109,7 @@ def test_a_judge_that_fails_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> None:
         raise RecursionError("secret")
 
-    monkeypatch.setattr(gate_commands.judging, "judge", fail)
+    monkeypatch.setattr("toolcharter.gate.commands.judging.judge", fail)
 
     message = "The commands cannot be judged: RecursionError."
     assert told("ls") == Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
