@@ -60,7 +60,7 @@ def test_cited_pages_exist() -> None:
 @pytest.mark.parametrize(
     ("text", "is_private"),
     [
-        pytest.param("Source: design" + ".md, section 4", True, id="page"),
+        pytest.param("Source" + ": design" + ".md, section 4", True, id="page"),
         pytest.param("as " + "source" + " 002 has it", True, id="sample"),
         pytest.param("Sources" + " 000 and 001", True, id="samples"),
         pytest.param("Source: " + "lessons, 8", True, id="words"),

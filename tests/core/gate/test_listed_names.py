@@ -165,7 +165,7 @@ INDEXED = [
     pytest.param(file("é"), "git ls-files | xargs cat", "git would quote the name 'é'.", id="not ASCII"),
     pytest.param(file("-x"), "git ls-files -z | xargs -0 cat", "The name '-x' could be taken for an option.", id="option"),
     pytest.param(file("src/-x"), "cd src && git ls-files | xargs cat", "The name '-x' could be taken", id="option below"),
-    pytest.param(file(os.fsdecode(b"x\xff")), "git ls-files -z | xargs -0 cat", "What the commands would look at", id="no text"),
+    pytest.param(file(os.fsdecode(b"x\xff")), "git ls-files -z | xargs -0 cat", "The commands cannot be compared with the disk", id="no text"),
     pytest.param(link("ab"), "git ls-files | xargs cat", "'ab' leads out of the workspace.", id="link"),
 ]  # fmt: skip
 
