@@ -106,7 +106,9 @@ def test_failures_have_reasons(
         pytest.param("", "browser_crashed", id="ends-at-once"),
         pytest.param("print('x' * 9, end=''); import time; time.sleep(0.2)", "browser_crashed", id="half-a-line"),
         pytest.param(
-            'print(\'{"error": "browser_unavailable", "message": "none"}\')', "browser_unavailable", id="says-so"
+            'import sys; sys.stdin.readline(); print(\'{"error": "browser_unavailable", "message": "none"}\')',
+            "browser_unavailable",
+            id="says-so",
         ),
         pytest.param(f"{READY}\nsys.stdin.readline()", "browser_crashed", id="crashes-later"),
         pytest.param(
