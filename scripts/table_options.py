@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # What stands behind an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
 _VALUE = r"\[?=(?!(?:true|false)\b)[^\s,]+| (?:<[^>]+>|\[[^\]]+\]|\{[^}]+\}|[A-Z][A-Z_0-9|:.=-]*(?=[\s,\]]|$)|(?:string\w*|ints?|uint|duration|list|count|float|format)(?=  |$))"
 _OPTION = re.compile(rf"(?<![\w-])(--?[A-Za-z0-9][\w.-]*)({_VALUE})?")
+_ALIAS = re.compile(r"\[(--?[\w-]+)\]")  # svn: `-r [--revision] ARG`
 _DESCRIPTION = re.compile(r"(?<=\S)(?:  +|\t+)(?=\S)")
 
 
@@ -59,7 +60,7 @@ def _listed(text: str) -> Mapping[str, bool]:
     listed: dict[str, bool] = {}
     for line in map(str.strip, text.splitlines()):
         if line.startswith("-"):
-            found = _OPTION.findall(_DESCRIPTION.split(line)[0])
+            found = _OPTION.findall(_ALIAS.sub(r"\1", _DESCRIPTION.split(line)[0]))
             listed |= {name: any(value for _, value in found) for name, _ in found}
     return listed
 

@@ -12,6 +12,8 @@ HELP = """usage: wc [options]
   -c, --bytes            print the number of bytes
   -l, --lines=N          a value that the table does not know
       --files0-from FILE read names from FILE
+  -m [--chars]           an alias in brackets is no value
+  -w [--words] ARG       nor does it hide one
       --unheard-of <x>   not in the table
   no option -x in a text
 """
@@ -31,7 +33,9 @@ def test_option_that_is_read_in_another_way_fails(tmp_path: Path, capsys: pytest
         1,
         [
             "--lines: takes a value by the help, and not by the table",
+            "--words: takes a value by the help, and not by the table",
             "-l: takes a value by the help, and not by the table",
+            "-w: takes a value by the help, and not by the table",
             "not in the table: --unheard-of",
         ],
     )
