@@ -21,6 +21,8 @@ _HERE: Final = Word(".", ".", prefix=".")
 _NO_POINT: Final = Word("")
 _OF_TEXT: Final = frozenset({"-n", "-z"})
 _BETWEEN_TEXTS: Final = frozenset({"=", "==", "!="})
+_BETWEEN_NUMBERS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_STATUSES: Final = frozenset({"$?", '"$?"', "$#", '"$#"'})
 _OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
 
 
@@ -149,8 +151,20 @@ def test(words: Sequence[Word], table: Table, asking: Asking) -> None:
         takes = None if text is None else table.predicates.get(text)
         if takes is not None:
             _neighbour(word, takes, words, (place - 1, place + 1), asking)
-        if text is None:
+        if text is None and not (_is_number(word) and _is_compared(words, place)):
             asking.value(Role("text"), word, may_grow=True)
+
+
+def _is_number(word: Word) -> bool:
+    """Whether *word* is digits or nothing."""
+    return word.is_number or word.form in _STATUSES
+
+
+def _is_compared(words: Sequence[Word], place: int) -> bool:
+    """Whether the word at *place* is an operand of a comparison of numbers."""
+    return any(
+        one.text in _BETWEEN_NUMBERS for one in (*words[max(0, place - 1) : place], *words[place + 1 : place + 2])
+    )
 
 
 def _neighbour(operator: Word, takes: Takes, words: Sequence[Word], places: Sequence[int], asking: Asking) -> None:
@@ -159,6 +173,6 @@ def _neighbour(operator: Word, takes: Takes, words: Sequence[Word], places: Sequ
     for place in places:
         word = words[place] if 0 <= place < len(words) else operator
         # Words that are no literals are paths to `test` already.
-        is_seen = word.text is None and takes.roles[0].kind in {"text", "read"}
+        is_seen = word.text is None and (takes.roles[0].kind in {"text", "read"} or _is_number(word))
         if word is not operator and word.text not in _OPERATORS and not is_seen:
             asking.value(takes.roles[0], word, may_grow=True)

@@ -9,7 +9,7 @@ from toolcharter.guards.shell.expansions import NUMBER
 from toolcharter.guards.shell.folders import Flow, either
 from toolcharter.guards.shell.parts import Command, NotUnderstood, Script
 from toolcharter.guards.shell.reader import MAX_COMMANDS
-from toolcharter.guards.shell.settled import Value, names_what_it_sets, settled
+from toolcharter.guards.shell.settled import Value, counts, names_what_it_sets, settled
 from toolcharter.guards.shell.tree import check
 from toolcharter.guards.shell.words import Feeding
 
@@ -151,7 +151,8 @@ class Grammar(Compounds):
             is_told = value.text is not None or value.pattern == NUMBER or value.is_output
             if is_told and is_own(name) and name not in self.set_values and form.startswith(f"{name}="):
                 self.set_names |= {name}
-                self.set_values[name] = Value(value.text, value.pattern, len(self.commands) - 1)
+                is_number = value.pattern == NUMBER or (value.is_output and counts(command, self.commands))
+                self.set_values[name] = Value(value.text, value.pattern, len(self.commands) - 1, is_number)
 
     def _pipeline(self) -> Flow:
         negated = self.bare() in _PREFIXES and self._prefixes()

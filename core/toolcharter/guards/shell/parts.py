@@ -54,6 +54,8 @@ class Word(NamedTuple):
     is_output: bool = False
     """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
     that the line has found."""
+    is_number: bool = False
+    """Whether it is digits or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
 
     @property
     def is_literal(self) -> bool:

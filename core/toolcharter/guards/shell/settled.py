@@ -36,6 +36,10 @@ _EVALUATING: Final = frozenset({"-v", "-R"})
 _OPERATOR: Final = re.compile(r"-[vR]")
 _HARMLESS_SETTINGS: Final = re.compile(r"[-+][eux]+o?|pipefail|-o")
 
+# One substitution and nothing else: nothing between its parentheses opens or closes one.
+_ONE_OUTPUT: Final = re.compile(r"\"?\$\([^()\\`\[\]]*\)\"?")
+_COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
+
 
 class Value(NamedTuple):
     """What a variable holds for certain."""
@@ -46,6 +50,8 @@ class Value(NamedTuple):
     """A glob that stands for it, if it is a number."""
     at: int
     """The command that sets it, by position."""
+    is_number: bool = False
+    """Whether it is digits or nothing."""
 
 
 def settled(commands: Sequence[Command], values: Mapping[str, Value | None]) -> list[Command]:
@@ -124,10 +130,36 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     if None not in texts:
         is_one = all(_PLAIN.fullmatch(text or "") for text in bare)
         return literal("".join(text or "" for text in texts)) if is_one else word._replace(parts=())
+    if held[0] is not None and held[0].is_number and _is_bare(word):
+        word = word._replace(is_number=True)
     pattern = held[0].pattern if len(word.parts) == 1 and held[0] is not None else None
     if pattern is not None and not names[0].startswith(MARK + DERIVED):
         return word._replace(parts=(), pattern=pattern, splits=False)
     return word._replace(parts=(), is_output=not word.splits)
+
+
+def _is_bare(word: Word) -> bool:
+    """Whether *word* is a variable as it is, and nothing else."""
+    parts = [part.name for part in word.parts if part.name or part.text]
+    return len(parts) == 1 and DERIVED not in parts[0]
+
+
+def counts(command: Command, commands: Sequence[Command]) -> bool:
+    """Whether the value of an assignment, *command* of *commands*, is what `wc -l` or its like prints of its input.
+
+    Of the commands in the substitution it has to be the last one, and all others have to write to it.
+    """
+    if (
+        not command.substitutes
+        or command.assignments[1:]
+        or not _ONE_OUTPUT.fullmatch(command.assignments[0].value.form)
+    ):
+        return False
+    *others, last = sorted(command.substitutes)
+    texts = [word.text for word in commands[last].words]
+    is_count = texts[:1] == ["wc"] and len(texts[1:]) == 1 and texts[1] in _COUNTS
+    reads = all(one.operator == "<" and not one.descriptor for one in commands[last].redirections)
+    return is_count and reads and not commands[last].assignments and set(others) <= {*commands[last].feeders}
 
 
 def _variable(name: str) -> str:

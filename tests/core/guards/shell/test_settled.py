@@ -114,6 +114,41 @@ NOT_SHOWN = [
     'n=a; echo "${n:-$TOKEN}"',
 ]
 
+NUMBERS = [
+    "make; [ $? -ne 0 ]",
+    'make; rc=$?; [ "$rc" -eq 0 ]',
+    "make; status=$?; if [ $status -ne 0 ]; then ls; fi",
+    'n=$(wc -l <a.txt); if [ "$n" -gt 100 ]; then ls; fi',
+    'n=$(ls | grep x | wc -l); test $n -gt 1 -a "$n" -lt 9',
+    'n="$(wc -c <a.txt)"; [ 3 -le "$n" ]',
+]
+NO_NUMBERS = [
+    '[ "$n" -gt 1 ]',
+    'n=$(cat a.txt); [ "$n" -gt 1 ]',
+    'n=$(wc -l a.txt); [ "$n" -gt 1 ]',
+    'n=$(cat b.txt; wc -l <a.txt); [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt; cat b.txt); [ "$n" -gt 1 ]',
+    'n=$(ls | { cat b.txt; wc -l; }); [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt 2>&1); [ "$n" -gt 1 ]',
+    'n=$({ wc -l <a.txt; } 2>&1); [ "$n" -gt 1 ]',
+    'n=$(ls | wc -l | cat - b.txt); [ "$n" -gt 1 ]',
+    'n=$(./wc -l <a.txt); [ "$n" -gt 1 ]',
+    'n=$(PATH=. wc -l <a.txt); [ "$n" -gt 1 ]',
+    'n=$(wc --files0-from=x); [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt)$(cat b.txt); [ "$n" -gt 1 ]',
+    'm=$(wc -l <a.txt) n=$(cat b.txt); [ "$n" -gt 1 ]',
+    'n=x$(wc -l <a.txt); [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt); [ "x$n" -gt 1 ]',
+    'n=$(wc -l <a.txt); [ "$n$m" -gt 1 ]',
+    'n=$(wc -l <a.txt); n=$(cat b.txt); [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt); read -r n; [ "$n" -gt 1 ]',
+    'n=$(wc -l <a.txt); [ -f "$n" ]',
+    'n=$(wc -l <a.txt); [ -v "$n" ]',
+    'wc() { cat b.txt; }; n=$(wc -l <a.txt); [ "$n" -gt 1 ]',
+    'for n in [0-9]*; do [ "$n" -gt 1 ]; done',
+    'n=$(wc -l <a.txt) | ls; [ "$n" -gt 1 ]',
+]
+
 
 def judged(line: str) -> list[tuple[str, bool]]:
     """The forms of all commands of *line*, and whether each needs nothing named, in a line that a rule may cover."""
@@ -180,3 +215,34 @@ def test_output_that_is_kept_and_not_used_has_to_be_mentioned(line: str, *, is_h
     kept = next(one for one in judge((line,), "/ws").commands if one.form == "a=$(ls)")
 
     assert kept.is_transparent == is_harmless
+
+
+def covered_tests(line: str) -> list[bool]:
+    """Whether each test in *line* needs nothing named."""
+    return [covered for form, covered in judged(line) if form.startswith(("[ ", "test "))]
+
+
+@pytest.mark.parametrize("line", NUMBERS)
+def test_certain_numbers_may_be_compared(line: str) -> None:
+    """A status, and what `wc` prints of its input, hold no name that bash would evaluate."""
+    assert covered_tests(line) == [True]
+
+
+@pytest.mark.parametrize("line", NO_NUMBERS)
+def test_what_may_be_no_number_is_not_compared(line: str) -> None:
+    """Bash evaluates `a[$(...)]` in an operand of `-gt`, wherever it comes from."""
+    assert covered_tests(line) == [False]
+
+
+@pytest.mark.parametrize("line", [line for line in NUMBERS if line.startswith("n=")])
+def test_bash_sees_digits_there(line: str, tmp_path: Path) -> None:
+    """What is taken for a number is one to bash, also where the file is missing."""
+    shown = line.partition(";")[0] + '; printf "%s" "$n"'
+    found = [
+        subprocess.run(
+            ["bash", "-c", shown], cwd=folder, check=False, capture_output=True, text=True, timeout=10
+        ).stdout
+        for folder in (tmp_path, Path(__file__).parent)
+    ]
+
+    assert all(not one.strip() or one.strip().isdigit() for one in found)
