@@ -24,14 +24,14 @@ _WORKERS = (os.cpu_count() or 1) + 2
 """Of the first version: more than there are processors, since many tests wait for programs."""
 SUPPORTED = ("3.11", "3.12", "3.13")
 AGAIN = (
-    "tests/core/spec",
+    "tests/core/api",
     "tests/core/profile/test_read.py",
     "tests/core/loader",
     "tests/core/gate",
     "tests/test_contract.py",
     "--hypothesis-profile=again",
     "--ignore=tests/core/gate/approvals",
-    "--deselect=tests/core/spec/test_tool_spec.py::test_type_checkers_refuse_a_constructor_for_another_policy",
+    "--deselect=tests/core/api/test_tool_spec.py::test_type_checkers_refuse_a_constructor_for_another_policy",
 )
 """What depends on the version of Python: annotations, metadata, threads, cancellation, and every plugin by its contract.
 The rest is about other programs than Python, pure, or long. Since a file is named, no run judges which reasons no test

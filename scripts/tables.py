@@ -17,12 +17,12 @@ import architecture
 import toolcharter
 from pages import ROOT, pages, regenerated
 from toolcharter import hookspecs
+from toolcharter.api import paths, runtime, tool
+from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.guards.secrets.tables import tokens
 from toolcharter.profile import schema, settings, shapes
 from toolcharter.profile.model import Case, Events, Limits
 from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, NotifyShape, RuleShape, RuleText
-from toolcharter.spec import paths, runtime, tool
-from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.testing.readme import tables
 
 Defaults = dict[str, str]
@@ -317,7 +317,7 @@ def _plain(value: Any) -> str:
 
 
 def _members(kind: str, owner: str) -> str:
-    """The attributes and methods of a class of `toolcharter.spec`'s modules `runtime` and `paths`, as *owner* has them."""
+    """The attributes and methods of a class of `toolcharter.api`'s modules `runtime` and `paths`, as *owner* has them."""
     node = _class(paths if hasattr(paths, kind) else runtime, kind)
     said = dict(_attributes(node))
     members = [

@@ -7,8 +7,8 @@ import pytest
 import architecture
 from architecture import shortest
 from pages import ROOT, quoted, rows
+from toolcharter.api.reasons import CORE_REASONS
 from toolcharter.gate import pipeline
-from toolcharter.spec.reasons import CORE_REASONS
 
 PAGE = ROOT / "docs/architecture.md"
 STAGES = {path.stem for path in (ROOT / "core/toolcharter/gate/stages").glob("s*.py")}

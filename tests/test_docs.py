@@ -16,6 +16,11 @@ import matrix
 import tables
 import toolcharter
 from pages import ROOT, anchors, blocks, links, pages, prose, quoted, rows
+from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
+from toolcharter.api.explanation import Explanation, Step
+from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS
+from toolcharter.api.tool import ToolSpec
 from toolcharter.cli.group import COMMANDS
 from toolcharter.cli.group import toolcharter as command_group
 from toolcharter.events import contract
@@ -24,11 +29,6 @@ from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.scan import installed
 from toolcharter.profile.schema import PROFILE
-from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Call, Caller, Decision, Stage, ToolChecks, ToolResult
-from toolcharter.spec.explanation import Explanation, Step
-from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.readme import documented_defaults, documented_reasons
 
 LANGUAGES = {"", "console", "ini", "markdown", "mermaid", "pycon", "python", "sh", "text", "toml", "yaml"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from toolcharter import Toolbox, build_tools
-from toolcharter.cli.findings import Findings, examine
+from toolcharter.cli.profile_lint import Findings, examine
 from toolcharter.profile.find import shipped_profiles
 from toolcharter.profile.model import Case
 from toolcharter.profile.read import load_profile

@@ -13,8 +13,8 @@ from typing import Any
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.call import CallContext
-from toolcharter.guards.shell.judge import judge
-from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.analyse import analyse
+from toolcharter.guards.shell.nodes import NotUnderstood
 from toolcharter.guards.shell.script import parse
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
@@ -85,13 +85,13 @@ def _seconds(line: str) -> float:
 def _once(line: str) -> float:
     started = process_time()
     with suppress(NotUnderstood):
-        judge((line,), workspace)
+        analyse((line,), workspace)
     return process_time() - started
 
 
 OPERATIONS = {
     "read": lambda: parse(next(lines), workspace),
-    "judge": lambda: judge((next(lines),), workspace),
+    "judge": lambda: analyse((next(lines),), workspace),
     "recall": lambda: PIPELINE.policy.judge(*next(seen)),
     "again": lambda: box.decide("bash", next(repeated)),
 }

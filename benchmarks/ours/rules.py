@@ -14,8 +14,8 @@ from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
-from toolcharter.policy.index import GlobIndex
+from toolcharter.policy.rule_index import GlobIndex
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
@@ -110,7 +110,7 @@ def parsed(texts: list[str]) -> tuple[Rule, ...]:
 def deciding(deny: list[str], allow: list[str]) -> Callable[[], None]:
     """An operation that decides one new command after the other."""
     view = Policy(parsed(deny), parsed(allow)).for_tool(BASH)
-    return asking(lambda command: view.decide(Subject(commands=(command,))))
+    return asking(lambda command: view.decide(RuleInput(commands=(command,))))
 
 
 def forget(_event: Any) -> None:

@@ -20,6 +20,62 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and co
     raise ImportError(_NEEDED)
 
 if TYPE_CHECKING:
+    from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
+    from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
+    from toolcharter.api.approval import Approver as Approver
+    from toolcharter.api.call import Ask as Ask
+    from toolcharter.api.call import Call as Call
+    from toolcharter.api.call import Caller as Caller
+    from toolcharter.api.call import Decision as Decision
+    from toolcharter.api.call import Deny as Deny
+    from toolcharter.api.call import Invocation as Invocation
+    from toolcharter.api.call import ToolResult as ToolResult
+    from toolcharter.api.channel import Channel as Channel
+    from toolcharter.api.channel import Notification as Notification
+    from toolcharter.api.channel import Pause as Pause
+    from toolcharter.api.channel import Sender as Sender
+    from toolcharter.api.discovery import DiscovererPolicy as DiscovererPolicy
+    from toolcharter.api.discovery import Discovery as Discovery
+    from toolcharter.api.discovery import ProfileView as ProfileView
+    from toolcharter.api.explanation import Explanation as Explanation
+    from toolcharter.api.extension import CheckPolicy as CheckPolicy
+    from toolcharter.api.extension import ExtensionPolicy as ExtensionPolicy
+    from toolcharter.api.extension import ExtensionSpec as ExtensionSpec
+    from toolcharter.api.extension import Sink as Sink
+    from toolcharter.api.leases import Claim as Claim
+    from toolcharter.api.leases import Lease as Lease
+    from toolcharter.api.leases import Leases as Leases
+    from toolcharter.api.network import Connect as Connect
+    from toolcharter.api.network import Http as Http
+    from toolcharter.api.network import HttpAnswer as HttpAnswer
+    from toolcharter.api.network import HttpLimits as HttpLimits
+    from toolcharter.api.network import NetworkPolicy as NetworkPolicy
+    from toolcharter.api.numbers import require_finite as require_finite
+    from toolcharter.api.paths import Entry as Entry
+    from toolcharter.api.paths import OpenFile as OpenFile
+    from toolcharter.api.paths import OpenFolder as OpenFolder
+    from toolcharter.api.paths import OpenPlace as OpenPlace
+    from toolcharter.api.paths import Paths as Paths
+    from toolcharter.api.policy import ProgramPlace as ProgramPlace
+    from toolcharter.api.policy import ToolPolicy as ToolPolicy
+    from toolcharter.api.reasons import GuardReason as GuardReason
+    from toolcharter.api.reasons import Reason as Reason
+    from toolcharter.api.regular_files import read_regular as read_regular
+    from toolcharter.api.reload import Reload as Reload
+    from toolcharter.api.runner import Detached as Detached
+    from toolcharter.api.runner import Ended as Ended
+    from toolcharter.api.runner import HiddenPath as HiddenPath
+    from toolcharter.api.runner import Job as Job
+    from toolcharter.api.runner import ProcessLimits as ProcessLimits
+    from toolcharter.api.runner import ProgramRunner as ProgramRunner
+    from toolcharter.api.runner import RunnerScope as RunnerScope
+    from toolcharter.api.runner import Running as Running
+    from toolcharter.api.runner import TerminalSize as TerminalSize
+    from toolcharter.api.runtime import Completed as Completed
+    from toolcharter.api.runtime import ToolContext as ToolContext
+    from toolcharter.api.runtime import ToolRuntime as ToolRuntime
+    from toolcharter.api.tool import ToolSpec as ToolSpec
+    from toolcharter.api.variables import check_variables as check_variables
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
     from toolcharter.errors import Fault as Fault
@@ -47,62 +103,6 @@ if TYPE_CHECKING:
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
-    from toolcharter.spec.approval import ApprovalAnswer as ApprovalAnswer
-    from toolcharter.spec.approval import ApprovalRequest as ApprovalRequest
-    from toolcharter.spec.approval import Approver as Approver
-    from toolcharter.spec.call import Ask as Ask
-    from toolcharter.spec.call import Call as Call
-    from toolcharter.spec.call import Caller as Caller
-    from toolcharter.spec.call import Decision as Decision
-    from toolcharter.spec.call import Deny as Deny
-    from toolcharter.spec.call import Invocation as Invocation
-    from toolcharter.spec.call import ToolResult as ToolResult
-    from toolcharter.spec.channel import Channel as Channel
-    from toolcharter.spec.channel import Notification as Notification
-    from toolcharter.spec.channel import Pause as Pause
-    from toolcharter.spec.channel import Sender as Sender
-    from toolcharter.spec.discovery import DiscovererPolicy as DiscovererPolicy
-    from toolcharter.spec.discovery import Discovery as Discovery
-    from toolcharter.spec.discovery import ProfileView as ProfileView
-    from toolcharter.spec.explanation import Explanation as Explanation
-    from toolcharter.spec.extension import CheckPolicy as CheckPolicy
-    from toolcharter.spec.extension import ExtensionPolicy as ExtensionPolicy
-    from toolcharter.spec.extension import ExtensionSpec as ExtensionSpec
-    from toolcharter.spec.extension import Sink as Sink
-    from toolcharter.spec.leases import Claim as Claim
-    from toolcharter.spec.leases import Lease as Lease
-    from toolcharter.spec.leases import Leases as Leases
-    from toolcharter.spec.network import Connect as Connect
-    from toolcharter.spec.network import Http as Http
-    from toolcharter.spec.network import HttpAnswer as HttpAnswer
-    from toolcharter.spec.network import HttpLimits as HttpLimits
-    from toolcharter.spec.network import NetworkPolicy as NetworkPolicy
-    from toolcharter.spec.numbers import require_finite as require_finite
-    from toolcharter.spec.paths import Entry as Entry
-    from toolcharter.spec.paths import OpenFile as OpenFile
-    from toolcharter.spec.paths import OpenFolder as OpenFolder
-    from toolcharter.spec.paths import OpenPlace as OpenPlace
-    from toolcharter.spec.paths import Paths as Paths
-    from toolcharter.spec.policy import ProgramPlace as ProgramPlace
-    from toolcharter.spec.policy import ToolPolicy as ToolPolicy
-    from toolcharter.spec.reasons import GuardReason as GuardReason
-    from toolcharter.spec.reasons import Reason as Reason
-    from toolcharter.spec.regular_files import read_regular as read_regular
-    from toolcharter.spec.reload import Reload as Reload
-    from toolcharter.spec.runner import Detached as Detached
-    from toolcharter.spec.runner import Ended as Ended
-    from toolcharter.spec.runner import HiddenPath as HiddenPath
-    from toolcharter.spec.runner import Job as Job
-    from toolcharter.spec.runner import ProcessLimits as ProcessLimits
-    from toolcharter.spec.runner import ProgramRunner as ProgramRunner
-    from toolcharter.spec.runner import RunnerScope as RunnerScope
-    from toolcharter.spec.runner import Running as Running
-    from toolcharter.spec.runner import TerminalSize as TerminalSize
-    from toolcharter.spec.runtime import Completed as Completed
-    from toolcharter.spec.runtime import ToolContext as ToolContext
-    from toolcharter.spec.runtime import ToolRuntime as ToolRuntime
-    from toolcharter.spec.tool import ToolSpec as ToolSpec
-    from toolcharter.spec.variables import check_variables as check_variables
 
 _HOMES = {
     "toolcharter.errors": (
@@ -121,24 +121,24 @@ _HOMES = {
     "toolcharter.guards.secrets.text": "scrub_text",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
-    "toolcharter.spec.approval": "ApprovalAnswer ApprovalRequest Approver",
-    "toolcharter.spec.call": "Ask Call Caller Decision Deny Invocation ToolResult",
-    "toolcharter.spec.channel": "Channel Notification Pause Sender",
-    "toolcharter.spec.discovery": "DiscovererPolicy Discovery ProfileView",
-    "toolcharter.spec.explanation": "Explanation",
-    "toolcharter.spec.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
-    "toolcharter.spec.leases": "Claim Lease Leases",
-    "toolcharter.spec.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
-    "toolcharter.spec.paths": "Entry OpenFile OpenFolder OpenPlace Paths",
-    "toolcharter.spec.policy": "ProgramPlace ToolPolicy",
-    "toolcharter.spec.reasons": "GuardReason Reason",
-    "toolcharter.spec.numbers": "require_finite",
-    "toolcharter.spec.regular_files": "read_regular",
-    "toolcharter.spec.reload": "Reload",
-    "toolcharter.spec.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
-    "toolcharter.spec.runtime": "Completed ToolContext ToolRuntime",
-    "toolcharter.spec.tool": "ToolSpec",
-    "toolcharter.spec.variables": "check_variables",
+    "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
+    "toolcharter.api.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.api.channel": "Channel Notification Pause Sender",
+    "toolcharter.api.discovery": "DiscovererPolicy Discovery ProfileView",
+    "toolcharter.api.explanation": "Explanation",
+    "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.api.leases": "Claim Lease Leases",
+    "toolcharter.api.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
+    "toolcharter.api.paths": "Entry OpenFile OpenFolder OpenPlace Paths",
+    "toolcharter.api.policy": "ProgramPlace ToolPolicy",
+    "toolcharter.api.reasons": "GuardReason Reason",
+    "toolcharter.api.numbers": "require_finite",
+    "toolcharter.api.regular_files": "read_regular",
+    "toolcharter.api.reload": "Reload",
+    "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
+    "toolcharter.api.runtime": "Completed ToolContext ToolRuntime",
+    "toolcharter.api.tool": "ToolSpec",
+    "toolcharter.api.variables": "check_variables",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pluggy
 
-from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Ask, Call, Deny
-from toolcharter.spec.channel import Channel
-from toolcharter.spec.discovery import Discovery, ProfileView
-from toolcharter.spec.extension import ExtensionSpec, Sink
-from toolcharter.spec.runner import ProgramRunner, RunnerScope
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Ask, Call, Deny
+from toolcharter.api.channel import Channel
+from toolcharter.api.discovery import Discovery, ProfileView
+from toolcharter.api.extension import ExtensionSpec, Sink
+from toolcharter.api.runner import ProgramRunner, RunnerScope
+from toolcharter.api.tool import ToolSpec
 
 PROJECT = "toolcharter"
 

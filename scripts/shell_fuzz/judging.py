@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.gate.stages.s4_confine import Confinement
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.script import parse
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 
 ALLOWED = "allowed"
@@ -44,8 +44,8 @@ class Judge:
 
     def verdict(self, line: str) -> Verdict:
         """Whether *line* may run."""
-        found = understood((line,), self.workspace)
-        subject = Subject(None, {"command": line}, found.commands, found.refusal, found.needs, found.strange)
+        found = analyse_commands((line,), self.workspace)
+        subject = RuleInput(None, {"command": line}, found.commands, found.refusal, found.needs, found.strange)
         decision = self._view.decide(subject)
         if decision.outcome != "allow":
             return Verdict(str(decision.reason))

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.cases.conftest import Bench, bash_tool, tool_of
 
+from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.guards.memory.digests import of_call
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats, SkipDuplicate
-from toolcharter.spec.call import Call, Caller, Deny
 
 SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/002-dispatch.jsonl"
 ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []

@@ -8,10 +8,10 @@ import pytest
 from tests.cases.conftest import Bench, bash_tool, tool_of
 
 from toolcharter import ToolResult
+from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Memory, SkipDuplicate
-from toolcharter.spec.call import Call, Caller, Deny
 
 SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
 

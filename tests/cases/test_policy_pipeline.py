@@ -9,12 +9,12 @@ import pytest
 from tests.cases.conftest import Bench, tool_of
 
 from toolcharter import ConfigurationError, Toolbox
-from toolcharter.policy.availability import AvailabilityPlan, Universe, availability_faults
+from toolcharter.api.call import Caller
+from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog, availability_faults
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.nodes import Places
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.settings import Availability
-from toolcharter.spec.call import Caller
 
 SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/004-policy-pipeline.jsonl"
 ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
@@ -42,7 +42,7 @@ SHELL = "shell"
 
 class Sample(NamedTuple):
     entries: tuple[Availability, ...]
-    universe: Universe
+    universe: ToolCatalog
     caller: Caller
     places: Places
 
@@ -58,9 +58,9 @@ def policy(who: dict[str, Any], written: dict[str, Any]) -> Iterator[dict[str, A
         yield from policy({**who, "provider": provider}, below)
 
 
-def universe(registered: list[str], groups: dict[str, list[str]]) -> Universe:
+def universe(registered: list[str], groups: dict[str, list[str]]) -> ToolCatalog:
     members = {name: frozenset(group for group, names in groups.items() if name in names) for name in registered}
-    return Universe(members, {alias: name for alias, name in ALIASES.items() if name in members})
+    return ToolCatalog(members, {alias: name for alias, name in ALIASES.items() if name in members})
 
 
 def entries_of(given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -190,7 +190,7 @@ def test_unknown_names_stop_the_start(row: dict[str, Any], tmp_path: Path) -> No
     assert seen(given) == row["expect"]["tools"]
 
 
-def members(items: str, there: Universe) -> list[str]:
+def members(items: str, there: ToolCatalog) -> list[str]:
     view = AvailabilityPlan([Availability(tools=(items,))], there).of(Caller())
     return [tool for tool, hidden in view.items() if hidden is None]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cases.conftest import Bench, tool_of
 
 from toolcharter import Caller, ConfigurationError, ToolError, ToolPolicy, ToolSpec
-from toolcharter.guards.rates import Bound, Keys, RateLimits
+from toolcharter.guards.rates import BoundLimits, Keys, RateLimits
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.settings import Rate, Rates
 
@@ -52,8 +52,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def per_hour(clock: Clock) -> Callable[[int], Bound]:
-    def per_hour(number: int) -> Bound:
+def per_hour(clock: Clock) -> Callable[[int], BoundLimits]:
+    def per_hour(number: int) -> BoundLimits:
         bound = RateLimits([Rates(Rate(calls_per_hour=number))], clock).bind("tool", None)
         assert bound is not None
         return bound

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement
 
-from toolcharter.cli.verdicts import Tested, Verdict
+from toolcharter.cli.profile_cases import Tested, Verdict
 
 # What XML 1.0 cannot carry, escaped or not. Source: XML 1.0, production "Char".
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

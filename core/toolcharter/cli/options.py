@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller
+    from toolcharter.api.call import Caller
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,7 +20,7 @@ def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Cal
     """Who calls, from `FACT=VALUE` words; None if there are none."""
     if not words:
         return None
-    from toolcharter.spec.call import Caller  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.api.call import Caller  # noqa: PLC0415 - `--help` does without it
 
     facts: dict[str, Any] = {}
     for word in words:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+    from toolcharter.api.call import Caller
     from toolcharter.gate.live import LiveToolbox
     from toolcharter.gate.toolbox import Toolbox
-    from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
-    from toolcharter.spec.call import Caller
 
 
 @contextmanager

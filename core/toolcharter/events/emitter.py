@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 
-from toolcharter.spec.extension import Sink
+from toolcharter.api.extension import Sink
 
 
 class Emitter:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from toolcharter.api.call import Caller, RuleRef
 from toolcharter.events.contract import (
     AFTER,
     BEFORE,
@@ -20,7 +21,6 @@ from toolcharter.events.contract import (
     POLICY_BEFORE,
     POLICY_DENY,
 )
-from toolcharter.spec.call import Caller, RuleRef
 
 MAX_CALLERS = 256
 """How many callers' fields are remembered."""

@@ -14,10 +14,10 @@ from time import monotonic
 from typing import Any, NamedTuple, get_args
 
 from toolcharter._fork import renew_in_child
+from toolcharter.api.channel import Channel, Notification, Pause, Sender
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.events.lane import QUEUE_MAX, Lane, Losses
+from toolcharter.events.delivery import QUEUE_MAX, DeliveryQueue, Losses
 from toolcharter.profile.settings import Notify, Outcome
-from toolcharter.spec.channel import Channel, Notification, Pause, Sender
 
 LOGGER = "toolcharter.notify"
 LOG = "log"
@@ -102,7 +102,7 @@ class Notifier:
             outcome: tuple((number, entry) for number, entry in numbered if outcome in entry.outcomes)
             for outcome in get_args(Outcome)
         }
-        self._open_lane = partial(Lane[Notification], limit=queue_max, pause=pause)
+        self._open_lane = partial(DeliveryQueue[Notification], limit=queue_max, pause=pause)
         self._closed = False
         self._begin()
         renew_in_child(self)

@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote
 
 import orjson
 
+from toolcharter.api.extension import Sink
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.spec.extension import Sink
 
 STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, in seconds."""

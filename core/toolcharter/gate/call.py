@@ -11,11 +11,11 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from toolcharter._fork import renew_in_child
+from toolcharter.api.call import Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import ToolError
 from toolcharter.gate.redact import redact_id
 from toolcharter.policy.evaluate import ALLOWED
-from toolcharter.spec.call import Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
-from toolcharter.spec.reasons import Reason
 
 OUTCOMES = frozenset({"ok", "error", "denied"})
 MAX_NESTING = 16

@@ -5,24 +5,24 @@ from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.policy.facts import Needs, Refusal, as_often
-from toolcharter.spec.reasons import Reason
+from toolcharter.api.reasons import Reason
+from toolcharter.policy.rule_input import Refusal, Requirements, as_often
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import judge as judging
-    from toolcharter.guards.shell import parts
-    from toolcharter.guards.shell.judge import Judged, Judgement
+    from toolcharter.guards.shell import analyse as judging
+    from toolcharter.guards.shell import nodes as parts
+    from toolcharter.guards.shell.analyse import AnalysedCommand, Analysis
     from toolcharter.guards.shell.tables import Tables
 else:
-    judging = lazy("toolcharter.guards.shell.judge")
-    parts = lazy("toolcharter.guards.shell.parts")
+    judging = lazy("toolcharter.guards.shell.analyse")
+    parts = lazy("toolcharter.guards.shell.nodes")
 
 
 MAY = "may"
 """A command may change this path or only read it: the table does not say which, as for `sed -i`."""
 
 
-class Place(NamedTuple):
+class PathAccess(NamedTuple):
     """A path, or a glob over paths, that a command would look at."""
 
     path: str
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     """How it would be changed, as `Reach` has it, or `MAY`; empty if it is only looked at."""
 
 
-class Names(NamedTuple):
+class ListedNames(NamedTuple):
     """Names that one command prints and another one gets as words."""
 
     path: str
@@ -41,7 +41,7 @@ class Names(NamedTuple):
     folders: tuple[str, ...]
     """From where it is seen, relative to the workspace."""
     kind: str
-    """As `toolcharter.guards.shell.parts.Listed` has it."""
+    """As `toolcharter.guards.shell.nodes.Listed` has it."""
     is_bare: bool
     """Whether one could be an option."""
     is_split: bool
@@ -50,10 +50,10 @@ class Names(NamedTuple):
     """A glob that they match; folders on the way do not. Empty for any."""
 
 
-class World(NamedTuple):
+class DiskPreconditions(NamedTuple):
     """What has to hold in the world for the commands of a call to mean what their letters say."""
 
-    places: tuple[Place, ...] = ()
+    places: tuple[PathAccess, ...] = ()
     """Have to lie in the workspace."""
     programs: tuple[str, ...] = ()
     """Names that must not lead into the workspace."""
@@ -61,34 +61,34 @@ class World(NamedTuple):
     """Folders, relative to the workspace, in which git would run."""
     links_repositories: bool = False
     """Whether git would add files, and then start itself in every repository among them."""
-    names: tuple[Names, ...] = ()
+    names: tuple[ListedNames, ...] = ()
     """Have to be handed on unchanged."""
     blames: bool = False
     """Whether git would read the file of commits to be passed over that the repository names."""
 
 
-class Understood(NamedTuple):
+class CommandAnalysis(NamedTuple):
     """What a call would run, as far as it is understood."""
 
     commands: tuple[str, ...] = ()
     """Each in normal form."""
     refusal: Refusal | None = None
     """Why no rule and no person may permit it."""
-    needs: tuple[Needs, ...] = ()
+    needs: tuple[Requirements, ...] = ()
     """What each asks of the rule that would allow it."""
     strange: str | None = None
     """What in them no rule can cover."""
-    world: World | None = None
-    judged: "tuple[Judged, ...]" = ()
+    world: DiskPreconditions | None = None
+    judged: "tuple[AnalysedCommand, ...]" = ()
     """The same commands with all that is known of them, for `explain`."""
 
 
-NOTHING = Understood()
+NOTHING = CommandAnalysis()
 _BLAMES = frozenset({"blame", "annotate"})
 _LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
 
 
-def understood(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> Understood:
+def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> CommandAnalysis:
     """Judge the commands of one call.
 
     Args:
@@ -101,18 +101,18 @@ def understood(commands: Iterable[object], workspace: str, tables: "Tables | Non
         return NOTHING
 
     try:
-        judgement = judging.judge(commands, workspace, tables)
+        judgement = judging.analyse(commands, workspace, tables)
     except parts.NotUnderstood as error:
-        return Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
+        return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
     except Exception as error:  # noqa: BLE001 - what cannot be judged cannot be permitted
         message = f"The commands cannot be judged: {type(error).__name__}."
-        return Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
+        return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     judged = judgement.commands
     forms, needs = tuple(one.form for one in judged), tuple(map(_needs, judged))
-    return Understood(forms, _refusal(judgement), needs, judgement.strange, _world(judgement), judged)
+    return CommandAnalysis(forms, _refusal(judgement), needs, judgement.strange, _world(judgement), judged)
 
 
-def _refusal(judgement: "Judgement") -> Refusal | None:
+def _refusal(judgement: "Analysis") -> Refusal | None:
     if judgement.catastrophe is not None:
         return Refusal(Reason.DENIED_BY_FLOOR, judgement.catastrophe)
     if judgement.unnamed is not None:
@@ -120,8 +120,8 @@ def _refusal(judgement: "Judgement") -> Refusal | None:
     return None
 
 
-def _needs(one: "Judged") -> Needs:
-    return Needs(
+def _needs(one: "AnalysedCommand") -> Requirements:
+    return Requirements(
         frozenset(as_often(need.form, need.times) for need in one.needs),
         one.needs[0].why if one.needs else None,
         one.bare,
@@ -130,24 +130,24 @@ def _needs(one: "Judged") -> Needs:
     )
 
 
-def _world(judgement: "Judgement") -> World:
+def _world(judgement: "Analysis") -> DiskPreconditions:
     judged = judgement.commands
     gits = [one for one in judged if basename(one.program) == "git"]
-    return World(
-        (*(Place(*reach) for reach in judgement.reaches), *_places(judged)),
+    return DiskPreconditions(
+        (*(PathAccess(*reach) for reach in judgement.reaches), *_places(judged)),
         tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
         tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
         _links_repositories([one.form.split() for one in gits]),
-        tuple(dict.fromkeys(Names(*listed) for one in judged for listed in one.listings)),
+        tuple(dict.fromkeys(ListedNames(*listed) for one in judged for listed in one.listings)),
         any(not _BLAMES.isdisjoint(one.form.split()) for one in gits),
     )
 
 
-def _places(judged: "Iterable[Judged]") -> Iterator[Place]:
+def _places(judged: "Iterable[AnalysedCommand]") -> Iterator[PathAccess]:
     """What commands look at or change. One that does more than its program is for may change what it is given."""
     for one in judged:
         for path, is_pattern, folders, change in one.reaches:
-            yield Place(path, is_pattern, folders, change or (MAY if one.needs else ""))
+            yield PathAccess(path, is_pattern, folders, change or (MAY if one.needs else ""))
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from toolcharter.api.call import Ask, Decision, Stage, ToolChecks
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.pipeline import CallPipeline
 from toolcharter.gate.redact import as_reason_word, redact_text
 from toolcharter.gate.waiting import drive_async, drive_sync, refuse_inside_loop
-from toolcharter.spec.call import Ask, Decision, Stage, ToolChecks
 
 _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "denied": "denied", "error": "error"}
 

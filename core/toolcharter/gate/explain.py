@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 
+from toolcharter.api.call import Decision, Stage
+from toolcharter.api.explanation import CommandNote, Explanation, RuleNote, Step
 from toolcharter.errors import did_you_mean
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.dry_run import DryRun
@@ -13,10 +15,8 @@ from toolcharter.gate.pipeline import CallPipeline
 from toolcharter.gate.redact import redact_action, redact_args, redact_text
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.secrets import scrub_text, scrub_value
+from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
 from toolcharter.policy.explain import explain as explain_policy
-from toolcharter.policy.fates import Fate, command_fates
-from toolcharter.spec.call import Decision, Stage
-from toolcharter.spec.explanation import CommandNote, Explanation, RuleNote, Step
 
 _POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "ask", "mode")
 _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
@@ -48,7 +48,7 @@ def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[s
         decision=decision,
         steps=tuple(replace(step, decides=step.stage == decision.stage) for step in steps),
         parse=tuple(_parse(pipeline, ctx, decision)),
-        hidden=pipeline.policy.view.concealed,
+        hidden=pipeline.policy.view.hidden_because,
     )
 
 
@@ -110,9 +110,11 @@ def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iter
         return
     subject, understanding = pipeline.rule_input(ctx)
     try:
-        fates = command_fates(pipeline.policy.view, subject, ctx.decision)
+        fates = command_verdicts(pipeline.policy.view, subject, ctx.decision)
     except Exception as error:  # noqa: BLE001 - as above
-        fates = (Fate(f"a rule cannot be held against the call: {type(error).__name__}"),) * len(subject.commands)
+        fates = (CommandVerdict(f"a rule cannot be held against the call: {type(error).__name__}"),) * len(
+            subject.commands
+        )
     for judged, fate in zip(understanding.judged, fates, strict=True):
         yield CommandNote(
             scrub_text(judged.form)[0],

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.urls import parse_url
-from toolcharter.spec.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 
 if TYPE_CHECKING:
     import httpx

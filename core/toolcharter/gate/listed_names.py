@@ -7,9 +7,9 @@ from pathlib import Path
 from posixpath import join
 
 from toolcharter.errors import ToolError
-from toolcharter.gate.commands import Names
+from toolcharter.gate.commands import ListedNames
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.patterns import MAX_NAMES, expand, lies_where_it_seems, link_at, names_in
+from toolcharter.guards.paths.glob_expand import MAX_NAMES, expand, lies_where_it_seems, link_at, names_in
 
 # What xargs parts words at, and what it takes away; git writes others than ASCII in a way of its own.
 _PARTED = re.compile(r"""[\s"'\\]""")
@@ -18,7 +18,9 @@ _FIRST = re.compile(r"[^A-Za-z0-9_.]")
 _ADVICE = "Write `find ... -print0 | xargs -0 ...`."
 
 
-def objection(paths: WorkspacePaths, workspace: Path, folder: str, listed: Names, budget: Iterator[int]) -> str | None:
+def objection(
+    paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
+) -> str | None:
     """Why a name would become something else; None if all stay what they are.
 
     Args:
@@ -51,7 +53,7 @@ def objection(paths: WorkspacePaths, workspace: Path, folder: str, listed: Names
     return None
 
 
-def _link_objection(paths: WorkspacePaths, folder: str, listed: Names, budget: Iterator[int]) -> str | None:
+def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, budget: Iterator[int]) -> str | None:
     """Why what is moved or copied may lead elsewhere afterwards: a link that is relative to its folder."""
     for path in expand(paths, folder, listed.path, budget):
         found = link_at(paths, join(folder, path), budget)
@@ -60,7 +62,7 @@ def _link_objection(paths: WorkspacePaths, folder: str, listed: Names, budget: I
     return None
 
 
-def _name_objection(name: str, listed: Names, is_first: bool) -> str | None:  # noqa: FBT001 - one of a pair
+def _name_objection(name: str, listed: ListedNames, is_first: bool) -> str | None:  # noqa: FBT001 - one of a pair
     if listed.is_split and _PARTED.search(name):
         return f"The name {name!r} would become other words behind `xargs`. {_ADVICE}"
     if listed.is_bare and is_first and _FIRST.match(name):
@@ -68,7 +70,7 @@ def _name_objection(name: str, listed: Names, is_first: bool) -> str | None:  # 
     return None
 
 
-def _path_objection(path: str, listed: Names) -> str | None:
+def _path_objection(path: str, listed: ListedNames) -> str | None:
     parts = [part for part in path.split("/") if part]
     found = (_name_objection(part, listed, not place) for place, part in enumerate(parts))
     return None if path == listed.path else next(filter(None, found), None)
@@ -92,7 +94,7 @@ def _is_folder(paths: WorkspacePaths, path: str) -> bool:
 
 
 def _index_objection(
-    paths: WorkspacePaths, workspace: Path, folder: str, listed: Names, budget: Iterator[int]
+    paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
 ) -> str | None:
     from toolcharter.guards.shell.git_index import UnreadableIndexError  # noqa: PLC0415 - few list what git tracks
     from toolcharter.guards.shell.git_repository import tracked_files  # noqa: PLC0415 - as above
@@ -110,7 +112,7 @@ def _index_objection(
     return None
 
 
-def _tracked_objection(path: str, seen: str, listed: Names) -> str | None:
+def _tracked_objection(path: str, seen: str, listed: ListedNames) -> str | None:
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return f".git/index holds the path {path!r}."
     if listed.is_split and _QUOTED_BY_GIT.search(path):

@@ -12,6 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from toolcharter._lazy import lazy
+from toolcharter.api.approval import Approver
+from toolcharter.api.call import Ask, Call, Caller, ToolResult
+from toolcharter.api.reasons import Reason
+from toolcharter.api.reload import Reload
 from toolcharter.errors import Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
@@ -25,10 +29,6 @@ from toolcharter.loader.load import Check
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability
 from toolcharter.profile.globs import fold
-from toolcharter.spec.approval import Approver
-from toolcharter.spec.call import Ask, Call, Caller, ToolResult
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.reload import Reload
 
 if TYPE_CHECKING:
     import asyncio

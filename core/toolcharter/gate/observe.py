@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from toolcharter.api.call import ToolResult
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ToolcharterError
 from toolcharter.gate.build.output_schema import output_schema
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.observers import OBSERVERS
-from toolcharter.spec.call import ToolResult
-from toolcharter.spec.tool import ToolSpec
 
 Notify = Callable[[str], object]
 

@@ -22,8 +22,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Ask, Call, Caller, Deny, ToolResult
+from toolcharter.api.reasons import Reason
 from toolcharter.gate.call import MAX_NESTING, CallContext, begin
-from toolcharter.gate.commands import Understood
+from toolcharter.gate.commands import CommandAnalysis
 from toolcharter.gate.observe import verifier_for
 from toolcharter.gate.redact import REDACTORS, redact_action
 from toolcharter.gate.stages import s3_policy
@@ -35,9 +37,7 @@ from toolcharter.gate.stages.s9_record import CallRecorder, notifications
 from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.waiting import drive_async, drive_sync, refuse_inside_loop
-from toolcharter.policy.facts import Subject
-from toolcharter.spec.call import Ask, Call, Caller, Deny, ToolResult
-from toolcharter.spec.reasons import Reason
+from toolcharter.policy.rule_input import RuleInput
 
 if TYPE_CHECKING:
     from toolcharter.gate.stages import s6_limits
@@ -203,7 +203,7 @@ class CallPipeline:
         if preconditions is not None:
             self.state.confinement.hold(ctx, preconditions)
 
-    def rule_input(self, ctx: CallContext) -> tuple[Subject, Understood]:
+    def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """The call as rules see it, and what is understood of its commands."""
         return self.policy.rule_input(ctx)
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import orjson
 
+from toolcharter.api.tool import REASON
 from toolcharter.events.lines import cut, shape
 from toolcharter.guards.secrets import find, scrub_json, scrub_text
-from toolcharter.spec.tool import REASON
 
 ArgsDetail = Literal["full", "shape", "none"]
 

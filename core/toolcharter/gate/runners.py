@@ -4,11 +4,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import ProgramRunner, RunnerScope
 from toolcharter.errors import Denied
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter.profile.model import HOST
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import ProgramRunner, RunnerScope
 
 PROTECTED_FROM_PROGRAMS = (".git",)
 """What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""

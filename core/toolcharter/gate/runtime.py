@@ -7,6 +7,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.network import Http
+from toolcharter.api.paths import Paths
+from toolcharter.api.reasons import Reason
+from toolcharter.api.reload import Reload
+from toolcharter.api.runtime import Runner
 from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
 from toolcharter.gate.call import CURRENT, CallContext, new_call_id
 from toolcharter.gate.redact import redact_args, redact_name
@@ -14,15 +20,9 @@ from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS
 from toolcharter.gate.stages.s8_result import ResultBuilder
 from toolcharter.gate.stages.s9_record import CallRecorder
 from toolcharter.gate.state import ToolboxState, ToolboxView
-from toolcharter.guards.paths.leases import WorkspaceLeases
+from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
-from toolcharter.spec.call import Caller, ToolResult
-from toolcharter.spec.network import Http
-from toolcharter.spec.paths import Paths
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.reload import Reload
-from toolcharter.spec.runtime import Runner
 
 if TYPE_CHECKING:
     from toolcharter.gate import http

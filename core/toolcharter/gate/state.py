@@ -11,6 +11,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.runner import RunnerScope
 from toolcharter.errors import ToolcharterError
 from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
 from toolcharter.events.emitter import Emitter
@@ -23,15 +25,14 @@ from toolcharter.gate.waiting import LoopThread
 from toolcharter.guards.inventory import Inventory
 from toolcharter.loader.imports import child_search_path
 from toolcharter.loader.load import Check
-from toolcharter.policy.availability import AvailabilityPlan, Universe
+from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import ToolFacts
+from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import HOST
 from toolcharter.profile.settings import HiddenGlob
-from toolcharter.spec.call import Caller, ToolResult
-from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
+    from toolcharter.api.reload import Reload
     from toolcharter.events.notify import Notifier
     from toolcharter.gate.stages import s4_confine
     from toolcharter.gate.stages.s4_session import SessionStage
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
     from toolcharter.guards.shell.tables import Tables
-    from toolcharter.spec.reload import Reload
 else:
     s4_confine = lazy("toolcharter.gate.stages.s4_confine")
     compute_pool = lazy("toolcharter.guards.compute")
@@ -70,7 +70,7 @@ class ToolboxState:
     lines: LineFormat
     emitter: Emitter
     policy: Policy = field(default_factory=Policy)
-    availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), Universe({}, {})))
+    availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), ToolCatalog({}, {})))
     files: tuple[Path, ...] = ()
     """The profile's own file and those that it extends."""
     required: bool = False

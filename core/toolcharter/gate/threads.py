@@ -4,8 +4,8 @@ import contextvars
 import threading
 from collections.abc import Callable
 
+from toolcharter.api.reasons import Reason
 from toolcharter.gate.call import CallContext
-from toolcharter.spec.reasons import Reason
 
 MAX_ABANDONED = 8
 """After how many abandoned threads that still run a tool denies `tool_stuck`.

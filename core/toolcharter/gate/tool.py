@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.stages.s1_arguments import ArgumentReader
 from toolcharter.gate.stages.s8_result import OutputLimit
 from toolcharter.gate.threads import BodyThreads
-from toolcharter.policy.facts import ToolFacts
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.policy.rule_input import ToolFacts
 
 
 @dataclass

@@ -8,6 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Caller, Decision, ToolResult
+from toolcharter.api.explanation import Explanation
 from toolcharter.errors import did_you_mean
 from toolcharter.gate import dry_run
 from toolcharter.gate.call import begin
@@ -18,9 +20,7 @@ from toolcharter.gate.stages.s9_record import CallRecorder, notifications
 from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import unknown_tool
-from toolcharter.policy.facts import ToolFacts
-from toolcharter.spec.call import Caller, Decision, ToolResult
-from toolcharter.spec.explanation import Explanation
+from toolcharter.policy.rule_input import ToolFacts
 
 if TYPE_CHECKING:
     import asyncio
@@ -191,7 +191,7 @@ class Toolbox(Mapping[str, Tool]):
         state = self._state
         hidden = state.availability.of(self._caller)
         views = {name: state.policy.for_tool(tool.facts, hidden.get(name)) for name, tool in self._tools.items()}
-        return tuple(name for name, view in views.items() if view.concealed is None)
+        return tuple(name for name, view in views.items() if view.hidden_because is None)
 
     def for_caller(self, caller: Caller) -> "Toolbox":
         """A cheap view of the same tools for *caller*; closing it closes the toolbox."""

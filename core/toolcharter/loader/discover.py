@@ -5,11 +5,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from toolcharter.api.discovery import DiscovererPolicy, Discovery, ProfileView
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.hooks import cause
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
-from toolcharter.spec.discovery import DiscovererPolicy, Discovery, ProfileView
-from toolcharter.spec.tool import ToolSpec
 
 KINDS = frozenset({"cli", "custom"})
 """What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""

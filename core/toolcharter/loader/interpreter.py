@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.guards.paths.repositories import ways
+from toolcharter.guards.paths.git_dirs import ways
 from toolcharter.loader.libraries import libraries_of
 from toolcharter.loader.scan import Installed, normalise
 from toolcharter.loader.sites import site_dirs

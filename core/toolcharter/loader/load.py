@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
+from toolcharter.api.approval import ApprovalRequest
+from toolcharter.api.call import Call
+from toolcharter.api.channel import Channel
+from toolcharter.api.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
+from toolcharter.api.runner import RunnerScope
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
 from toolcharter.loader.module import PluginModule, load_module
 from toolcharter.loader.openers import Opener, Openers, open_channel, open_sink, openers_of
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import CHANNEL, RUNNER, SINK, Need, needs_of, pin_faults, select
-from toolcharter.spec.approval import ApprovalRequest
-from toolcharter.spec.call import Call
-from toolcharter.spec.channel import Channel
-from toolcharter.spec.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
-from toolcharter.spec.runner import RunnerScope
-from toolcharter.spec.tool import ToolSpec
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.tables import Tables

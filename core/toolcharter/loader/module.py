@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from pluggy import PluginManager
 
+from toolcharter.api.extension import ExtensionSpec
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
-from toolcharter.spec.extension import ExtensionSpec
-from toolcharter.spec.tool import ToolSpec
 
 S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 

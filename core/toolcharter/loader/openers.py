@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from pluggy import PluginManager
 
+from toolcharter.api.channel import Channel
+from toolcharter.api.extension import Sink
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation
-from toolcharter.spec.channel import Channel
-from toolcharter.spec.extension import Sink
 
 _HIDDEN = "(the URL)"
 

@@ -14,12 +14,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import Glob, fold, parse_glob
 from toolcharter.profile.nodes import KeyPath, dotted, shortened
 from toolcharter.profile.settings import Availability, CallerPattern
-from toolcharter.spec.call import Caller
 
 PlaceOf: TypeAlias = Callable[..., str]
 """From the parts of a path, `("availability", 0, "tools", 2)`, to `file:line:column`; `Places.of` is one."""
@@ -43,7 +43,7 @@ _ITEM = re.compile(r"[A-Za-z0-9_*-]+")
 _MOST_VIEWS = 256
 
 
-class Universe(NamedTuple):
+class ToolCatalog(NamedTuple):
     """What there is for entries to name, in one toolbox. Names are without case."""
 
     tools: Mapping[str, frozenset[str]]
@@ -117,7 +117,7 @@ class AvailabilityPlan:
         GlobError: An item or a caller's pattern is no glob.
     """
 
-    def __init__(self, entries: Sequence[Availability], universe: Universe) -> None:
+    def __init__(self, entries: Sequence[Availability], universe: ToolCatalog) -> None:
         if faults := list(_replacement_faults(entries, lambda *path: _place_in(entries, path))):
             raise ConfigurationError(faults)
         self._names = {fold(name): name for name in universe.tools}
@@ -177,7 +177,7 @@ def _compiled(entry: Availability, lists: "Lists") -> _Compiled:
 class Lists:
     """What the items of lists mean in one universe."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: ToolCatalog) -> None:
         self._aliases = {fold(alias): fold(name) for alias, name in universe.aliases.items()}
         self._tools = frozenset(map(fold, universe.tools))
         self._definitions = _definitions(universe)
@@ -211,7 +211,7 @@ def _kind(item: str) -> str | None:
     return prefix if ":" in item and prefix in _KINDS else None
 
 
-def _definitions(universe: Universe) -> dict[str, tuple[str, ...]]:
+def _definitions(universe: ToolCatalog) -> dict[str, tuple[str, ...]]:
     """What groups and toolsets are made of, by the item that names them."""
     found = {f"group:{name}": items for name, items in GROUPS.items()}
     for name, items in universe.groups.items():
@@ -223,7 +223,7 @@ def _definitions(universe: Universe) -> dict[str, tuple[str, ...]]:
 
 
 def availability_faults(
-    entries: Sequence[Availability], universe: Universe, installed: Collection[str], place_of: PlaceOf
+    entries: Sequence[Availability], universe: ToolCatalog, installed: Collection[str], place_of: PlaceOf
 ) -> Iterator[Fault]:
     """Everything in a profile's availability, toolsets and groups that names what there is not.
 
@@ -241,7 +241,7 @@ def availability_faults(
     yield from _circle_faults(universe, place_of)
 
 
-def _items(entries: Sequence[Availability], universe: Universe) -> Iterator[tuple[KeyPath, str]]:
+def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[tuple[KeyPath, str]]:
     """Every item that the profile's author wrote, and where."""
     lists: list[tuple[KeyPath, tuple[str, ...]]] = [
         *(
@@ -256,7 +256,7 @@ def _items(entries: Sequence[Availability], universe: Universe) -> Iterator[tupl
         yield from (((*path, index), item) for index, item in enumerate(items))
 
 
-def _known(universe: Universe, installed: Collection[str]) -> frozenset[str]:
+def _known(universe: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
     """Every item, without case, that means something."""
     groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
     names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
@@ -309,7 +309,7 @@ def _replacing(index: int, key: str, what: str, fix: str, place_of: PlaceOf) -> 
     return Fault(place_of(*path), dotted(path), what, fix)
 
 
-def _circle_faults(universe: Universe, place_of: PlaceOf) -> Iterator[Fault]:
+def _circle_faults(universe: ToolCatalog, place_of: PlaceOf) -> Iterator[Fault]:
     own: dict[str, KeyPath] = {
         f"{kind}:{fold(name)}": (key, name) for kind, key in _KINDS.items() for name in getattr(universe, key)
     }

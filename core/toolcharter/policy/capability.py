@@ -7,15 +7,15 @@ lets it through. docs/profiles.md, "Capabilities and safety", lists both.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcharter.policy.facts import ToolFacts
+from toolcharter.api.call import Decision
+from toolcharter.api.reasons import Reason
+from toolcharter.api.words import SAFETY_LEVELS, Safety
+from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.globs import Glob, parse_glob
 from toolcharter.profile.settings import Capabilities
-from toolcharter.spec.call import Decision
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.words import SAFETY_LEVELS, Safety
 
 
-class Bound(NamedTuple):
+class CapabilityLimit(NamedTuple):
     """The `capabilities` of the profile or of one ceiling, compiled."""
 
     source: str
@@ -45,17 +45,17 @@ class Bound(NamedTuple):
         return allowed and not any(glob.matches(word) for glob in self.deny)
 
 
-def bound(source: str, written: Capabilities) -> Bound:
+def bound(source: str, written: Capabilities) -> CapabilityLimit:
     """Compile what *source* says."""
     allow = None if written.allow is None else tuple(map(parse_glob, written.allow))
-    return Bound(source, allow, tuple(map(parse_glob, written.deny)), written.max_safety)
+    return CapabilityLimit(source, allow, tuple(map(parse_glob, written.deny)), written.max_safety)
 
 
-class Bounds:
+class CapabilityLimits:
     """The bounds of the profile and all ceilings; a call must pass each."""
 
-    def __init__(self, bounds: Sequence[Bound]) -> None:
-        self.bounds = tuple(one for one in bounds if one != Bound(one.source, None, (), None))
+    def __init__(self, bounds: Sequence[CapabilityLimit]) -> None:
+        self.bounds = tuple(one for one in bounds if one != CapabilityLimit(one.source, None, (), None))
 
     @property
     def is_open(self) -> bool:

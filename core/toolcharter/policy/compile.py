@@ -4,24 +4,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault
-from toolcharter.policy.availability import AvailabilityPlan, Lists, PlaceOf, Universe, availability_faults
-from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.availability import AvailabilityPlan, Lists, PlaceOf, ToolCatalog, availability_faults
+from toolcharter.policy.capability import CapabilityLimits, bound
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import ToolFacts, facts_of, own_groups
 from toolcharter.policy.names import limit_faults, name_faults, tool_faults, written_patterns, written_tools
+from toolcharter.policy.rule_input import ToolFacts, facts_of, own_groups
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling
-from toolcharter.spec.tool import ToolSpec
 
 
-def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> Universe:
+def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> ToolCatalog:
     """What the entries of *profile* can name."""
     specs = tuple(specs)
-    return Universe(
+    return ToolCatalog(
         {spec.name: own_groups(spec.name, spec.kind, spec.group) for spec in specs},
         {alias: spec.name for spec in specs for alias in spec.aliases},
         profile.toolsets,
@@ -30,7 +30,7 @@ def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> Universe:
     )
 
 
-def facts_for(universe: Universe, specs: Iterable[ToolSpec[Any]]) -> dict[str, ToolFacts]:
+def facts_for(universe: ToolCatalog, specs: Iterable[ToolSpec[Any]]) -> dict[str, ToolFacts]:
     """The facts of each tool, with all the groups that it is in."""
     lists = Lists(universe)
     members = {fold(group): lists.tools_of((f"group:{group}",)) for group in (*GROUPS, *universe.groups)}
@@ -51,17 +51,17 @@ def compile_policy(
         tool_rules: More `allow` rules, each for one tool.
     """
     written = [("profile", profile.capabilities), *((ceiling.name, ceiling.capabilities) for ceiling in ceilings)]
-    bounds = Bounds([bound(source, capabilities) for source, capabilities in written])
+    bounds = CapabilityLimits([bound(source, capabilities) for source, capabilities in written])
     return Policy(profile.deny, profile.allow, profile.mode, bounds, ceilings, tool_rules, profile.ask)
 
 
-def compile_availability(profile: Profile, universe: Universe) -> AvailabilityPlan:
+def compile_availability(profile: Profile, universe: ToolCatalog) -> AvailabilityPlan:
     """Which tools callers of *profile* see."""
     return AvailabilityPlan(profile.availability, universe)
 
 
 def faults_of_names(
-    profile: Profile, ceilings: Sequence[Ceiling], universe: Universe, installed: Collection[str], place_of: PlaceOf
+    profile: Profile, ceilings: Sequence[Ceiling], universe: ToolCatalog, installed: Collection[str], place_of: PlaceOf
 ) -> Iterator[Fault]:
     """Everything that rules, patterns and availability name in vain."""
     tools = [*universe.tools, *universe.aliases, *installed]

@@ -9,14 +9,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from toolcharter.api.call import Decision, RuleRef, Stage, Verdict
+from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.capability import Bounds
-from toolcharter.policy.facts import Needs, Subject, ToolFacts
-from toolcharter.policy.rulelist import Denials, Permits, RuleList
+from toolcharter.policy.capability import CapabilityLimits
+from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rules_by_tool import AllowRules, DenyRules, RuleList
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Mode
-from toolcharter.spec.call import Decision, RuleRef, Stage, Verdict
-from toolcharter.spec.reasons import Reason
 
 ALLOWED = Decision("allow", "mode")
 _MAX_SHOWN = 200
@@ -43,10 +43,10 @@ def by_mode(mode: Mode, *, bounded: bool, covered: bool) -> Verdict:
 class ToolRules(NamedTuple):
     """The rules of a policy that concern one tool."""
 
-    denials: Denials
-    asks_above: Denials
-    asks: Denials
-    permits: Permits
+    denials: DenyRules
+    asks_above: DenyRules
+    asks: DenyRules
+    permits: AllowRules
 
 
 class Policy:
@@ -57,7 +57,7 @@ class Policy:
         deny: Sequence[Rule] = (),
         allow: Sequence[Rule] = (),
         mode: Mode = "policy",
-        bounds: Bounds | None = None,
+        bounds: CapabilityLimits | None = None,
         ceilings: Sequence[Ceiling] = (),
         tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({}),
         ask: Sequence[Rule] = (),
@@ -76,7 +76,7 @@ class Policy:
             (mode, "profile"),
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
         )
-        self.bounds = Bounds(()) if bounds is None else bounds
+        self.bounds = CapabilityLimits(()) if bounds is None else bounds
         self._by_tool: dict[str, tuple[ToolFacts, ToolRules]] = {}
 
     @property
@@ -96,8 +96,8 @@ class Policy:
         """The rules that concern a tool, looked up once for all callers."""
         known = self._by_tool.get(facts.name)
         if known is None or known[0] != facts:
-            denials, above, asks = (Denials(rules, facts) for rules in (self.deny, self.asks_above, self.asks))
-            rules = ToolRules(denials, above, asks, Permits(self.allow_for(facts), facts))
+            denials, above, asks = (DenyRules(rules, facts) for rules in (self.deny, self.asks_above, self.asks))
+            rules = ToolRules(denials, above, asks, AllowRules(self.allow_for(facts), facts))
             known = self._by_tool[facts.name] = facts, rules
         return known[1]
 
@@ -118,7 +118,7 @@ class ToolPolicyView:
         has_asks = len(policy.asks_above) or len(policy.asks)
         self._stages = STAGES if has_asks else STAGES[: STAGES.index(ask)]
 
-    def decide(self, subject: Subject) -> Decision:
+    def decide(self, subject: RuleInput) -> Decision:
         """What the call meets at stage 3."""
         for stage in self._stages:
             decision = stage(self, subject)
@@ -136,7 +136,7 @@ class ToolPolicyView:
         for mode, source in self.policy.modes:
             yield Permission(mode, source, by_mode(mode, bounded=self.facts.is_bounded, covered=covered))
 
-    def by_mode(self, subject: Subject) -> Decision:
+    def by_mode(self, subject: RuleInput) -> Decision:
         """The last word, on a call that no stage has ended."""
         if self._strictest.verdict == "allow":
             return ALLOWED
@@ -150,7 +150,7 @@ class ToolPolicyView:
         """The first of the modes that permit the least without an `allow` rule."""
         return max(self.permissions(covered=False), key=lambda one: _STRICTNESS.index(one.verdict))
 
-    def is_denied_by_mode(self, subject: Subject, *, own: bool = True) -> bool:
+    def is_denied_by_mode(self, subject: RuleInput, *, own: bool = True) -> bool:
         """Whether a mode denies the call because no `allow` rule covers it; *own* is false to ask ceilings' modes only."""
         verdicts = self._uncovered if own else self._uncovered[1:]
         return "deny" in verdicts and self.permits.first(subject) is None
@@ -161,13 +161,13 @@ class ToolPolicyView:
         return tuple(one.verdict for one in self.permissions(covered=False))
 
     @cached_property
-    def concealed(self) -> Decision | None:
+    def hidden_because(self) -> Decision | None:
         """The decision that hides the tool, if no call of it can pass, whatever its arguments; None if one might.
 
         Errs on the side of showing: a hidden tool is denied for every call.
         """
         for stage in (_deny_by_name, availability, _every_action):
-            decision = stage(self, Subject())
+            decision = stage(self, RuleInput())
             if decision is not None:
                 return decision
         if self._strictest.verdict != "deny" or self.permits.could_cover():
@@ -186,20 +186,20 @@ class ToolPolicyView:
         return None
 
 
-def floor(_: ToolPolicyView, subject: Subject) -> Decision | None:
+def floor(_: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """What no profile and no person may permit, and what cannot be understood."""
     if subject.refusal is None:
         return None
     return Decision("deny", "floor", subject.refusal.reason, subject.refusal.message)
 
 
-def deny(view: ToolPolicyView, subject: Subject) -> Decision | None:
+def deny(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """The first `deny` rule that matches."""
     rule = view.denials.first(subject)
     return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
 
 
-def availability(view: ToolPolicyView, _: Subject) -> Decision | None:
+def availability(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     """Whether the caller has the tool at all."""
     if view.hidden is None:
         return None
@@ -209,12 +209,12 @@ def availability(view: ToolPolicyView, _: Subject) -> Decision | None:
     )
 
 
-def capability(view: ToolPolicyView, subject: Subject) -> Decision | None:
+def capability(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """What the action touches, and how much harm it can do."""
     return view.policy.bounds.refuse(view.facts, subject.action)
 
 
-def asking(view: ToolPolicyView, subject: Subject) -> Rule | None:
+def asking(view: ToolPolicyView, subject: RuleInput) -> Rule | None:
     """The first `ask` rule that matches; None if there is none, or a mode denies the call all the same.
 
     In the profile's mode, a rule of the profile takes the place of an `allow` rule. A ceiling's rule never does, and in
@@ -225,7 +225,7 @@ def asking(view: ToolPolicyView, subject: Subject) -> Rule | None:
     return None if rule is None or view.is_denied_by_mode(subject, own=own is None) else rule
 
 
-def ask(view: ToolPolicyView, subject: Subject) -> Decision | None:
+def ask(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """What the first `ask` rule that matches has to say."""
     rule = asking(view, subject)
     if rule is None:
@@ -234,16 +234,22 @@ def ask(view: ToolPolicyView, subject: Subject) -> Decision | None:
     return Decision("ask", "ask", rule.reason or Reason.ASKED_BY_RULE, message, rule=ref(rule))
 
 
-STAGES: tuple[Callable[[ToolPolicyView, Subject], Decision | None], ...] = (floor, deny, availability, capability, ask)
+STAGES: tuple[Callable[[ToolPolicyView, RuleInput], Decision | None], ...] = (
+    floor,
+    deny,
+    availability,
+    capability,
+    ask,
+)
 """Each may end the call, in this order; the mode table has the last word."""
 
 
-def _deny_by_name(view: ToolPolicyView, _: Subject) -> Decision | None:
+def _deny_by_name(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     rule = view.denials.on_every_call()
     return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
 
 
-def _every_action(view: ToolPolicyView, _: Subject) -> Decision | None:
+def _every_action(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     refused = [view.policy.bounds.refuse(view.facts, action) for action in view.facts.actions]
     return refused[0] if all(refused) else None
 
@@ -263,7 +269,7 @@ def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> De
     return Decision("deny", "mode", Reason.NOT_IN_ALLOW, f"No rule of the profile allows {nature}.{doubt}")
 
 
-def _doubt(subject: Subject, uncovered: tuple[str, Needs] | None) -> str:
+def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
     """Which command lacks a rule, and what one would have to name, as a sentence behind another."""
     if subject.strange is not None:
         return f" No rule can: {subject.strange}"

@@ -7,16 +7,16 @@ a decision leaves out.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from toolcharter.api.call import Decision, Stage
+from toolcharter.api.explanation import RuleNote, Step
+from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.capability import Bound, safety_of
+from toolcharter.policy.capability import CapabilityLimit, safety_of
 from toolcharter.policy.evaluate import STAGES, ToolPolicyView, asking, stage_name
-from toolcharter.policy.facts import Needs, Subject, ToolFacts, mcp_subject
 from toolcharter.policy.matching import Matcher
+from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, mcp_subject
 from toolcharter.profile.globs import GlobError, escape_glob
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
-from toolcharter.spec.call import Decision, Stage
-from toolcharter.spec.explanation import RuleNote, Step
-from toolcharter.spec.reasons import Reason
 
 PROFILE = "profile"
 
@@ -29,7 +29,7 @@ class _Told(NamedTuple):
     changes: tuple[str, ...] = ()
 
 
-def explain(view: ToolPolicyView, subject: Subject, hiders: Sequence[Hidden] | None = None) -> tuple[Step, ...]:
+def explain(view: ToolPolicyView, subject: RuleInput, hiders: Sequence[Hidden] | None = None) -> tuple[Step, ...]:
     """Every stage of a decision, in order, those behind the deciding one too.
 
     Args:
@@ -53,7 +53,7 @@ def explain(view: ToolPolicyView, subject: Subject, hiders: Sequence[Hidden] | N
     return tuple(steps)
 
 
-def _floor(_: ToolPolicyView, subject: Subject) -> _Told:
+def _floor(_: ToolPolicyView, subject: RuleInput) -> _Told:
     if subject.refusal is None:
         return _Told(f"what the call would run: {', '.join(map(repr, subject.commands)) or 'no commands'}")
     change = (
@@ -64,12 +64,12 @@ def _floor(_: ToolPolicyView, subject: Subject) -> _Told:
     return _Told("what the call would run", changes=(change,))
 
 
-def _deny(view: ToolPolicyView, subject: Subject) -> _Told:
+def _deny(view: ToolPolicyView, subject: RuleInput) -> _Told:
     owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.deny]
     return _matching(view, subject, "deny", view.policy.deny.matchers, owners, view.denials.first(subject))
 
 
-def _ask(view: ToolPolicyView, subject: Subject) -> _Told:
+def _ask(view: ToolPolicyView, subject: RuleInput) -> _Told:
     owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.ask]
     matchers = (*view.policy.asks_above.matchers, *view.policy.asks.matchers)
     deciding = asking(view, subject)
@@ -81,7 +81,7 @@ def _ask(view: ToolPolicyView, subject: Subject) -> _Told:
 
 def _matching(
     view: ToolPolicyView,
-    subject: Subject,
+    subject: RuleInput,
     word: str,
     matchers: Sequence[Matcher],
     owners: Sequence[str],
@@ -114,7 +114,7 @@ def _hidden(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _Told:
     return _Told("the entries of `availability` for this caller", tuple(notes), tuple(changes))
 
 
-def _capability(view: ToolPolicyView, subject: Subject) -> _Told:
+def _capability(view: ToolPolicyView, subject: RuleInput) -> _Told:
     declared = view.facts.capabilities_of(subject.action)
     words = "undeclared" if declared is None else ", ".join(sorted(declared)) or "none"
     level = safety_of(view.facts, subject.action)
@@ -124,7 +124,7 @@ def _capability(view: ToolPolicyView, subject: Subject) -> _Told:
     return _Told(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
 
 
-def _lists_of(one: Bound) -> str:
+def _lists_of(one: CapabilityLimit) -> str:
     """A bound and what it says, as a profile would write it."""
     words = [] if one.allow is None else [f"allow: [{', '.join(glob.text for glob in one.allow)}]"]
     words += [f"deny: [{', '.join(glob.text for glob in one.deny)}]"] if one.deny else []
@@ -132,7 +132,7 @@ def _lists_of(one: Bound) -> str:
     return f"{one.source} ({', '.join(words)})"
 
 
-def _opening(one: Bound, facts: ToolFacts, action: str | None) -> Iterator[str]:
+def _opening(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iterator[str]:
     """What would have to change in a bound that refuses the action."""
     declared = facts.capabilities_of(action)
     refused = one.refused(declared)
@@ -150,7 +150,7 @@ def _opening(one: Bound, facts: ToolFacts, action: str | None) -> Iterator[str]:
         yield f"`capabilities.max_safety` has to be {level!r}"
 
 
-def _mode(view: ToolPolicyView, subject: Subject) -> _Told:
+def _mode(view: ToolPolicyView, subject: RuleInput) -> _Told:
     decision = view.by_mode(subject)
     used = None if decision.rule is None else view.permits.first(subject)
     notes = tuple(
@@ -166,7 +166,7 @@ def _mode(view: ToolPolicyView, subject: Subject) -> _Told:
     return _Told(looked_at, notes, tuple(changes))
 
 
-def _closing(view: ToolPolicyView, subject: Subject, decision: Decision) -> Iterator[str]:
+def _closing(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> Iterator[str]:
     """What would end a call that is allowed."""
     if decision.rule is not None:
         rule = decision.rule
@@ -177,7 +177,7 @@ def _closing(view: ToolPolicyView, subject: Subject, decision: Decision) -> Iter
         yield f"{either} a deny rule such as {rules[0]!r}"
 
 
-def _permitting(view: ToolPolicyView, subject: Subject) -> Iterator[str]:
+def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
     """What would permit a call that has no allow rule."""
     missing = missing_rules(view, subject)
     if missing:
@@ -191,7 +191,7 @@ def _permitting(view: ToolPolicyView, subject: Subject) -> Iterator[str]:
             yield f"the mode {mode!r}, which asks for a rule or a person, is set by {_ceiling(source)}"
 
 
-def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None:
+def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
     """What an `allow` rule has to say of a call, as a clause; None if it is about others."""
     if matcher.covers(facts, subject):
         return "covers the call"
@@ -214,7 +214,7 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: Subject) -> str | None
     return partly.get(prefix, "matches a command, but does not name the tool")
 
 
-def _lacking(matcher: Matcher, subject: Subject) -> str | None:
+def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
     """What a `bash:` rule that matches some command leaves unnamed of it, as a clause."""
     if matcher.rule.prefix != "bash":
         return None
@@ -226,7 +226,7 @@ def _lacking(matcher: Matcher, subject: Subject) -> str | None:
     return None
 
 
-def missing_rules(view: ToolPolicyView, subject: Subject) -> tuple[str, ...]:
+def missing_rules(view: ToolPolicyView, subject: RuleInput) -> tuple[str, ...]:
     """Rules that would cover the call together with those that `allow` has; empty if none can."""
     facts, args = view.facts, subject.args
     if facts.kind == "bash" and subject.commands:
@@ -242,14 +242,14 @@ def missing_rules(view: ToolPolicyView, subject: Subject) -> tuple[str, ...]:
     return naming_rules(facts, subject, Matcher.covers)
 
 
-def _would_cover(text: str, command: str, needs: Needs) -> bool:
+def _would_cover(text: str, command: str, needs: Requirements) -> bool:
     """Whether a rule covers a command; the best of them does not where the folder in which it runs is unknown."""
     rule = _parsed(text)
     return rule is not None and Matcher(rule).covers_command(command, needs)
 
 
 def naming_rules(
-    facts: ToolFacts, subject: Subject, matches: Callable[[Matcher, ToolFacts, Subject], bool] = Matcher.denies
+    facts: ToolFacts, subject: RuleInput, matches: Callable[[Matcher, ToolFacts, RuleInput], bool] = Matcher.denies
 ) -> tuple[str, ...]:
     """The narrowest rule without conditions that matches the call; empty if there is none."""
     name = f"mcp:{mcp_subject(facts.name)}" if facts.kind == "mcp" else facts.name
@@ -286,7 +286,7 @@ def _quoted(words: Sequence[str]) -> str:
     return ", ".join(map(repr, words))
 
 
-_TELLERS: dict[Stage, Callable[[ToolPolicyView, Subject], _Told]] = {
+_TELLERS: dict[Stage, Callable[[ToolPolicyView, RuleInput], _Told]] = {
     "floor": _floor,
     "deny": _deny,
     "ask": _ask,

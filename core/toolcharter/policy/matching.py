@@ -1,6 +1,6 @@
 """What one rule means: whether it matches a call in `deny`, and whether it covers one in `allow`.
 
-docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rulelist` answers the same for a whole list, faster.
+docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rules_by_tool` answers the same for a whole list, faster.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from toolcharter.policy.facts import Needs, Subject, ToolFacts, as_often, mcp_subject
+from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, as_often, mcp_subject
 from toolcharter.profile.conditions import compile_condition
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
@@ -28,13 +28,13 @@ class Matcher:
             name: compile_condition(schema) for name, schema in (rule.when or {}).items()
         }
 
-    def denies(self, facts: ToolFacts, subject: Subject) -> bool:
+    def denies(self, facts: ToolFacts, subject: RuleInput) -> bool:
         """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""
         return any(map(self.condition_holds, subject.forms)) and (
             self.names(facts, subject.action) or any(map(self.matches_command, subject.deniable))
         )
 
-    def covers(self, facts: ToolFacts, subject: Subject) -> bool:
+    def covers(self, facts: ToolFacts, subject: RuleInput) -> bool:
         """Whether the rule in `allow` alone covers the call: all its commands, all its capabilities."""
         if not (self.may_cover(facts) and self.condition_holds(subject.args)):
             return False
@@ -78,11 +78,11 @@ class Matcher:
             return self.rule.glob.matches(fold(command))
         return self.rule.prefix == "bash" and self.rule.glob.matches(command)
 
-    def covers_command(self, command: str, needs: Needs) -> bool:
+    def covers_command(self, command: str, needs: Requirements) -> bool:
         """Whether the rule in `allow` covers one command: it matches, and names what has to be named."""
         return self.touches_command(command, needs) and self.names_words(needs.words)
 
-    def touches_command(self, command: str, needs: Needs) -> bool:
+    def touches_command(self, command: str, needs: Requirements) -> bool:
         """Whether the rule in `allow` matches one command, perhaps without its assignments, whatever it names."""
         return self.matches_command(command) or (needs.bare is not None and self.matches_command(needs.bare))
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from toolcharter.api.words import RULE_PREFIXES
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.nodes import dotted
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Memory, Notify, ReadBeforeWrite
-from toolcharter.spec.words import RULE_PREFIXES
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from toolcharter.api.call import Stage, Verdict
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import (
     DEFAULT_HIDDEN,
@@ -19,7 +20,6 @@ from toolcharter.profile.settings import (
     Rates,
 )
 from toolcharter.profile.shapes import same_tool
-from toolcharter.spec.call import Stage, Verdict
 
 HOST = "host"
 """The runner that contains nothing and that no plugin provides."""

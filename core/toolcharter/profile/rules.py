@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from toolcharter.api.words import RULE_PREFIXES
 from toolcharter.profile.globs import Glob, GlobError, parse_glob
 from toolcharter.profile.shapes import any_case
-from toolcharter.spec.words import RULE_PREFIXES
 
 _NAME_PART = re.compile(r"[A-Za-z0-9_*-]+")
 _HOLLOW = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")

@@ -2,6 +2,8 @@
 
 from typing import get_args
 
+from toolcharter.api.call import Stage, Verdict
+from toolcharter.api.words import SAFETY_LEVELS
 from toolcharter.profile.rule_shapes import (
     HIDDEN_GLOB,
     CaseShape,
@@ -31,8 +33,6 @@ from toolcharter.profile.shapes import (
     OneOrMore,
     Text,
 )
-from toolcharter.spec.call import Stage, Verdict
-from toolcharter.spec.words import SAFETY_LEVELS
 
 REASON = r"[a-z][a-z0-9_]{0,63}"
 _WEEK_S = 7 * 24 * 3600

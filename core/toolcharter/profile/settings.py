@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from toolcharter.api.words import Safety
 from toolcharter.profile.rules import Rule
-from toolcharter.spec.words import Safety
 
 Mode = Literal["policy", "restrict", "ask", "dangerous"]
 MODES: tuple[Mode, ...] = ("policy", "restrict", "ask", "dangerous")

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from toolcharter.api.call import Decision, ToolResult
 from toolcharter.events.contract import FRAMES
-from toolcharter.spec.call import Decision, ToolResult
 
 _MAX_TEXT = 400
 

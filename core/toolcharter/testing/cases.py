@@ -6,10 +6,10 @@ from pathlib import Path
 
 import orjson
 
+from toolcharter.api.call import Caller, Decision
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.model import Case
-from toolcharter.spec.call import Caller, Decision
 
 _MAX_NAME = 120
 

@@ -19,6 +19,8 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
+from toolcharter.api.extension import ExtensionSpec
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.gate.toolbox import Tool, Toolbox
@@ -26,8 +28,6 @@ from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import EntryPoint, Installed, installed, normalise
 from toolcharter.profile.model import Limits
-from toolcharter.spec.extension import ExtensionSpec
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.probe import Guesses
 from toolcharter.testing.readme import documented_defaults, documented_reasons, readme_of, says

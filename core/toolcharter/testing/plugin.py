@@ -14,9 +14,9 @@ import pytest
 from toolcharter.testing.coverage import ReasonCoverage
 
 if TYPE_CHECKING:
+    from toolcharter.api.call import Caller
+    from toolcharter.api.tool import ToolSpec
     from toolcharter.gate.toolbox import Tool, Toolbox
-    from toolcharter.spec.call import Caller
-    from toolcharter.spec.tool import ToolSpec
 
 COVERAGE = pytest.StashKey[ReasonCoverage]()
 """The reasons shown in this run, in `config.stash`."""

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolcharter.api.call import Decision
+from toolcharter.api.extension import ExtensionSpec
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.reasons import Reason
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError
 from toolcharter.gate.observe import ContractBroken
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import Installed
-from toolcharter.spec.call import Decision
-from toolcharter.spec.extension import ExtensionSpec
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.effects import Effects, Forbidden
 from toolcharter.testing.samples import sample_arguments, sample_policies
 from toolcharter.testing.toolboxes import toolbox_of

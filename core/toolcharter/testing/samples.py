@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from toolcharter.spec.extension import ExtensionSpec
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.api.extension import ExtensionSpec
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 
 SAMPLE_FILE = "sample.txt"
 """Lies in the workspace of a probe, and is what an argument of type text is filled with."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolcharter.api.call import Caller
+from toolcharter.api.tool import ToolSpec
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.runners import Opener
@@ -11,8 +13,6 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Limits, Profile
-from toolcharter.spec.call import Caller
-from toolcharter.spec.tool import ToolSpec
 
 IN_MEMORY = "in-memory"
 """The name of a profile that is no file."""

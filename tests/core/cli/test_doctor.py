@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolcharter.cli.checkup import Watched
+from toolcharter.api.call import Decision
+from toolcharter.cli.doctor import Watched
 from toolcharter.policy.evaluate import ALLOWED, ToolPolicyView
-from toolcharter.spec.call import Decision
 
 from .conftest import ASKER, MODULE, PROFILE, install
 
@@ -351,7 +351,7 @@ class Opens:
 def register_extensions():
     return [ExtensionSpec("box", ExtensionPolicy, lambda workspace, policy: Opens())]
 '''
-ENDED = "from toolcharter.spec.runner import Ended; assert job.argv == ('true',); return Ended({code}, b'', b'', False, {late})"
+ENDED = "from toolcharter.api.runner import Ended; assert job.argv == ('true',); return Ended({code}, b'', b'', False, {late})"
 NO_BOX = "raise Denied('sandbox_unavailable', 'There is no box.')"
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.call import Decision
 from toolcharter.errors import ToolError
-from toolcharter.spec.call import Decision
 
 from .conftest import PROFILE
 from .test_doctor import CASES, DOCTOR, FOUR, MUST, REFUSED, UNKNOWN, findings, rewrite

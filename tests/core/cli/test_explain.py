@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import pytest
 
+from toolcharter.api.call import Caller
 from toolcharter.cli.options import _FACTS
-from toolcharter.spec.call import Caller
 
 from .conftest import MODULE, PROFILE, QUIET
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS
+from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS
 
 from .conftest import MODULE, PROFILE, install
 

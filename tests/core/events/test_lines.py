@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolcharter.api.call import Caller, RuleRef
 from toolcharter.events import lines as lines_module
 from toolcharter.events.contract import (
     AFTER_FIELDS,
@@ -19,7 +20,6 @@ from toolcharter.events.contract import (
     POLICY_DENY,
 )
 from toolcharter.events.lines import Clock, LineFormat, cut, rule_field, shape, verdict_fields
-from toolcharter.spec.call import Caller, RuleRef
 
 names = st.text(max_size=40)
 maybe = st.none() | names

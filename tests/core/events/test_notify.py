@@ -12,12 +12,12 @@ import orjson
 import pytest
 
 import toolcharter_webhook
+from toolcharter.api.channel import Channel
 from toolcharter.errors import ConfigurationError
 from toolcharter.events.notify import LOGGER, NOT_JUDGED, Notifier, Wanted
 from toolcharter.loader.openers import Opener, open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
-from toolcharter.spec.channel import Channel
 
 PATIENCE_S = 20
 FIELDS = {
@@ -359,7 +359,7 @@ from toolcharter.events.notify import Notifier
 from toolcharter_webhook import open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
-from toolcharter.spec.channel import Channel
+from toolcharter.api.channel import Channel
 
 def tell(call_id):
     for wanted in notifier.wanting("ok", lambda entry: "git"):

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from toolcharter import hookimpl
+from toolcharter.api.call import Caller
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
@@ -16,9 +19,6 @@ from toolcharter.loader.openers import Opener
 from toolcharter.profile.model import Events, Limits, Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling
-from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 MakeToolbox = Callable[..., Toolbox]
 

@@ -10,6 +10,10 @@ from unittest.mock import Mock
 
 import pytest
 
+from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Ask, Caller, Invocation
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.openers import Opener
 from toolcharter.profile.rules import parse_rule
@@ -29,10 +33,6 @@ from toolcharter.profile.settings import (
     Repeats,
     SkipDuplicate,
 )
-from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Ask, Caller, Invocation
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 from .conftest import spec_of, spec_with_runtime
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator
 
+from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Ask, Call, Invocation
 from toolcharter.errors import SyncCallInLoop
 from toolcharter.gate import registry
 from toolcharter.gate.approvals import saved
 from toolcharter.gate.approvals.question import Question
 from toolcharter.gate.approvals.saved import entries, forget
 from toolcharter.gate.stages import s5_approval
-from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Ask, Call, Invocation
 
 from .conftest import spec_of, spec_with_runtime
 

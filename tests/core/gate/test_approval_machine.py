@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from toolcharter import hookimpl
+from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Call, Caller, ToolResult
 from toolcharter.errors import ToolboxClosed
 from toolcharter.gate.approvals.ledger import Ledger, digest_of
 from toolcharter.gate.approvals.saved import entries, forget
@@ -34,8 +36,6 @@ from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.settings import Approvals
-from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Call, Caller, ToolResult
 
 from .conftest import spec_of, spec_with_runtime
 

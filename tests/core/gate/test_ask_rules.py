@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalRequest
+from toolcharter.api.call import Decision, Invocation, RuleRef
 from toolcharter.profile.settings import Ceiling
-from toolcharter.spec.approval import ApprovalRequest
-from toolcharter.spec.call import Decision, Invocation, RuleRef
 
 from .conftest import rules, spec_of
 

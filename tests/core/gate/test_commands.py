@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate.commands import NOTHING, Place, Understood, World, understood
-from toolcharter.policy.facts import Needs, Refusal
-from toolcharter.spec.reasons import Reason
+from toolcharter.api.reasons import Reason
+from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPreconditions, PathAccess, analyse_commands
+from toolcharter.policy.rule_input import Refusal, Requirements
 
 WORKSPACE = "/w/ws"
 
 
-def told(*commands: Any) -> Understood:
-    return understood(commands, WORKSPACE)
+def told(*commands: Any) -> CommandAnalysis:
+    return analyse_commands(commands, WORKSPACE)
 
 
 def test_no_commands_are_nothing() -> None:
     """Neither refused nor looked at."""
     assert told() is NOTHING
-    assert Understood() == NOTHING
+    assert CommandAnalysis() == NOTHING
 
 
 def test_commands_are_told_with_what_they_need() -> None:
@@ -29,30 +29,30 @@ def test_commands_are_told_with_what_they_need() -> None:
     assert found.refusal is None
     assert found.strange is None
     assert found.needs == (
-        Needs(frozenset({"-o"}), "-o is an option that has to be named", "sort -o out in", ("sort -o out in",)),
-        Needs(is_exempt=True),
-        Needs(),
-        Needs(),
+        Requirements(frozenset({"-o"}), "-o is an option that has to be named", "sort -o out in", ("sort -o out in",)),
+        Requirements(is_exempt=True),
+        Requirements(),
+        Requirements(),
     )
     assert tuple(one.form for one in found.judged) == found.commands
 
 
 def test_a_word_that_stands_twice_has_to_be_named_twice() -> None:
     """Once for the program, and once for what it is there."""
-    assert told("uniq in uniq").needs == (Needs(frozenset({"uniq 2"}), "uniq is a file that is written"),)
+    assert told("uniq in uniq").needs == (Requirements(frozenset({"uniq 2"}), "uniq is a file that is written"),)
 
 
 def test_the_world_is_told_once() -> None:
     """Paths and globs to confine, programs by their bare names, folders in which git runs, by whatever path."""
     found = told("cat a *.md; cat b; ./x; >out; cd sub && git log; /usr/bin/git status; mygit")
 
-    assert found.world == World(
+    assert found.world == DiskPreconditions(
         (
-            Place("a", is_pattern=False, folders=(".",)),
-            Place("*.md", is_pattern=True, folders=(".",)),
-            Place("b", is_pattern=False, folders=(".",)),
-            Place("out", is_pattern=False, folders=(".",), change="write"),
-            Place("sub", is_pattern=False, folders=(".",)),
+            PathAccess("a", is_pattern=False, folders=(".",)),
+            PathAccess("*.md", is_pattern=True, folders=(".",)),
+            PathAccess("b", is_pattern=False, folders=(".",)),
+            PathAccess("out", is_pattern=False, folders=(".",), change="write"),
+            PathAccess("sub", is_pattern=False, folders=(".",)),
         ),
         ("cat", "cd", "git", "mygit"),
         ("sub", "."),
@@ -92,7 +92,7 @@ def test_nobody_may_permit_some_lines(line: str, refusal: Reason | None) -> None
 def test_a_refusal_says_why() -> None:
     """In one sentence."""
     assert told("$x").refusal == Refusal(Reason.NOT_UNDERSTOOD, "$x names the program, and cannot be told.")
-    assert told("ls '") == Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, 'A quote is not closed. (at "\'")'))
+    assert told("ls '") == CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, 'A quote is not closed. (at "\'")'))
     assert told(7).refusal == Refusal(Reason.NOT_UNDERSTOOD, "A command is a line or a vector of words, not int.")
 
 
@@ -109,7 +109,7 @@ def test_a_judge_that_fails_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> None:
         raise RecursionError("secret")
 
-    monkeypatch.setattr("toolcharter.gate.commands.judging.judge", fail)
+    monkeypatch.setattr("toolcharter.gate.commands.judging.analyse", fail)
 
     message = "The commands cannot be judged: RecursionError."
-    assert told("ls") == Understood(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
+    assert told("ls") == CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.runtime import ToolRuntime
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import NotGated
 from toolcharter.profile.model import Limits
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.runtime import ToolRuntime
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.toolboxes import toolbox_of
 
 

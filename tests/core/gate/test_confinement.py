@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolcharter.spec.call import Invocation
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.api.call import Invocation
+from toolcharter.api.tool import ToolSpec
 
 from .conftest import MakeToolbox, spec_of, spec_with_runtime
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.call import Ask, Call, Decision, Deny
 from toolcharter.errors import Denied, SyncCallInLoop, ToolError
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Ask, Call, Decision, Deny
 
 from .conftest import spec_of, spec_with_runtime
 

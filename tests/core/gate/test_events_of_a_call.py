@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.call import Call, Caller, Invocation
 from toolcharter.errors import ToolError
 from toolcharter.profile.model import Events, Limits
-from toolcharter.spec.call import Call, Caller, Invocation
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -456,8 +456,8 @@ from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Profile
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 
 def hang() -> str:
     print("in the body", flush=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalAnswer
+from toolcharter.api.call import Ask, Caller, Decision, Deny, Invocation
+from toolcharter.api.explanation import Explanation, RuleNote, Step
 from toolcharter.errors import ToolboxClosed
 from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, Rate, Rates, Repeats
-from toolcharter.spec.approval import ApprovalAnswer
-from toolcharter.spec.call import Ask, Caller, Decision, Deny, Invocation
-from toolcharter.spec.explanation import Explanation, RuleNote, Step
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -316,7 +316,7 @@ async def test_the_same_from_asynchronous_code(make_toolbox) -> None:
 def test_rules_that_cannot_answer_are_told(deny, make_toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """The decision stands all the same; what the rules would have said is unknown."""
     toolbox = make_toolbox(greet_spec(), deny=deny, mode="restrict")
-    monkeypatch.setattr("toolcharter.policy.rulelist.Permits.first", lambda *_: 1 / 0)
+    monkeypatch.setattr("toolcharter.policy.rules_by_tool.AllowRules.first", lambda *_: 1 / 0)
 
     found = toolbox.explain("greet", {})
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.call import Ask, Call, Deny, ToolResult
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Ask, Call, Deny, ToolResult
 
 from .conftest import spec_of, spec_with_runtime
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Caller, Invocation
 from toolcharter.gate.approvals.saved import entries
 from toolcharter.gate.stages import s5_approval
 from toolcharter.profile.settings import Approvals
-from toolcharter.spec.approval import ApprovalAnswer, ApprovalRequest
-from toolcharter.spec.call import Caller, Invocation
 
 from .conftest import spec_of
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.gate.stages.s4_confine import Confinement
-from toolcharter.guards.paths import patterns
+from toolcharter.guards.paths import glob_expand as patterns
 
 SECRET = "the secret of the outside"
 Plant = Callable[[Path], object]
@@ -30,7 +30,7 @@ def space(tmp_path: Path) -> Path:
 
 def refusal(space: Path, line: str) -> str | None:
     """Why rules for the programs of *line* would not let it run."""
-    found = understood([line], str(space))
+    found = analyse_commands([line], str(space))
     if found.refusal or found.strange or any(one.words for one in found.needs):
         return "needs more than rules for its programs"
     assert found.world is not None

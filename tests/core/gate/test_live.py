@@ -23,6 +23,7 @@ from toolcharter import (
     ToolSpec,
     open_live,
 )
+from toolcharter.api.call import Caller
 from toolcharter.gate import live as live_module
 from toolcharter.gate.build.open import Plan, open_state
 from toolcharter.gate.build.plan import with_discovered
@@ -31,7 +32,6 @@ from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Memory, Repeats
-from toolcharter.spec.call import Caller
 
 
 def found_tool(name: str, code: str = "1", **facts: Any) -> ToolSpec[ToolPolicy]:

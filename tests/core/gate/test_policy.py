@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.gate.conftest import spec_of
 
-from toolcharter.spec.call import Invocation
+from toolcharter.api.call import Invocation
 
 
 def bash_spec() -> Any:
@@ -109,7 +109,7 @@ def test_a_condition_judges_every_number_that_json_can_carry(make_toolbox, numbe
 def test_rules_that_cannot_answer_deny(make_toolbox, events, monkeypatch) -> None:
     """An exception on the way to a decision is no decision."""
     toolbox = make_toolbox(bash_spec(), deny=["bash:*x*"], mode="dangerous")
-    monkeypatch.setattr("toolcharter.policy.rulelist.Denials.first", lambda *_: 1 / 0)
+    monkeypatch.setattr("toolcharter.policy.rules_by_tool.DenyRules.first", lambda *_: 1 / 0)
 
     result = toolbox.call("bash", {"command": "ls"})
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import Base64Bytes
 
+from toolcharter.api.call import Invocation
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.guards.rates import RateLimits
 from toolcharter.profile.model import Limits
@@ -26,7 +27,6 @@ from toolcharter.profile.settings import (
     Repeats,
     SkipDuplicate,
 )
-from toolcharter.spec.call import Invocation
 
 from .conftest import spec_of
 

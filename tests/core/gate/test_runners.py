@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.runner import Ended, Job, RunnerScope
 from toolcharter.errors import Denied
 from toolcharter.gate.runners import Opener, Runners
 from toolcharter.guards.process import HostProgramRunner, NoRunner
-from toolcharter.spec.runner import Ended, Job, RunnerScope
 
 
 class Sandbox:

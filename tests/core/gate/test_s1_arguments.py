@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict  # typing's own is refused by pydantic before Python 3.12
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import PluginError
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 from .conftest import spec_of
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.call import Ask, Call, Decision, Deny
 from toolcharter.errors import Denied, SyncCallInLoop
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Ask, Call, Decision, Deny
 
 from .conftest import spec_of
 

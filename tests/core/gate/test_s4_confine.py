@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from toolcharter.errors import ToolError
-from toolcharter.gate.commands import Place, World, understood
+from toolcharter.gate.commands import DiskPreconditions, PathAccess, analyse_commands
 from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.inventory import Inventory
-from toolcharter.guards.paths import WorkspacePaths, patterns
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths import glob_expand as patterns
 from toolcharter.guards.process import programs
 
 HERE = (".",)
@@ -47,7 +48,7 @@ def objection(space: Path) -> Iterator[Objection]:
     """Reason and message of what speaks against a world."""
     lookout = Confinement(space)
 
-    def told(world: World) -> tuple[str, str | None] | None:
+    def told(world: DiskPreconditions) -> tuple[str, str | None] | None:
         denied = lookout.objection(world)
         return None if denied is None else (denied.reason, denied.message)
 
@@ -82,7 +83,7 @@ def test_links_are_carried_nowhere_by_a_line_that_looks_at_files(
     (space / "sub/deep/rel").symlink_to("../file")  # from the top, it leads out
     (space / "plain").mkdir()
 
-    found = objection(understood([line], str(space)).world or World())
+    found = objection(analyse_commands([line], str(space)).world or DiskPreconditions())
 
     assert (found and found[0]) == said
 
@@ -105,7 +106,7 @@ def test_a_folder_from_which_a_line_leads_up_can_be_entered(
     """Otherwise `cd` would fail, and what follows would look from the workspace itself."""
     (space / "shut").mkdir(mode=0o600)
 
-    found = objection(understood([line], str(space)).world or World())
+    found = objection(analyse_commands([line], str(space)).world or DiskPreconditions())
 
     if "shut" not in line or os.geteuid():  # to root, no folder is shut
         assert (found and found[0]) == said
@@ -114,14 +115,14 @@ def test_a_folder_from_which_a_line_leads_up_can_be_entered(
 @pytest.mark.parametrize("line", ["for f in away/*; do :; done", "for f in */*; do :; done"])
 def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Objection, line: str) -> None:
     """The shell itself lists what is behind a link, though no command ever sees a name."""
-    world = understood([line], str(space)).world
+    world = analyse_commands([line], str(space)).world
     assert world is not None
 
     told = objection(world)
 
     assert told is not None
     assert told[0] == "path_outside_workspace"
-    assert objection(understood(["for f in sub/*; do :; done"], str(space)).world or World()) is None
+    assert objection(analyse_commands(["for f in sub/*; do :; done"], str(space)).world or DiskPreconditions()) is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Obj
 )
 def test_what_lies_in_the_workspace_may_be_looked_at(objection: Objection, path: str) -> None:
     """Files, folders and what is neither; and what is not there."""
-    assert objection(World((Place(path, is_pattern=False, folders=HERE),))) is None
+    assert objection(DiskPreconditions((PathAccess(path, is_pattern=False, folders=HERE),))) is None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,9 @@ def test_what_lies_in_the_workspace_may_be_looked_at(objection: Objection, path:
 def test_what_leads_out_is_refused(objection: Objection, path: str, folders: tuple[str, ...]) -> None:
     """By a link at the end, on the way, or one that stays within and makes `..` lead out; from any of the folders."""
     denied = objection(
-        World((Place("a.txt", is_pattern=False, folders=HERE), Place(path, is_pattern=False, folders=folders)))
+        DiskPreconditions(
+            (PathAccess("a.txt", is_pattern=False, folders=HERE), PathAccess(path, is_pattern=False, folders=folders))
+        )
     )
 
     seen = path if folders[0] == "." else f"{folders[0]}/{path}"
@@ -159,8 +162,8 @@ def test_what_leads_out_is_refused(objection: Objection, path: str, folders: tup
 
 def test_an_absolute_path_is_seen_from_nowhere(objection: Objection, space: Path) -> None:
     """Whatever the folder."""
-    assert objection(World((Place(f"{space}/a.txt", is_pattern=False, folders=("sub",)),))) is None
-    assert objection(World((Place(f"{space}/out", is_pattern=False, folders=("sub",)),))) == (
+    assert objection(DiskPreconditions((PathAccess(f"{space}/a.txt", is_pattern=False, folders=("sub",)),))) is None
+    assert objection(DiskPreconditions((PathAccess(f"{space}/out", is_pattern=False, folders=("sub",)),))) == (
         "path_outside_workspace",
         f"'{space}/out' leads out of the workspace.",
     )
@@ -183,7 +186,7 @@ def test_a_glob_is_all_that_it_matches(objection: Objection, pattern: str, folde
     """One link among the names is enough."""
     expected = None if refused is None else ("path_outside_workspace", f"{refused!r} leads out of the workspace.")
 
-    assert objection(World((Place(pattern, is_pattern=True, folders=(folder,)),))) == expected
+    assert objection(DiskPreconditions((PathAccess(pattern, is_pattern=True, folders=(folder,)),))) == expected
 
 
 def test_a_glob_must_not_become_an_option(objection: Objection, space: Path) -> None:
@@ -191,8 +194,8 @@ def test_a_glob_must_not_become_an_option(objection: Objection, space: Path) -> 
     (space / "sub/-delete").write_text("")
 
     (space / "sub/out").unlink()
-    assert objection(World((Place("sub/-*", is_pattern=True, folders=HERE),))) is None
-    assert objection(World((Place("*", is_pattern=True, folders=("sub",)),))) == (
+    assert objection(DiskPreconditions((PathAccess("sub/-*", is_pattern=True, folders=HERE),))) is None
+    assert objection(DiskPreconditions((PathAccess("*", is_pattern=True, folders=("sub",)),))) == (
         "not_understood",
         "The glob '*' matches '-delete', which would be an option.",
     )
@@ -202,8 +205,8 @@ def test_a_name_that_we_cannot_open_may_be_open_to_programs(objection: Objection
     """A link whose name is no Unicode leads out as well as any other."""
     (space / os.fsdecode(b"sub/deep/\xff")).symlink_to("../../../secret")
 
-    assert objection(World((Place("*f*", is_pattern=True, folders=("sub/deep",)),))) is None
-    assert objection(World((Place("?", is_pattern=True, folders=("sub/deep",)),))) == (
+    assert objection(DiskPreconditions((PathAccess("*f*", is_pattern=True, folders=("sub/deep",)),))) is None
+    assert objection(DiskPreconditions((PathAccess("?", is_pattern=True, folders=("sub/deep",)),))) == (
         "not_understood",
         "The path 'sub/deep/\\udcff' is not Unicode text. Programs may see it otherwise.",
     )
@@ -218,7 +221,7 @@ def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: py
 
         return raising
 
-    world = World((Place("a.txt", is_pattern=False, folders=HERE),))
+    world = DiskPreconditions((PathAccess("a.txt", is_pattern=False, folders=HERE),))
     monkeypatch.setattr(
         WorkspacePaths, "open_file", fail(ToolError("'a.txt' cannot be read: x.", reason="read_failure"))
     )
@@ -234,7 +237,7 @@ def test_a_hidden_place_is_refused(space: Path) -> None:
     (space / "site").mkdir()
     lookout = Confinement(space, Inventory(space, ("site",), sealed=("site",)))
 
-    denied = lookout.objection(World((Place("site/x.py", is_pattern=False, folders=HERE),)))
+    denied = lookout.objection(DiskPreconditions((PathAccess("site/x.py", is_pattern=False, folders=HERE),)))
     lookout.close()
 
     assert denied is not None
@@ -244,10 +247,12 @@ def test_a_hidden_place_is_refused(space: Path) -> None:
 def test_one_call_has_one_budget_of_names(objection: Objection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many globs cost no more than one may, and the same glob is looked at once."""
     monkeypatch.setattr(patterns, "MAX_NAMES", 8)
-    once = Place("*", is_pattern=True, folders=("sub/deep",))
+    once = PathAccess("*", is_pattern=True, folders=("sub/deep",))
 
-    assert objection(World((once, once, once))) is None
-    assert objection(World(tuple(Place("*" + "?" * n, is_pattern=True, folders=("sub/deep",)) for n in range(9)))) == (
+    assert objection(DiskPreconditions((once, once, once))) is None
+    assert objection(
+        DiskPreconditions(tuple(PathAccess("*" + "?" * n, is_pattern=True, folders=("sub/deep",)) for n in range(9)))
+    ) == (
         "not_understood",
         "The globs of the command look at more than 8 names.",
     )
@@ -263,17 +268,20 @@ def test_a_program_that_leads_into_the_workspace_is_refused(
     (tmp_path / "bin/tool").symlink_to(space / "tool")
     monkeypatch.setattr(programs, "SEARCH_FOLDERS", (str(tmp_path / "bin"), "/usr/bin", "/bin"))
 
-    assert objection(World(programs=("env", "cd", "no-such-program"))) is None
-    assert objection(World(programs=("env", "tool"))) == ("protected_path", "The program 'tool' lies in the workspace.")
+    assert objection(DiskPreconditions(programs=("env", "cd", "no-such-program"))) is None
+    assert objection(DiskPreconditions(programs=("env", "tool"))) == (
+        "protected_path",
+        "The program 'tool' lies in the workspace.",
+    )
 
 
 @pytest.mark.needs_program("git")
 def test_a_repository_that_chooses_programs_is_refused(objection: Objection, space: Path) -> None:
     """Of each folder in which git would run."""
     subprocess.run(["git", "init", "-q", "."], cwd=space, check=True)
-    plain = objection(World(repositories=(".", "sub")))
+    plain = objection(DiskPreconditions(repositories=(".", "sub")))
     subprocess.run(["git", "config", "filter.x.clean", "touch pwned"], cwd=space, check=True)
-    denied = objection(World(repositories=("sub",)))
+    denied = objection(DiskPreconditions(repositories=("sub",)))
 
     assert plain is None
     message = ".git/config sets 'filter.clean', which may start a program or lead elsewhere."
@@ -290,11 +298,11 @@ def test_nothing_is_opened_before_it_is_needed(space: Path) -> None:
     gc.collect()  # What other tests have left would close in between.
     before = held()
     lookout = Confinement(space)
-    lookout.objection(World())
+    lookout.objection(DiskPreconditions())
     lookout.close()
 
     assert held() == before
-    assert lookout.objection(World((Place("out", is_pattern=False, folders=HERE),))) is not None
+    assert lookout.objection(DiskPreconditions((PathAccess("out", is_pattern=False, folders=HERE),))) is not None
     assert held() > before
     lookout.close()
     assert held() == before
@@ -313,7 +321,7 @@ def test_one_line_adds_no_repository_and_looks_into_it(tmp_path, line, reason) -
     """A call is looked at once, before its line has made a link of the repository: git would run what that one names."""
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / "a" / "nested" / ".git").mkdir(parents=True)
-    world = understood((line,), str(tmp_path)).world
+    world = analyse_commands((line,), str(tmp_path)).world
     assert world is not None
 
     denied = Confinement(tmp_path).objection(world)
@@ -328,8 +336,10 @@ def test_git_blame_is_refused_where_the_repository_names_a_list_of_commits(objec
     with (space / ".git/config").open("a") as config:
         config.write("[blame]\nignoreRevsFile = /etc/passwd\n")
 
-    answers = [objection(understood([line], str(space)).world) for line in ("git blame a.txt", "git annotate a.txt")]
+    answers = [
+        objection(analyse_commands([line], str(space)).world) for line in ("git blame a.txt", "git annotate a.txt")
+    ]
 
     said = ".git/config sets 'blame.ignorerevsfile', by which git blame may show lines of any file. Take it out."
     assert answers == [("protected_path", said)] * 2
-    assert objection(understood(["git log"], str(space)).world) is None
+    assert objection(analyse_commands(["git log"], str(space)).world) is None

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.runtime import Completed
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, ToolError
 from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.runtime import Completed
-from toolcharter.spec.tool import ToolSpec
 
 from .conftest import spec_of, spec_with_runtime
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import pytest
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import PluginError
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 
 def built(function: Any) -> ToolSpec[ToolPolicy]:

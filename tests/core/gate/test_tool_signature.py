@@ -6,10 +6,10 @@ from typing import Any, Literal
 import pytest
 from tests.core.gate.conftest import MakeToolbox, spec_of
 
+from toolcharter.api.call import Invocation
 from toolcharter.gate.build.tool_signature import known_tools
-from toolcharter.policy.reach import Known
+from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.settings import Availability
-from toolcharter.spec.call import Invocation
 
 
 class Switch(StrEnum):
@@ -49,7 +49,7 @@ def schemed(**args: Any) -> str:
     return str(args)
 
 
-def known_of(make_toolbox: MakeToolbox, function: Any, **facts: Any) -> Known:
+def known_of(make_toolbox: MakeToolbox, function: Any, **facts: Any) -> ToolSignature:
     (found,) = known_tools(make_toolbox(spec_of(function, **facts)))
     return found
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from toolcharter.api.call import Caller
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import NotGated, SyncCallInLoop, ToolboxClosed
 from toolcharter.gate import registry
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 from .conftest import spec_of, spec_with_runtime
 

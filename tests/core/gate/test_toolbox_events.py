@@ -10,9 +10,9 @@ import pytest
 
 import toolcharter
 from toolcharter import build_tools
+from toolcharter.api.call import Caller
 from toolcharter.events.contract import BASE_FIELDS, CLOSE_FIELDS, OPEN_FIELDS
 from toolcharter.gate.live import open_live
-from toolcharter.spec.call import Caller
 
 from .conftest import spec_of, spec_with_runtime
 

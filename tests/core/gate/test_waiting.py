@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from toolcharter.api.call import Call
 from toolcharter.errors import SyncCallInLoop, ToolboxClosed
 from toolcharter.gate import waiting as loop_module
 from toolcharter.gate.waiting import LoopThread
-from toolcharter.spec.call import Call
 
 from .conftest import spec_of
 

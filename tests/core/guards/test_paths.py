@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from toolcharter import Denied, ToolboxClosed, ToolError
-from toolcharter.guards.paths import WorkspacePaths, kernel
+from toolcharter.api.paths import Paths
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths import openat2 as kernel
 from toolcharter.guards.paths.faults import from_os_error
-from toolcharter.spec.paths import Paths
 
 
 @pytest.fixture

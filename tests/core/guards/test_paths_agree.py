@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolcharter import Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.held import HeldFile
+from toolcharter.guards.paths.handles import HeldFile
 from toolcharter.guards.paths.roots import kernel_openers, walking_openers
 
 NAMES = st.sampled_from(["a", "b", "c", ".git", ".Git"])

@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from toolcharter import ToolError
+from toolcharter.api.paths import Entry
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.held import HeldFolder
-from toolcharter.spec.paths import Entry
+from toolcharter.guards.paths.handles import HeldFolder
 
 
 def test_file_is_read_by_position(openers, tree: Path) -> None:
@@ -72,7 +72,7 @@ def test_entries_come_by_name_and_without_the_protected(openers, tree: Path) -> 
 
 def test_entry_that_vanishes_while_listed_is_other(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file removed between listing and looking is named, not an error."""
-    from toolcharter.guards.paths import held  # noqa: PLC0415 - to stand in for a race
+    from toolcharter.guards.paths import handles  # noqa: PLC0415 - to stand in for a race
 
     class Gone:
         name = "gone"
@@ -80,7 +80,7 @@ def test_entry_that_vanishes_while_listed_is_other(tree: Path, monkeypatch: pyte
         def stat(self, *, follow_symlinks: bool):
             raise FileNotFoundError
 
-    assert held._entry(cast("Any", Gone())) == Entry("gone", "other", 0)
+    assert handles._entry(cast("Any", Gone())) == Entry("gone", "other", 0)
 
 
 def test_closed_folder_lists_nothing(tree: Path) -> None:

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from toolcharter.api.runner import HiddenPath
 from toolcharter.errors import Denied
 from toolcharter.guards.paths import WorkspacePaths, hidden
 from toolcharter.guards.paths.hidden import HiddenFiles, HiddenNames
 from toolcharter.profile.settings import DEFAULT_HIDDEN, HiddenGlob
-from toolcharter.spec.runner import HiddenPath
 
 KEY = b"-----BEGIN " + b"PRIVATE KEY-----\nMIIE\n"
 

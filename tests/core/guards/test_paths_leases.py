@@ -15,8 +15,9 @@ from time import monotonic, sleep
 import pytest
 
 from toolcharter import Caller, Claim, Denied, Lease, ToolError
-from toolcharter.guards.paths import WorkspacePaths, leases
-from toolcharter.guards.paths.leases import Touched, WorkspaceLeases
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths import locks as leases
+from toolcharter.guards.paths.locks import Touched, WorkspaceLeases
 
 ANN, BOB = Caller(agent="ann", session="1"), Caller(agent="bob", session="2")
 A = Claim("a", "a", "[^/]*x")

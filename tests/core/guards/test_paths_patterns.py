@@ -12,8 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.paths import WorkspacePaths, patterns
-from toolcharter.guards.paths.patterns import all_names, expand, has_glob, lies_where_it_seems
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths import glob_expand as patterns
+from toolcharter.guards.paths.glob_expand import all_names, expand, has_glob, lies_where_it_seems
 
 Expand = Callable[..., list[str]]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from toolcharter import Denied, ToolError
+from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import WorkspacePaths, uses
-from toolcharter.guards.paths.places import MAX_DEPTH
 from toolcharter.guards.paths.roots import kernel_openers
+from toolcharter.guards.paths.target import MAX_DEPTH
 from toolcharter.guards.paths.workspace import View
-from toolcharter.spec.paths import PlaceUse
 
 
 def free() -> None:
@@ -493,10 +493,10 @@ def test_place_is_shown_in_unicode(tree: Path, openers) -> None:
 def test_folder_with_too_many_names_is_not_moved(tree: Path, openers, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of names is limited, too."""
     paths = writable(tree, openers)
-    monkeypatch.setattr("toolcharter.guards.paths.places.MAX_BELOW", 4)
+    monkeypatch.setattr("toolcharter.guards.paths.target.MAX_BELOW", 4)
     at_the_limit = outcome(paths, "sub", "move")
 
-    monkeypatch.setattr("toolcharter.guards.paths.places.MAX_BELOW", 3)
+    monkeypatch.setattr("toolcharter.guards.paths.target.MAX_BELOW", 3)
 
     assert [at_the_limit, outcome(paths, "sub", "move")] == [("folder", "sub"), ("error", "write_failure")]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.core.guards.test_paths_agree import ENTRIES, STEPS, TARGETS, grow, lies_below, text
 
 from toolcharter import Denied, ToolError
+from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.roots import kernel_openers, walking_openers
 from toolcharter.guards.paths.workspace import View
-from toolcharter.spec.paths import PlaceUse
 
 USES = st.sampled_from(["write", "delete", "move", "receive", "make"])
 PATHS = st.one_of(TARGETS, st.tuples(st.just(""), st.lists(STEPS, min_size=1, max_size=4)))

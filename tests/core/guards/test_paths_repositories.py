@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.paths.repositories import repository_folders, ways
+from toolcharter.guards.paths.git_dirs import repository_folders, ways
 
 
 def test_repository_of_its_own_needs_no_more(workspace: Path) -> None:

@@ -16,11 +16,13 @@ from threading import Barrier, BrokenBarrierError, Thread
 import pytest
 
 from toolcharter import Caller, Denied, ToolError
-from toolcharter.guards.paths import WorkspacePaths, kernel, replacing
-from toolcharter.guards.paths.leases import WorkspaceLeases
-from toolcharter.guards.paths.places import HeldPlace
+from toolcharter.api.paths import PlaceUse
+from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.paths import atomic_write as replacing
+from toolcharter.guards.paths import openat2 as kernel
+from toolcharter.guards.paths.locks import WorkspaceLeases
+from toolcharter.guards.paths.target import WriteTarget
 from toolcharter.guards.paths.workspace import View
-from toolcharter.spec.paths import PlaceUse
 
 MIB = 1 << 20
 
@@ -352,10 +354,10 @@ def test_read_only_file_system_is_told(paths: View, mount: Path) -> None:
     """Each change is refused in words that say why."""
     (mount / "old.txt").write_text("old")
     subprocess.run(["mount", "-o", "remount,ro", str(mount)], check=True)
-    changes: list[tuple[PlaceUse, str, Callable[[HeldPlace], None]]] = [
+    changes: list[tuple[PlaceUse, str, Callable[[WriteTarget], None]]] = [
         ("write", "mnt/new.txt", lambda place: place.write(b"new")),
-        ("delete", "mnt/old.txt", HeldPlace.delete),
-        ("make", "mnt/new", HeldPlace.make_folder),
+        ("delete", "mnt/old.txt", WriteTarget.delete),
+        ("make", "mnt/new", WriteTarget.make_folder),
     ]
 
     for use, path, change in changes:
@@ -523,7 +525,7 @@ def test_unexpected_system_error_is_write_failure(paths: View, monkeypatch: pyte
     )
 
 
-def change(place: HeldPlace, use: PlaceUse, paths: View) -> None:
+def change(place: WriteTarget, use: PlaceUse, paths: View) -> None:
     """Do what the place was opened for."""
     if use == "make":
         place.make_folder()
@@ -582,7 +584,7 @@ def test_parts_of_a_repository_are_written_one_after_the_other(
             made.wait()
         make_folder(name, **how)
 
-    def write(place: HeldPlace) -> None:
+    def write(place: WriteTarget) -> None:
         try:
             place.make_folder()
         except Denied as error:

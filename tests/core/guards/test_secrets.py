@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolcharter.guards.secrets import MASK, find, judged, scrub_bytes, scrub_text
+from toolcharter.guards.secrets import MASK, find, scrub_bytes, scrub_text
+from toolcharter.guards.secrets import extract as judged
 from toolcharter.guards.secrets.engine import finder
 from toolcharter.guards.secrets.patterns import Family
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.guards.secrets import MASK, engine, known, remember, scrub_bytes, scrub_line, scrub_text
-from toolcharter.guards.secrets.shapes import is_fill_in
+from toolcharter.guards.secrets.heuristics import is_fill_in
 
 HEX = hashlib.sha256(b"known").hexdigest()
 VALUE = "horse/" + HEX[:10] + "+staple"

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.guards.secrets import lines, scrub_bytes
-from toolcharter.guards.secrets.judged import Blocks
+from toolcharter.guards.secrets.extract import Blocks
 from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"stream").hexdigest()

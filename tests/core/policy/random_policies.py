@@ -6,16 +6,16 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.core.policy.samples import NEEDS, paired
 
+from toolcharter.api.call import Caller
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.reasons import Reason
+from toolcharter.api.tool import ToolSpec
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, universe_of
 from toolcharter.policy.evaluate import ToolPolicyView
-from toolcharter.policy.facts import Refusal, Subject
+from toolcharter.policy.rule_input import Refusal, RuleInput
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import MODES, Availability, CallerPattern, Capabilities, Ceiling
-from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.tool import ToolSpec
 
 
 def spec(name: str, **facts: Any) -> ToolSpec[ToolPolicy]:
@@ -146,12 +146,12 @@ def views(profile: Profile, *ceilings: Ceiling, caller: Caller = Caller()) -> li
     return [policy.for_tool(facts, hidden[name]) for name, facts in facts_for(universe, SPECS).items()]
 
 
-def outcomes(found: Sequence[ToolPolicyView], call: Subject) -> list[tuple[str, str]]:
+def outcomes(found: Sequence[ToolPolicyView], call: RuleInput) -> list[tuple[str, str]]:
     """Outcome and stage for each tool."""
     decisions = [view.decide(call) for view in found]
     return [(decision.outcome, decision.stage) for decision in decisions]
 
 
-def strictness(found: Sequence[ToolPolicyView], call: Subject) -> list[int]:
+def strictness(found: Sequence[ToolPolicyView], call: RuleInput) -> list[int]:
     """How strict the answer is for each tool, from 0 to 2."""
     return [STRICTNESS.index(view.decide(call).outcome) for view in found]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from toolcharter.policy.capability import Bounds, bound
+from toolcharter.api.words import Kind
+from toolcharter.policy.capability import CapabilityLimits, bound
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts
-from toolcharter.policy.rulelist import RuleList
+from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rules_by_tool import RuleList
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities
-from toolcharter.spec.words import Kind
 
 Written = str | dict[str, Any]
 """A rule as a profile writes it: its text, or its long form."""
@@ -37,7 +37,7 @@ def policy(
     ceilings: tuple[Any, ...] = (),
     ask: tuple[Written, ...] = (),
 ) -> Policy:
-    bounds = Bounds([bound("profile", capabilities or Capabilities())])
+    bounds = CapabilityLimits([bound("profile", capabilities or Capabilities())])
     return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings, ask=rules(*ask))
 
 
@@ -55,11 +55,11 @@ REPORT = tool("report", "custom")
 TOOLS = (GIT, BASH, CODE, DEPLOY, ISSUE, REPORT)
 """One of each kind, and two of kind `bash`."""
 
-LS = Subject(commands=("ls -l",))
-NOTHING = Subject()
+LS = RuleInput(commands=("ls -l",))
+NOTHING = RuleInput()
 
 
-def usual_call(facts: ToolFacts) -> Subject:
+def usual_call(facts: ToolFacts) -> RuleInput:
     """A call without arguments; tools of kind `bash` run a command."""
     return LS if facts.kind == "bash" else NOTHING
 
@@ -67,18 +67,18 @@ def usual_call(facts: ToolFacts) -> Subject:
 NEEDS = (
     NO_NEEDS,
     NO_NEEDS,
-    Needs(frozenset({"-l"}), "'-l' is much"),
-    Needs(bare="ls -l"),
-    Needs(frozenset({"-l"}), "'-l' is much", "ls -l"),
-    Needs(is_exempt=True),
-    Needs(guises=("sudo x",)),
+    Requirements(frozenset({"-l"}), "'-l' is much"),
+    Requirements(bare="ls -l"),
+    Requirements(frozenset({"-l"}), "'-l' is much", "ls -l"),
+    Requirements(is_exempt=True),
+    Requirements(guises=("sudo x",)),
 )
 """What a command may ask of its rule."""
 
 
 def paired(
-    action: str | None, args: dict[str, Any], commands: Sequence[tuple[str, Needs]], strange: str | None
-) -> Subject:
+    action: str | None, args: dict[str, Any], commands: Sequence[tuple[str, Requirements]], strange: str | None
+) -> RuleInput:
     """A call; what each of its commands needs comes with it."""
     needs = (asked._replace(words=asked.words & set(command.split())) for command, asked in commands)
-    return Subject(action, args, tuple(one for one, _ in commands), None, tuple(needs), strange)
+    return RuleInput(action, args, tuple(one for one, _ in commands), None, tuple(needs), strange)

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules, usual_call
 
+from toolcharter.api.call import Decision, RuleRef
+from toolcharter.api.explanation import RuleNote, Step
+from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
+from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
 from toolcharter.policy.evaluate import ALLOWED, Policy
 from toolcharter.policy.explain import explain
-from toolcharter.policy.facts import Needs, Refusal, Subject, ToolFacts
-from toolcharter.policy.fates import Fate, command_fates
+from toolcharter.policy.rule_input import Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
-from toolcharter.spec.call import Decision, RuleRef
-from toolcharter.spec.explanation import RuleNote, Step
-from toolcharter.spec.reasons import Reason
 
 NO_RULE = "No rule of the profile allows this call, whose arguments are programs."
 
@@ -59,12 +59,16 @@ def test_what_another_stage_denies_nobody_is_asked_about(held, hidden, subject, 
     [
         pytest.param("bash:git push*", (), id="one command of several"),
         pytest.param("*:*GIT PUSH*", (), id="any tool's command, without case"),
-        pytest.param("bash:push", (Needs(), Needs(guises=("push",))), id="the command without what stands around it"),
+        pytest.param(
+            "bash:push",
+            (Requirements(), Requirements(guises=("push",))),
+            id="the command without what stands around it",
+        ),
     ],
 )
-def test_of_a_line_one_command_suffices(rule: str, needs: tuple[Needs, ...]) -> None:
+def test_of_a_line_one_command_suffices(rule: str, needs: tuple[Requirements, ...]) -> None:
     """As in `deny`: the glob alone counts, not what a rule of `allow` would have to mention."""
-    line = Subject(commands=("ls", "git push origin"), needs=needs)
+    line = RuleInput(commands=("ls", "git push origin"), needs=needs)
 
     for mode in MODES:
         assert policy(ask=(rule,), allow=("bash",), mode=mode).for_tool(BASH).decide(line).outcome == "ask"
@@ -75,7 +79,7 @@ def test_conditions_of_an_ask_rule_hold_or_it_does_not_match() -> None:
     """Globs over arguments and JSON Schemas, as in the other lists."""
     view = policy(ask=("git(path=*secret*)", {"rule": "git", "when": {"n": {"minimum": 3}}})).for_tool(GIT)
 
-    decisions = [view.decide(Subject(args=args)) for args in ({"path": "a", "n": 1}, {"path": "my secret"}, {"n": 3})]
+    decisions = [view.decide(RuleInput(args=args)) for args in ({"path": "a", "n": 1}, {"path": "my secret"}, {"n": 3})]
 
     assert [(one.outcome, one.rule and one.rule.source) for one in decisions] == [
         ("allow", None),
@@ -144,7 +148,11 @@ def test_a_tool_that_a_person_may_permit_is_shown(rule: str, facts: ToolFacts, i
     held = policy(ask=(rule,), ceilings=(Ceiling("a", mode="restrict"),)).for_tool(facts)
     above = policy(ceilings=(Ceiling("a", ask=rules(rule)),)).for_tool(facts)
 
-    assert (view.concealed is None, held.concealed is None, above.concealed is None) == (is_seen, False, False)
+    assert (view.hidden_because is None, held.hidden_because is None, above.hidden_because is None) == (
+        is_seen,
+        False,
+        False,
+    )
 
 
 def test_a_policy_with_ask_rules_is_looked_at_for_each_call() -> None:
@@ -209,10 +217,10 @@ def test_the_explanation_tells_of_an_ask_rule_that_a_mode_overrules() -> None:
 def test_each_command_that_a_person_is_asked_about_is_told() -> None:
     """Those decide; the others have their allow rules."""
     view = policy(ask=("bash:git*",), allow=("bash:ls",), deny=("bash:rm",)).for_tool(BASH)
-    line = Subject(commands=("ls", "git push", "wc"))
+    line = RuleInput(commands=("ls", "git push", "wc"))
 
-    assert command_fates(view, line, view.decide(line)) == (
-        Fate("covered by 'bash:ls' at p.yaml:1:5"),
-        Fate("a person is asked because of 'bash:git*' at p.yaml:1:5", decides=True),
-        Fate("covered by no allow rule"),
+    assert command_verdicts(view, line, view.decide(line)) == (
+        CommandVerdict("covered by 'bash:ls' at p.yaml:1:5"),
+        CommandVerdict("a person is asked because of 'bash:git*' at p.yaml:1:5", decides=True),
+        CommandVerdict("covered by no allow rule"),
     )

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.policy.availability import AvailabilityPlan, Hidden, Universe, availability_faults
+from toolcharter.policy.availability import AvailabilityPlan, Hidden, ToolCatalog, availability_faults
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import GlobError
 from toolcharter.profile.settings import Availability, CallerPattern
-from toolcharter.spec.call import Caller
 
 TOOLS = {
     "read_file": frozenset({"fs"}),
@@ -26,8 +26,8 @@ ALIASES = {"Exec": "Bash", "search": "grep", "gone": "unlisted"}
 NOBODY = Caller()
 
 
-def universe(**more: Any) -> Universe:
-    return Universe(TOOLS, ALIASES, **more)
+def universe(**more: Any) -> ToolCatalog:
+    return ToolCatalog(TOOLS, ALIASES, **more)
 
 
 def entry(for_: Mapping[str, Any] | None = None, **keys: Any) -> Availability:

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from pages import blocks, quoted, rows
-from toolcharter.policy.availability import COMPARISONS, AvailabilityPlan, Universe, availability_faults
+from toolcharter.api.call import Caller
+from toolcharter.policy.availability import COMPARISONS, AvailabilityPlan, ToolCatalog, availability_faults
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.settings import Availability, CallerPattern
-from toolcharter.spec.call import Caller
 
 PAGE = (Path(__file__).parents[3] / "docs/availability.md").read_text()
 (EXAMPLE,) = (block.text for block in blocks(PAGE) if block.file == "profiles/helpdesk.yaml")
@@ -42,7 +42,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return read
 
 
-def seen(entries: Sequence[Availability], there: Universe, caller: dict[str, Any]) -> list[str]:
+def seen(entries: Sequence[Availability], there: ToolCatalog, caller: dict[str, Any]) -> list[str]:
     view = AvailabilityPlan(entries, there).of(Caller(**caller))
     return [tool for tool, hidden in view.items() if hidden is None]
 
@@ -51,7 +51,7 @@ def seen(entries: Sequence[Availability], there: Universe, caller: dict[str, Any
 def test_callers_of_the_example_see_what_its_table_says(row: list[str], read) -> None:
     """The whole profile, read as any other."""
     profile = read(EXAMPLE).profile
-    there = Universe(INSTALLED, {}, profile.toolsets, profile.groups)
+    there = ToolCatalog(INSTALLED, {}, profile.toolsets, profile.groups)
 
     assert list(profile.tools) == list(INSTALLED)
     assert list(availability_faults(profile.availability, there, (), lambda *_: "")) == []
@@ -63,7 +63,7 @@ def test_rows_of_the_pipeline_do_what_they_say(row: list[str], read) -> None:
     """Each snippet is the `availability` of a profile, and names nothing in vain."""
     entries = yaml.safe_load(quoted(row[2])[-1])
     profile = read(json.dumps({"profile": "row", "availability": entries})).profile
-    there = Universe(dict.fromkeys(TRIED, frozenset[str]()), {})
+    there = ToolCatalog(dict.fromkeys(TRIED, frozenset[str]()), {})
 
     assert list(availability_faults(profile.availability, there, (), lambda *_: "")) == []
     assert seen(profile.availability, there, yaml.safe_load(quoted(row[3])[0])) == quoted(row[4])
@@ -100,7 +100,7 @@ def test_keys_are_listed() -> None:
 def test_the_fault_on_the_page_is_the_fault_one_gets(read) -> None:
     """With its place and all there is to choose from."""
     source = read(EXAMPLE.replace("group:history", "group:histroy", 1))
-    there = Universe(INSTALLED, {}, source.profile.toolsets, source.profile.groups)
+    there = ToolCatalog(INSTALLED, {}, source.profile.toolsets, source.profile.groups)
     (shown,) = (block.text for block in blocks(PAGE) if block.language == "text")
 
     told = availability_faults(source.profile.availability, there, (), source.places.of)

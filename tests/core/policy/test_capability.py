@@ -2,10 +2,10 @@
 
 import pytest
 
-from toolcharter.policy.capability import Bounds, bound, safety_of
-from toolcharter.policy.facts import ToolFacts
+from toolcharter.api.call import Decision
+from toolcharter.policy.capability import CapabilityLimits, bound, safety_of
+from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.settings import Capabilities
-from toolcharter.spec.call import Decision
 
 BOTH = frozenset({"fs:read", "net"})
 
@@ -102,14 +102,17 @@ def denial(reason: str, message: str) -> Decision:
 )
 def test_a_call_must_pass_every_bound(bounds, action, decision) -> None:
     """The profile's and each ceiling's."""
-    assert Bounds([bound(str(number), one) for number, one in enumerate(bounds)]).refuse(DECLARED, action) == decision
+    assert (
+        CapabilityLimits([bound(str(number), one) for number, one in enumerate(bounds)]).refuse(DECLARED, action)
+        == decision
+    )
 
 
 def test_the_tool_itself_is_named_where_there_is_no_action() -> None:
     """A message names what would have to be permitted."""
     facts = ToolFacts("read_file", capabilities=BOTH, safety="low")
 
-    refused = Bounds([bound("profile", Capabilities(()))]).refuse(facts, None)
+    refused = CapabilityLimits([bound("profile", Capabilities(()))]).refuse(facts, None)
 
     assert refused == denial("capability_not_allowed", "The tool needs fs:read, net, which is not permitted.")
 
@@ -126,7 +129,7 @@ def test_the_tool_itself_is_named_where_there_is_no_action() -> None:
 )
 def test_bounds_that_say_nothing_are_left_out(written, is_open) -> None:
     """Most profiles have none, and their calls look at none."""
-    bounds = Bounds([bound("profile", written), bound("ceiling", Capabilities())])
+    bounds = CapabilityLimits([bound("profile", written), bound("ceiling", Capabilities())])
 
     assert bounds.is_open is is_open
     assert [one.source for one in bounds.bounds] == ([] if is_open else ["profile"])

@@ -4,13 +4,13 @@ from typing import Any
 
 from tests.core.policy.samples import rules
 
+from toolcharter.api.call import Caller
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.policy.capability import bound
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, faults_of_names, universe_of
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, ReadBeforeWrite
-from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 
 def spec(name: str, **facts: Any) -> ToolSpec[ToolPolicy]:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules
 
+from toolcharter.api.call import Decision, RuleRef
+from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.evaluate import ALLOWED, STAGES, Permission, Policy, by_mode, stage_name, unknown_tool
-from toolcharter.policy.facts import NO_NEEDS, Needs, Refusal, Subject, ToolFacts
+from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
-from toolcharter.spec.call import Decision, RuleRef
-from toolcharter.spec.reasons import Reason
 
 TABLE = {
     # mode: bounded and covered, bounded, unbounded and covered, unbounded
@@ -100,7 +100,7 @@ def test_every_mode_that_holds_is_told_with_its_source() -> None:
     ]
 
 
-REFUSED = Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "What is this?"))
+REFUSED = RuleInput(refusal=Refusal(Reason.NOT_UNDERSTOOD, "What is this?"))
 FLOOR = Decision("deny", "floor", Reason.NOT_UNDERSTOOD, "What is this?")
 DENIED = Decision(
     "deny", "deny", Reason.DENIED_BY_RULE, "A rule of the profile denies this call.", rule=RuleRef("git", "p.yaml:1:5")
@@ -121,7 +121,7 @@ def test_the_first_stage_that_objects_decides_in_every_mode(mode: Mode) -> None:
     """Floor, deny rules, availability, capabilities, and then the mode; `allow` undoes none of them."""
     bounds = Capabilities(())
 
-    def decide(call: Subject, hidden: Hidden | None, capabilities: Capabilities, *deny: str) -> Decision:
+    def decide(call: RuleInput, hidden: Hidden | None, capabilities: Capabilities, *deny: str) -> Decision:
         return policy(deny, ("git",), mode, capabilities).for_tool(GIT, hidden).decide(call)
 
     assert [
@@ -154,7 +154,7 @@ def test_the_reported_rule_is_the_ceilings_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "settings", "hidden", "concealed"),
+    ("facts", "settings", "hidden", "hidden_because"),
     [
         pytest.param(GIT, {}, None, None, id="shown"),
         pytest.param(GIT, {"deny": ("git",)}, None, DENIED, id="denied by name"),
@@ -203,9 +203,9 @@ def test_the_reported_rule_is_the_ceilings_first() -> None:
         ),
     ],
 )
-def test_a_tool_is_hidden_if_no_call_of_it_can_pass(facts, settings: dict[str, Any], hidden, concealed) -> None:
+def test_a_tool_is_hidden_if_no_call_of_it_can_pass(facts, settings: dict[str, Any], hidden, hidden_because) -> None:
     """By a name, the caller, what every action touches, or no rule that could match."""
-    assert policy(**settings).for_tool(facts, hidden).concealed == concealed
+    assert policy(**settings).for_tool(facts, hidden).hidden_because == hidden_because
 
 
 @pytest.mark.parametrize(
@@ -271,20 +271,20 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
 @pytest.mark.parametrize(
     ("subject", "doubt"),
     [
-        (Subject(), ""),
-        (Subject(commands=("ls", "rm x")), " Not covered: 'rm x'."),
-        (Subject(commands=("y" * 201,)), f" Not covered: '{'y' * 200}...'."),
-        (Subject(commands=("y" * 200,)), f" Not covered: '{'y' * 200}'."),
+        (RuleInput(), ""),
+        (RuleInput(commands=("ls", "rm x")), " Not covered: 'rm x'."),
+        (RuleInput(commands=("y" * 201,)), f" Not covered: '{'y' * 200}...'."),
+        (RuleInput(commands=("y" * 200,)), f" Not covered: '{'y' * 200}'."),
         (
-            Subject(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Needs(frozenset({"-o"}), "-o writes"))),
+            RuleInput(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
             " Not covered: 'sort -o x'. A rule would have to name more: -o writes.",
         ),
-        (Subject(commands=("ls",), strange="Odd."), " No rule can: Odd."),
-        (Subject(commands=("time ls", "rm"), needs=(Needs(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
+        (RuleInput(commands=("ls",), strange="Odd."), " No rule can: Odd."),
+        (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
     ],
 )
 @pytest.mark.parametrize("mode", ["policy", "ask"])
-def test_the_first_command_without_a_rule_is_told(subject: Subject, doubt: str, mode: Mode) -> None:
+def test_the_first_command_without_a_rule_is_told(subject: RuleInput, doubt: str, mode: Mode) -> None:
     """Cut where it is long, and what a rule that matches would have to name."""
     decision = Policy(allow=rules("bash:ls", "bash:sort *"), mode=mode).for_tool(BASH).decide(subject)
 
@@ -296,7 +296,7 @@ def test_the_first_command_without_a_rule_is_told(subject: Subject, doubt: str, 
 
 def test_commands_of_a_bounded_tool_are_told_too() -> None:
     """No rule on commands covers them."""
-    subject = Subject(commands=("git log", "ls"))
+    subject = RuleInput(commands=("git log", "ls"))
 
     message = "No rule of the profile allows this call. Not covered: 'git log'."
     decision = Policy(allow=rules("bash:git log"), mode="restrict").for_tool(GIT).decide(subject)
@@ -314,6 +314,6 @@ def test_a_denial_says_whose_rule_it_is_and_no_more(place, whose) -> None:
     rules = (parse_rule("git", "/secret/admin.yaml:1:1"),)
     held = Policy(rules) if place == "deny" else Policy(ceilings=[Ceiling("/secret/admin.yaml", rules)])
 
-    decision = held.for_tool(ToolFacts("git")).decide(Subject())
+    decision = held.for_tool(ToolFacts("git")).decide(RuleInput())
 
     assert decision.message == f"A rule {whose} denies this call."

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.policy.samples import NEEDS, paired, policy
 
+from toolcharter.api.call import Decision
+from toolcharter.api.explanation import RuleNote, Step
+from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.capability import Bounds, bound
+from toolcharter.policy.capability import CapabilityLimits, bound
 from toolcharter.policy.evaluate import Policy, ToolPolicyView
 from toolcharter.policy.explain import explain, missing_rules, naming_rules, standing
-from toolcharter.policy.facts import NO_NEEDS, Needs, Refusal, Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
+from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Mode
-from toolcharter.spec.call import Decision
-from toolcharter.spec.explanation import RuleNote, Step
-from toolcharter.spec.reasons import Reason
 
 TEXTS = st.sampled_from(
     [
@@ -61,7 +61,7 @@ SUBJECTS = st.builds(
     ),
     st.sampled_from([None, None, None, "what is this?"]),
 ) | st.sampled_from([Refusal(Reason.NOT_UNDERSTOOD, "Odd."), Refusal(Reason.DENIED_BY_FLOOR, "No.")]).map(
-    lambda refusal: Subject(refusal=refusal)
+    lambda refusal: RuleInput(refusal=refusal)
 )
 HIDDEN = st.none() | st.sampled_from(
     [Hidden("deny", "git", None, "p.yaml:2:2"), Hidden("tools", "[a]", "x", "p.yaml:3:3")]
@@ -72,7 +72,7 @@ def policies(
     deny: list[Rule], ask: list[Rule], allow: list[Rule], mode: Mode, bounds: list[Capabilities], ceilings: Any
 ) -> Policy:
     named = [bound("profile" if not number else "admin.yaml", one) for number, one in enumerate(bounds)]
-    return Policy(deny, allow, mode, Bounds(named), ceilings, ask=ask)
+    return Policy(deny, allow, mode, CapabilityLimits(named), ceilings, ask=ask)
 
 
 POLICIES = st.builds(policies, RULES, RULES, RULES, MODES, st.lists(CAPABILITIES, max_size=2), CEILINGS)
@@ -154,7 +154,7 @@ def test_every_stage_in_full() -> None:
     view = view_of(
         BASH, deny=rules("bash:*-l*"), allow=rules("bash:wc *", "bash:ls *", "*:*"), mode="ask", ceilings=(ceiling,)
     )
-    subject = Subject(None, {"command": "wc -l"}, ("wc -l",))
+    subject = RuleInput(None, {"command": "wc -l"}, ("wc -l",))
 
     found = by_stage(explain(view, subject))
 
@@ -202,27 +202,27 @@ def test_every_stage_in_full() -> None:
 @pytest.mark.parametrize(
     ("facts", "subject", "text", "said"),
     [
-        pytest.param(GIT, Subject("push"), "git:push", "covers the call", id="covers"),
-        pytest.param(GIT, Subject("push"), "git:log", None, id="another action"),
-        pytest.param(GIT, Subject(), "git(path=a)", "names it, but asks for other arguments", id="arguments"),
-        pytest.param(GIT, Subject(), "cap:net", "covers only a part of what the action touches", id="capabilities"),
+        pytest.param(GIT, RuleInput("push"), "git:push", "covers the call", id="covers"),
+        pytest.param(GIT, RuleInput("push"), "git:log", None, id="another action"),
+        pytest.param(GIT, RuleInput(), "git(path=a)", "names it, but asks for other arguments", id="arguments"),
+        pytest.param(GIT, RuleInput(), "cap:net", "covers only a part of what the action touches", id="capabilities"),
         pytest.param(
-            ToolFacts("git"), Subject(), "cap:*", "covers only a part of what the action touches", id="undeclared"
+            ToolFacts("git"), RuleInput(), "cap:*", "covers only a part of what the action touches", id="undeclared"
         ),
         pytest.param(
-            BASH, Subject(commands=("ls", "wc", "ls")), "bash:ls", "covers 2 of 3 commands", id="some commands"
+            BASH, RuleInput(commands=("ls", "wc", "ls")), "bash:ls", "covers 2 of 3 commands", id="some commands"
         ),
-        pytest.param(BASH, Subject(commands=("ls",)), "bash:wc", None, id="another command"),
+        pytest.param(BASH, RuleInput(commands=("ls",)), "bash:wc", None, id="another command"),
         pytest.param(
             ToolFacts("x", "cli"),
-            Subject(),
+            RuleInput(),
             "*",
             "matches, but globs over names never permit a tool of kind 'cli'",
             id="glob",
         ),
         pytest.param(
             GIT,
-            Subject(commands=("ls",)),
+            RuleInput(commands=("ls",)),
             "*:ls",
             "matches a command, but does not name the tool",
             id="command of a builtin",
@@ -240,19 +240,21 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
     ("facts", "subject", "policy", "changes"),
     [
         pytest.param(
-            BASH, Subject(commands=("wc -l",)), {}, ("add an allow rule such as 'bash:wc -l'",), id="one command"
+            BASH, RuleInput(commands=("wc -l",)), {}, ("add an allow rule such as 'bash:wc -l'",), id="one command"
         ),
         pytest.param(
             BASH,
-            Subject(commands=("a", "b", "c")),
+            RuleInput(commands=("a", "b", "c")),
             {"allow": rules("bash:b")},
             ("add allow rules such as 'bash:a', 'bash:c'",),
             id="open commands",
         ),
-        pytest.param(ToolFacts("mcp__s__t", "mcp"), Subject(), {}, ("add an allow rule such as 'mcp:s:t'",), id="mcp"),
+        pytest.param(
+            ToolFacts("mcp__s__t", "mcp"), RuleInput(), {}, ("add an allow rule such as 'mcp:s:t'",), id="mcp"
+        ),
         pytest.param(
             GIT,
-            Subject("push"),
+            RuleInput("push"),
             {"ceilings": (Ceiling("admin.yaml", mode="restrict"),)},
             (
                 "add an allow rule such as 'git:push'",
@@ -263,16 +265,16 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
             ),
             id="mode of a ceiling",
         ),
-        pytest.param(BASH, Subject(), {}, ("no allow rule can name this call",), id="nothing to name"),
+        pytest.param(BASH, RuleInput(), {}, ("no allow rule can name this call",), id="nothing to name"),
         pytest.param(
             BASH,
-            Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
+            RuleInput(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
             {},
             ("no allow rule covers what cannot be understood",),
             id="not understood",
         ),
-        pytest.param(GIT, Subject("push"), {}, ("add a deny rule such as 'git:push'",), id="allowed"),
-        pytest.param(BASH, Subject(), {"mode": "dangerous"}, (), id="allowed, and nothing to name"),
+        pytest.param(GIT, RuleInput("push"), {}, ("add a deny rule such as 'git:push'",), id="allowed"),
+        pytest.param(BASH, RuleInput(), {"mode": "dangerous"}, (), id="allowed, and nothing to name"),
     ],
 )
 def test_what_would_change_the_last_word(facts, subject, policy, changes) -> None:
@@ -304,7 +306,9 @@ def test_what_would_change_the_last_word(facts, subject, policy, changes) -> Non
 @pytest.mark.parametrize("owner", ["profile", "admin.yaml"])
 def test_what_would_open_a_bound(facts, written, changes, owner) -> None:
     """By key, and with the name of the ceiling that decides."""
-    step = by_stage(explain(view_of(facts, bounds=Bounds([bound(owner, written)])), Subject()))["capability"]
+    step = by_stage(explain(view_of(facts, bounds=CapabilityLimits([bound(owner, written)])), RuleInput()))[
+        "capability"
+    ]
 
     behind = "" if owner == "profile" else ": that is for the ceiling 'admin.yaml', which only its owner can change"
     assert step.changes == tuple(f"{change}{behind}" for change in changes)
@@ -314,7 +318,7 @@ def test_what_would_open_a_bound(facts, written, changes, owner) -> None:
 
 def test_a_stage_that_passes_shows_the_lists_it_looked_at() -> None:
     """Those of the profile and of each ceiling that has some."""
-    bounds = Bounds(
+    bounds = CapabilityLimits(
         [
             bound("profile", Capabilities(("*",), max_safety="high")),
             bound("admin.yaml", Capabilities(deny=("proc:*", "db"))),
@@ -322,7 +326,7 @@ def test_a_stage_that_passes_shows_the_lists_it_looked_at() -> None:
         ]
     )
 
-    step = by_stage(explain(view_of(GIT, bounds=bounds), Subject("push")))["capability"]
+    step = by_stage(explain(view_of(GIT, bounds=bounds), RuleInput("push")))["capability"]
 
     lists = "profile (allow: [*], max_safety: high), admin.yaml (deny: [proc:*, db])"
     assert (step.verdict, step.looked_at.partition("bounded by: ")[2]) == ("pass", lists)
@@ -334,7 +338,7 @@ def test_a_rule_shows_its_condition() -> None:
     conditional = parse_rule("git", "p.yaml:1:5", when=when)
     view = view_of(GIT, deny=(conditional,), allow=(conditional,))
 
-    found = by_stage(explain(view, Subject(args={"n": 3})))
+    found = by_stage(explain(view, RuleInput(args={"n": 3})))
 
     assert found["deny"].rules == (RuleNote("git", "p.yaml:1:5", "matches", decides=True, when=when),)
     assert [note.when for note in found["mode"].rules] == [when]
@@ -354,11 +358,11 @@ def test_a_deny_rule_is_said_to_be_of_its_owner(place, owner, text) -> None:
     policy = {"deny": rules} if place == "deny" else {"ceilings": (Ceiling("/a.yaml", deny=rules),)}
     view = view_of(GIT, **policy)
 
-    decision = by_stage(explain(view, Subject("push")))["deny"].decision
+    decision = by_stage(explain(view, RuleInput("push")))["deny"].decision
 
     assert decision is not None
     assert decision.message == f"A rule {owner} denies this call."
-    assert view.concealed is None or view.concealed.message == decision.message
+    assert view.hidden_because is None or view.hidden_because.message == decision.message
 
 
 def test_everything_that_hides_a_tool_is_told() -> None:
@@ -366,7 +370,7 @@ def test_everything_that_hides_a_tool_is_told() -> None:
     first = Hidden("deny", "g*", None, "p.yaml:9:5")
     second = Hidden("tools", "[read_file]", "narrow", "p.yaml:11:5")
 
-    step = by_stage(explain(view_of(GIT, first), Subject(), (first, second)))["availability"]
+    step = by_stage(explain(view_of(GIT, first), RuleInput(), (first, second)))["availability"]
 
     assert step.rules == (
         RuleNote("g*", "p.yaml:9:5", "denies it to this caller", decides=True),
@@ -382,16 +386,16 @@ def test_everything_that_hides_a_tool_is_told() -> None:
 @pytest.mark.parametrize(
     ("subject", "looked_at", "changes"),
     [
-        pytest.param(Subject(), "what the call would run: no commands", (), id="none"),
-        pytest.param(Subject(commands=("a b", "c")), "what the call would run: 'a b', 'c'", (), id="two"),
+        pytest.param(RuleInput(), "what the call would run: no commands", (), id="none"),
+        pytest.param(RuleInput(commands=("a b", "c")), "what the call would run: 'a b', 'c'", (), id="two"),
         pytest.param(
-            Subject(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
+            RuleInput(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
             "what the call would run",
             ("Write each command in plain words.",),
             id="not understood",
         ),
         pytest.param(
-            Subject(refusal=Refusal(Reason.DENIED_BY_FLOOR, "No.")),
+            RuleInput(refusal=Refusal(Reason.DENIED_BY_FLOOR, "No.")),
             "what the call would run",
             ("Nothing: no profile and no person can permit it.",),
             id="floor",
@@ -416,11 +420,11 @@ def test_what_the_floor_looked_at(subject, looked_at, changes) -> None:
 )
 def test_what_the_capability_stage_looked_at(declared, words) -> None:
     """What is declared, in order, and who bounds it."""
-    free = explain(Policy().for_tool(ToolFacts("x", capabilities=declared, safety="low")), Subject())
-    bounds = Bounds(
+    free = explain(Policy().for_tool(ToolFacts("x", capabilities=declared, safety="low")), RuleInput())
+    bounds = CapabilityLimits(
         [bound("profile", Capabilities(max_safety="high")), bound("a.yaml", Capabilities(("*",), ("q", "r")))]
     )
-    held = explain(Policy(bounds=bounds).for_tool(ToolFacts("x", capabilities=declared)), Subject())
+    held = explain(Policy(bounds=bounds).for_tool(ToolFacts("x", capabilities=declared)), RuleInput())
 
     level = "high" if declared is None else "low"
     assert by_stage(free)["capability"].looked_at == f"capabilities: {words}; safety {level!r}; bounded by: nobody"
@@ -432,10 +436,10 @@ def test_what_the_capability_stage_looked_at(declared, words) -> None:
 
 def test_each_word_that_a_bound_refuses_is_told_where_it_is_refused() -> None:
     """Some are not allowed, some are denied, one is both, and one is neither."""
-    bounds = Bounds([bound("profile", Capabilities(("ok", "both-ways", "c*"), ("b*", "cd")))])
+    bounds = CapabilityLimits([bound("profile", Capabilities(("ok", "both-ways", "c*"), ("b*", "cd")))])
     facts = ToolFacts("x", capabilities=frozenset({"ok", "lacking", "cd", "bad"}))
 
-    step = by_stage(explain(Policy(bounds=bounds).for_tool(facts), Subject()))["capability"]
+    step = by_stage(explain(Policy(bounds=bounds).for_tool(facts), RuleInput()))["capability"]
 
     assert step.changes == (
         "`capabilities.allow` needs 'bad', 'lacking'",
@@ -449,7 +453,7 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
     rules = (parse_rule("git", "p.yaml:1:1"),)
     policy = Policy(rules, ceilings=[Ceiling(name, rules) for name in ceilings])
 
-    step = by_stage(explain(policy.for_tool(ToolFacts("x")), Subject()))["deny"]
+    step = by_stage(explain(policy.for_tool(ToolFacts("x")), RuleInput()))["deny"]
 
     assert step.looked_at == f"deny rules: {1 + len(ceilings)}{end}"
 
@@ -457,21 +461,24 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
 @pytest.mark.parametrize(
     ("subject", "said"),
     [
-        (Subject(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
+        (RuleInput(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
         (
-            Subject(commands=("sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes"),)),
+            RuleInput(commands=("sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes"),)),
             "matches 'sort -o x', but does not name all that it has to: -o writes",
         ),
         (
-            Subject(commands=("A=1 sort -o x",), needs=(Needs(frozenset({"-o"}), "-o writes", "sort -o x"),)),
+            RuleInput(commands=("A=1 sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes", "sort -o x"),)),
             "matches 'A=1 sort -o x', but does not name all that it has to: -o writes",
         ),
-        (Subject(commands=("A=1 sort x", "ls"), needs=(Needs(bare="sort x"), NO_NEEDS)), "covers 1 of 2 commands"),
-        (Subject(commands=("A=1 sort x",), needs=(Needs(bare="sort x"),)), "covers the call"),
-        (Subject(commands=("ls",)), None),
+        (
+            RuleInput(commands=("A=1 sort x", "ls"), needs=(Requirements(bare="sort x"), NO_NEEDS)),
+            "covers 1 of 2 commands",
+        ),
+        (RuleInput(commands=("A=1 sort x",), needs=(Requirements(bare="sort x"),)), "covers the call"),
+        (RuleInput(commands=("ls",)), None),
     ],
 )
-def test_a_rule_that_matches_may_leave_much_unnamed(subject: Subject, said: str | None) -> None:
+def test_a_rule_that_matches_may_leave_much_unnamed(subject: RuleInput, said: str | None) -> None:
     """It is told what of a command it would have to write out."""
     assert standing(Matcher(*rules("bash:sort *")), BASH, subject) == said
 
@@ -479,9 +486,9 @@ def test_a_rule_that_matches_may_leave_much_unnamed(subject: Subject, said: str 
 def test_no_rule_is_suggested_that_would_not_help() -> None:
     """Where nobody knows in which folder a command runs, only `bash:*` covers it."""
     view = policy(allow=("bash:cd *",)).for_tool(BASH)
-    lost = Needs(frozenset({"(unknown folder)"}), "it cannot be told that it runs in the workspace")
+    lost = Requirements(frozenset({"(unknown folder)"}), "it cannot be told that it runs in the workspace")
 
-    assert missing_rules(view, Subject(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
-    assert missing_rules(view, Subject(commands=("cd x", "ls -l"), needs=(NO_NEEDS, Needs(frozenset({"-l"}))))) == (
-        "bash:ls -l",
-    )
+    assert missing_rules(view, RuleInput(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
+    assert missing_rules(
+        view, RuleInput(commands=("cd x", "ls -l"), needs=(NO_NEEDS, Requirements(frozenset({"-l"}))))
+    ) == ("bash:ls -l",)

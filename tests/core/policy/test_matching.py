@@ -7,14 +7,14 @@ import pytest
 from pydantic import BaseModel
 from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, ISSUE, TOOLS, rule, usual_call
 
-from toolcharter.policy.facts import NO_NEEDS, Needs, Subject, ToolFacts, as_often
 from toolcharter.policy.matching import Matcher, argument, literal_words, names_literally, subjects_of
+from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts, as_often
 from toolcharter.profile.globs import parse_glob
 
 ALL = {"git", "bash", "execute_code", "deploy", "mcp__gh__Issue", "report"}
 SHELLS = {"bash", "execute_code"}
-WRITES = Needs(frozenset({"-o"}), "-o writes")
-TWICE = Needs(frozenset({as_often("uniq", 2)}), "uniq is written")
+WRITES = Requirements(frozenset({"-o"}), "-o writes")
+TWICE = Requirements(frozenset({as_often("uniq", 2)}), "uniq is written")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_each_prefix_concerns_its_kinds_in_deny_and_in_allow(text, denied, cover
 def test_a_rule_without_action_covers_all_actions(text, actions) -> None:
     """The subject of a rule is the tool alone, and the tool with its action."""
     matcher = Matcher(rule(text))
-    calls = {action: Subject("PUSH" if action == "push" else action) for action in (None, "push", "log")}
+    calls = {action: RuleInput("PUSH" if action == "push" else action) for action in (None, "push", "log")}
 
     assert {action for action, call in calls.items() if matcher.denies(GIT, call)} == actions
     assert {action for action, call in calls.items() if matcher.covers(GIT, call)} == actions
@@ -117,7 +117,7 @@ def test_a_rule_without_action_covers_all_actions(text, actions) -> None:
 )
 def test_an_unbounded_tool_is_covered_by_its_whole_name(text, action, covered) -> None:
     """A star may stand in the action, never in the name."""
-    assert Matcher(rule(text)).covers(DEPLOY, Subject(action)) is covered
+    assert Matcher(rule(text)).covers(DEPLOY, RuleInput(action)) is covered
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_an_unbounded_tool_is_covered_by_its_whole_name(text, action, covered) -
 )
 def test_allow_must_cover_every_command_and_deny_needs_one(text, commands, denied, covered) -> None:
     """A call without commands matches no `bash:` rule."""
-    matcher, call = Matcher(rule(text)), Subject(commands=commands)
+    matcher, call = Matcher(rule(text)), RuleInput(commands=commands)
 
     assert (matcher.denies(CODE, call), matcher.covers(CODE, call)) == (denied, covered)
 
@@ -146,14 +146,14 @@ def test_allow_must_cover_every_command_and_deny_needs_one(text, commands, denie
 @pytest.mark.parametrize("tool", [GIT, DEPLOY, ISSUE], ids=lambda tool: tool.kind)
 def test_commands_of_other_kinds_are_denied_but_never_allowed_by_bash_rules(tool) -> None:
     """Whatever runs a program, a `bash:` rule can forbid it; it permits only tools of kind `bash`."""
-    matcher, call = Matcher(rule("bash:ls*")), Subject(commands=("ls -l",))
+    matcher, call = Matcher(rule("bash:ls*")), RuleInput(commands=("ls -l",))
 
     assert (matcher.denies(tool, call), matcher.covers(tool, call)) == (True, False)
 
 
 def test_commands_do_not_cover_a_bounded_tool() -> None:
     """Behind `*` stand names as far as `allow` is concerned."""
-    assert not Matcher(rule("*:ls*")).covers(GIT, Subject(commands=("ls -l",)))
+    assert not Matcher(rule("*:ls*")).covers(GIT, RuleInput(commands=("ls -l",)))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_commands_do_not_cover_a_bounded_tool() -> None:
 )
 def test_allow_must_cover_every_capability_and_deny_needs_one(declared, text, denied, covered) -> None:
     """What is not declared matches every `cap:` in deny, none in allow."""
-    facts, call = ToolFacts("git", capabilities=declared), Subject("push")
+    facts, call = ToolFacts("git", capabilities=declared), RuleInput("push")
 
     assert (Matcher(rule(text)).denies(facts, call), Matcher(rule(text)).covers(facts, call)) == (denied, covered)
 
@@ -229,7 +229,7 @@ class Place(BaseModel):
 )
 def test_arguments_are_seen_as_json(written, args, holds) -> None:
     """A glob sees text alone, `when` sees all; what a tool's types have made of an argument is undone."""
-    matcher, call = Matcher(rule(written)), Subject(args=args)
+    matcher, call = Matcher(rule(written)), RuleInput(args=args)
 
     assert (matcher.denies(GIT, call), matcher.covers(GIT, call)) == (holds, holds)
 
@@ -237,7 +237,7 @@ def test_arguments_are_seen_as_json(written, args, holds) -> None:
 def test_conditions_on_commands_hold_together_with_the_command() -> None:
     """`when` narrows a `bash:` rule, too."""
     matcher = Matcher(rule({"rule": "bash:ls*", "when": {"n": {"const": 1}}}))
-    calls = [Subject(args={"n": n}, commands=(command,)) for n in (1, 2) for command in ("ls", "rm")]
+    calls = [RuleInput(args={"n": n}, commands=(command,)) for n in (1, 2) for command in ("ls", "rm")]
 
     assert [matcher.denies(BASH, call) for call in calls] == [True, False, False, False]
     assert [matcher.covers(BASH, call) for call in calls] == [True, False, False, False]
@@ -332,18 +332,18 @@ def test_a_rule_names_the_words_that_it_writes_out(text: str, expected: list[str
         ("bash", "sort -o x", WRITES, True, True),
         ("bash:**", "sort -o x", WRITES, True, True),
         ("bash:sort *", "A=1 sort x", NO_NEEDS, False, False),
-        ("bash:sort *", "A=1 sort x", Needs(bare="sort x"), True, True),
-        ("bash:A=1 sort *", "A=1 sort x", Needs(bare="sort x"), True, True),
+        ("bash:sort *", "A=1 sort x", Requirements(bare="sort x"), True, True),
+        ("bash:A=1 sort *", "A=1 sort x", Requirements(bare="sort x"), True, True),
         ("bash:sort *", "A=1 sort -o x", WRITES._replace(bare="sort -o x"), False, True),
         ("bash:sort -o *", "A=1 sort -o x", WRITES._replace(bare="sort -o x"), True, True),
         ("bash:uniq *", "uniq in uniq", TWICE, False, True),
         ("bash:uniq * uniq", "uniq in uniq", TWICE, True, True),
         ("bash:uniq uniq *", "uniq uniq uniq", TWICE, True, True),
-        ("bash:uniq uniq *", "uniq uniq uniq", Needs(frozenset({as_often("uniq", 3)})), False, True),
+        ("bash:uniq uniq *", "uniq uniq uniq", Requirements(frozenset({as_often("uniq", 3)})), False, True),
     ],
 )
 def test_a_rule_covers_what_it_matches_and_names(
-    text: str, command: str, needs: Needs, *, covers: bool, touches: bool
+    text: str, command: str, needs: Requirements, *, covers: bool, touches: bool
 ) -> None:
     """`bash:*` names everything; what stands before the program need not be matched where it is harmless."""
     matcher = Matcher(rule(text))

@@ -10,14 +10,15 @@ import yaml
 
 from pages import quoted, rows
 from tables import inner
+from toolcharter.api.words import KINDS, RULE_PREFIXES
 from toolcharter.events import notify
 from toolcharter.gate.approvals.always_rule import why_not_kept
 from toolcharter.gate.approvals.launchers import is_launcher
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts, facts_of
+from toolcharter.policy.rule_input import RuleInput, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, WORKSPACE_POLICY
 from toolcharter.profile.dump import written
@@ -25,7 +26,6 @@ from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
 from toolcharter.profile.settings import MODES
-from toolcharter.spec.words import KINDS, RULE_PREFIXES
 from toolcharter_git.tool import SPEC as GIT
 from toolcharter_webhook import sender
 
@@ -60,13 +60,13 @@ def read(tmp_path: Path) -> Callable[..., Profile]:
     return read
 
 
-def called(call: str) -> tuple[ToolFacts, Subject]:
+def called(call: str) -> tuple[ToolFacts, RuleInput]:
     """A call as the page writes it, such as `git {action: push}`."""
     name, _, text = call.partition(" ")
     args = yaml.safe_load(text)
     assert isinstance(args, dict)
-    commands = understood((args["command"],) if name == "bash" else (), "/ws").commands
-    return TOOLS[name], Subject(args.get("action"), args, commands)
+    commands = analyse_commands((args["command"],) if name == "bash" else (), "/ws").commands
+    return TOOLS[name], RuleInput(args.get("action"), args, commands)
 
 
 def decided(profile: Profile, call: str) -> str:
@@ -124,7 +124,7 @@ def test_rules_of_allow_cover_what_the_page_says(row: list[str], read) -> None:
 
 def test_of_several_commands_one_suffices_to_deny_and_each_is_needed_to_allow(read) -> None:
     """As the page says of tools that run several."""
-    both = Subject(commands=("git log", "git push"))
+    both = RuleInput(commands=("git log", "git push"))
 
     def outcome(**keys: Any) -> str:
         profile = read(**keys)

@@ -22,6 +22,9 @@ from tests.core.policy.random_policies import (
     views,
 )
 
+from toolcharter.api.call import Decision, Invocation
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.stages import s3_policy
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.policy.evaluate import by_mode
@@ -29,9 +32,6 @@ from toolcharter.policy.matching import Matcher
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling
-from toolcharter.spec.call import Decision, Invocation
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 quick = settings(max_examples=150, deadline=None)
 slow = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -154,7 +154,7 @@ def test_a_hidden_tool_is_denied_for_every_call(profile, ceilings, caller, calls
     """And a tool whose calls are all decided beforehand is decided alike."""
     for view in views(profile, *ceilings, caller=caller):
         decisions = [view.decide(call) for call in calls]
-        assert view.concealed is None or {one.outcome for one in decisions} == {"deny"}
+        assert view.hidden_because is None or {one.outcome for one in decisions} == {"deny"}
         understood = [one for one, call in zip(decisions, calls, strict=True) if call.refusal is None]
         assert view.constant is None or set(understood) <= {view.constant}
 

@@ -5,17 +5,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcharter.policy.availability import AvailabilityPlan, Universe
+from toolcharter.api.call import Caller
+from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.lint.ceilings import taken_away
+from toolcharter.policy.lint.coverage import ToolSignature
+from toolcharter.policy.lint.rules import Finding, Reviewed, review
 from toolcharter.policy.matching import Matcher
-from toolcharter.policy.narrowed import taken_away
-from toolcharter.policy.reach import Known
-from toolcharter.policy.review import Finding, Reviewed, review
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import AfterCall, Availability, CallerPattern, Ceiling, Memory
-from toolcharter.spec.call import Caller
 
 TEXTS = [
     *("git", "g*", "*", "git:push", "git:push*", "git:*", "*:push", "g*sh", "alias:push", "git:log", "GIT:Push", "*a*"),
@@ -41,7 +41,7 @@ FACTS = st.builds(
     st.sampled_from(CAPABILITIES),
 )
 TOOLS = st.builds(
-    Known,
+    ToolSignature,
     FACTS,
     st.sampled_from([None, frozenset({"path", "n", "to"}), frozenset({"path"})]),
     st.sampled_from([None, frozenset[str](), frozenset({"push", "log"}), frozenset({"push"})]),
@@ -56,11 +56,11 @@ def written(rules: list[tuple[str, Any]], file: str) -> tuple[Rule, ...]:
     return tuple(parse_rule(text, f"{file}:{line}:1", when=when) for line, (text, when) in enumerate(rules, 1))
 
 
-def _call(action: str | None, args: dict[str, Any], commands: tuple[str, ...]) -> Subject:
-    return Subject(action, args, commands)  # `st.builds` would make up the rest
+def _call(action: str | None, args: dict[str, Any], commands: tuple[str, ...]) -> RuleInput:
+    return RuleInput(action, args, commands)  # `st.builds` would make up the rest
 
 
-def subjects(tool: Known) -> st.SearchStrategy[Subject]:
+def subjects(tool: ToolSignature) -> st.SearchStrategy[RuleInput]:
     """Calls of *tool*, as far as it is known."""
     actions = ["push", "log", "go", "", "x:y"] if tool.actions is None else sorted(tool.actions)
     names = ["path", "n", "to", "zz", "pth"] if tool.arguments is None else sorted(tool.arguments)
@@ -170,7 +170,7 @@ def placed(entries: list[Availability]) -> list[Availability]:
 )
 def test_availability_entry_that_does_nothing_does_nothing(entries, caller) -> None:
     """Without the entries of which a review says so, each caller sees the same tools."""
-    universe = Universe({"git": frozenset(), "run": frozenset()}, {})
+    universe = ToolCatalog({"git": frozenset(), "run": frozenset()}, {})
     gone = idle(list(review(Reviewed(Profile("p", availability=tuple(entries)), ()))))
     left = [entry for entry in entries if entry.place not in gone]
     names = {entry.name for entry in left}

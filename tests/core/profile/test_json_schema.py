@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema_rs import Draft202012Validator, meta
 from pydantic import BaseModel, ConfigDict
 
+from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.ceilings import ADMIN_POLICY, read_ceilings
 from toolcharter.profile.json_schema import Offer, ceiling_schema, profile_schema
 from toolcharter.profile.nodes import plain
@@ -17,7 +18,6 @@ from toolcharter.profile.parse import parse
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
 from toolcharter.profile.shapes import any_case
-from toolcharter.spec.policy import ToolPolicy
 
 from .random_profiles import CEILINGS, NAMES, as_yaml, profiles
 from .test_model import EVERY_KEY

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
+from toolcharter.api.call import Stage
 from toolcharter.profile.read import load_profile
-from toolcharter.spec.call import Stage
 
 KEYS = (
     "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
+from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.validation import faults_of
-from toolcharter.spec.policy import ToolPolicy
 
 
 class Action(StrEnum):

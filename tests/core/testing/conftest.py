@@ -21,11 +21,11 @@ import toolcharter.gate.waiting
 import toolcharter.testing.contract
 import toolcharter.testing.items
 import toolcharter.testing.summary  # All of these before the first run of pytest inside a test, which
+from toolcharter.api.tool import ToolSpec
 
 # forgets what it was the first to import: a second copy of a class or of a C extension is no good.
 from toolcharter.gate.observers import OBSERVERS
 from toolcharter.loader.scan import Installed, installed
-from toolcharter.spec.tool import ToolSpec
 
 GREET = '''
 """Say hello to people on the list."""

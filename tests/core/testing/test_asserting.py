@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.spec.call import Decision, RuleRef, ToolResult
+from toolcharter.api.call import Decision, RuleRef, ToolResult
 from toolcharter.testing.asserting import assert_decision, assert_denied, assert_error, assert_events, assert_ok
 
 DENIED = ToolResult("denied", "ERROR: denied_by_policy reason=odd\nNo.", reason="odd", message="No.", hint="Ask.")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from toolcharter.api.call import Decision, RuleRef
 from toolcharter.gate.build.open import plan_profile
 from toolcharter.profile.model import Case
-from toolcharter.spec.call import Decision, RuleRef
 from toolcharter.testing.cases import CaseResult, name_of, run_cases, unique_names
 
 PROFILE = """\

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing import contract
 from toolcharter.testing.contract import (
     Contract,

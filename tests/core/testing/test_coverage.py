@@ -5,11 +5,11 @@ from typing import Any
 import orjson
 import pytest
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.build.open import open_toolbox
 from toolcharter.gate.observers import OBSERVERS
 from toolcharter.profile.model import Limits
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, key_of, wrapped
 from toolcharter.testing.toolboxes import plan_of, toolbox_of
 

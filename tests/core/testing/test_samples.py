@@ -6,8 +6,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.testing.samples import missing_fields, sample_arguments, sample_policies, values
 
 

@@ -6,11 +6,11 @@ from typing import TypedDict
 import pytest
 from pydantic import ValidationError
 
+from toolcharter.api.call import Caller
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
-from toolcharter.spec.call import Caller
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 from toolcharter.testing.asserting import assert_denied, assert_events, assert_ok
 from toolcharter.testing.toolboxes import toolbox_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from toolcharter import Caller, Claim, Denied, OpenPlace
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.leases import WorkspaceLeases
+from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter_browser.pictures import keep, place_of
 from toolcharter_browser.policy import ScreenshotPolicy
 

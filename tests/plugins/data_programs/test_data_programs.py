@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.shell.table import Table
 from toolcharter.guards.shell.tables import Tables
 from toolcharter.loader.load import load_plugins
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 from toolcharter_data_programs import register_programs
 
@@ -31,8 +31,8 @@ def tables() -> Tables:
 def decided(line: str, tables: Tables | None, rules: list[str]) -> str:
     """The reason for which a line is refused; nothing if *rules* cover it."""
     policy = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in rules]).for_tool(BASH)
-    known = understood((line,), "/srv/ws", tables)
-    decision = policy.decide(Subject(None, {}, known.commands, known.refusal, known.needs, known.strange))
+    known = analyse_commands((line,), "/srv/ws", tables)
+    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange))
     return "" if decision.outcome == "allow" else str(decision.reason)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolcharter import Caller, Lease, Toolbox, ToolError, build_tools
-from toolcharter.guards.paths import leases
+from toolcharter.guards.paths import locks as leases
 from toolcharter_files import claims, lock_paths
 
 TOOLS = ("write_file", "edit_file", "move_file", "delete_file", "make_dir", "lock_paths", "unlock_paths")

@@ -21,7 +21,7 @@ WORKER = """
 import json, sys
 from pathlib import Path
 from toolcharter import Caller
-from toolcharter.guards.paths import leases
+from toolcharter.guards.paths import locks as leases
 from toolcharter_files.claims import claim, in_the_way
 from toolcharter_files.globs import parse_whole
 for line in sys.stdin:
@@ -168,7 +168,7 @@ import os, sys
 from contextlib import suppress
 from pathlib import Path
 from toolcharter import Caller, Denied
-from toolcharter.guards.paths.leases import WorkspaceLeases
+from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter_files.claims import claim, in_the_way
 from toolcharter_files.globs import parse_whole
 glob, folder = sys.argv[1:]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import counted
+from toolcharter.cli.describe import counted
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:

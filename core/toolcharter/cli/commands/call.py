@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.given import Given
+from toolcharter.cli.call_arguments import Given
 from toolcharter.cli.group import stop
 from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.output import encoded, is_terminal, print_text
 from toolcharter.cli.session import opened_live
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller, ToolResult
+    from toolcharter.api.call import Caller, ToolResult
 
 _STYLES = {"ok": "", "error": "red", "denied": "yellow"}
 

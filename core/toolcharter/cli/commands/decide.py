@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.lines import Line, answer_lines
+from toolcharter.cli.jsonl import Line, answer_lines
 from toolcharter.cli.output import shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller
+    from toolcharter.api.call import Caller
 
 
 @click.command("decide")
@@ -25,8 +25,8 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     in order and at once: id, outcome, reason, stage, rule and tool_checks. Exit status 0 if every
     line got an answer.
     """
+    from toolcharter.api.call import Decision  # noqa: PLC0415 - `--help` does without it
     from toolcharter.events.lines import rule_field  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.spec.call import Decision  # noqa: PLC0415 - `--help` does without it
 
     malformed = Decision("error", "arguments", "invalid_arguments")
 

@@ -10,7 +10,7 @@ from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller
+    from toolcharter.api.call import Caller
 
 
 @click.command("doctor")
@@ -31,7 +31,7 @@ def command(
     run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
     to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """
-    from toolcharter.cli.checkup import examine  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.cli.doctor import examine  # noqa: PLC0415 - `--help` does without it
     from toolcharter.gate.build.open import existing_folder  # noqa: PLC0415 - as above
 
     findings = list(examine(profile, existing_folder(workspace), caller, events))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.given import Given
+from toolcharter.cli.call_arguments import Given
 from toolcharter.cli.output import Branch, encoded, print_json, print_tree
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller, Decision
-    from toolcharter.spec.explanation import CommandNote, Explanation, Step
+    from toolcharter.api.call import Caller, Decision
+    from toolcharter.api.explanation import CommandNote, Explanation, Step
 
 _STYLES = {"allow": "green", "pass": "green", "ask": "yellow", "deny": "red", "error": "red", "unknown": "dim"}
 _UNKNOWN = "not asked"

@@ -48,7 +48,7 @@ def _core() -> str:
 
 
 def _require_usable(tool: str) -> None:
-    from toolcharter.spec.words import RULE_PREFIXES  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.api.words import RULE_PREFIXES  # noqa: PLC0415 - `--help` does without it
 
     if not _NAME.fullmatch(tool):
         raise click.UsageError(

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import cell, counted, facts, ordered, warn
+from toolcharter.cli.describe import cell, counted, facts, ordered, warn
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from toolcharter.api.tool import ToolSpec
     from toolcharter.loader.listing import PluginInfo
-    from toolcharter.spec.tool import ToolSpec
 
 
 @click.command("plugins")
@@ -30,7 +30,7 @@ def command(check: bool, as_json: bool) -> None:  # noqa: FBT001 - click passes 
     warn(index.unmatched())
     plugins = list_plugins(index)
     if check:
-        from toolcharter.cli.trial import tried  # noqa: PLC0415 - the list does without the gate
+        from toolcharter.cli.build_check import tried  # noqa: PLC0415 - the list does without the gate
 
         plugins = [tried(plugin, index) for plugin in plugins]
     problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]

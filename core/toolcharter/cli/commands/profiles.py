@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import counted
+from toolcharter.cli.describe import counted
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import Fault
@@ -128,7 +128,7 @@ def _given(names: Sequence[str]) -> Iterator[_Row]:
 
 
 def _checked(row: _Row, workspace: str) -> _Row:
-    from toolcharter.cli.findings import examine  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.cli.profile_lint import examine  # noqa: PLC0415 - `--help` does without it
     from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
 
     found = examine(row.place, workspace, _search())

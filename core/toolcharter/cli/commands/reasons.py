@@ -63,7 +63,7 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
 
 
 def _of_core() -> Iterator[_Row]:
-    from toolcharter.spec.reasons import CORE_REASONS, GUARD_REASONS  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS  # noqa: PLC0415 - `--help` does without it
 
     for source, table in (("core", CORE_REASONS), ("guards", GUARD_REASONS)):
         for reason, info in table.items():
@@ -89,9 +89,9 @@ def _of_rules(plan: "Plan") -> Iterator[_Row]:
 
 def _of_plugins() -> Iterator[_Row]:
     """What plugins declare, explained by their READMEs: no second list that could differ from what the author says."""
+    from toolcharter.api.reasons import RETRYABLE  # noqa: PLC0415 - as above
     from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
     from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
-    from toolcharter.spec.reasons import RETRYABLE  # noqa: PLC0415 - as above
     from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
 
     index = installed()

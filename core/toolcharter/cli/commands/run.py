@@ -8,11 +8,11 @@ import click
 
 from toolcharter.cli import options
 from toolcharter.cli.interrupts import ended_by_signals
-from toolcharter.cli.lines import Line, answer_lines
+from toolcharter.cli.jsonl import Line, answer_lines
 from toolcharter.cli.session import opened_live
 
 if TYPE_CHECKING:
-    from toolcharter.spec.call import Caller
+    from toolcharter.api.call import Caller
 
 
 @click.command("run")
@@ -26,7 +26,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
     in order and at once: its id and all fields of the result. Exit status 0 if every line got an answer.
     """
-    from toolcharter.spec.call import ToolResult  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.api.call import ToolResult  # noqa: PLC0415 - `--help` does without it
 
     names = [field.name for field in fields(ToolResult)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import described, warn
+from toolcharter.cli.describe import described, warn
 from toolcharter.cli.output import print_json
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from toolcharter.cli.group import stop
 from toolcharter.cli.output import is_terminal, print_json, print_text
 
 if TYPE_CHECKING:
-    from toolcharter.cli.verdicts import Tested
+    from toolcharter.cli.profile_cases import Tested
     from toolcharter.testing.coverage import ReasonRow
 
 
@@ -33,7 +33,7 @@ def command(
     a decision; nothing is executed. Ends with the declared reasons that no case has shown. Exit
     status 1 if a case fails.
     """
-    from toolcharter.cli.verdicts import run_profiles  # noqa: PLC0415 - `--help` does without it
+    from toolcharter.cli.profile_cases import run_profiles  # noqa: PLC0415 - `--help` does without it
     from toolcharter.testing.coverage import ReasonCoverage  # noqa: PLC0415 - as above
 
     coverage = ReasonCoverage()

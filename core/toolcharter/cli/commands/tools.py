@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.facts import cell, described, facts, warn
+from toolcharter.cli.describe import cell, described, facts, warn
 from toolcharter.cli.output import print_json, print_table, shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
+    from toolcharter.api.call import Caller
     from toolcharter.gate.toolbox import Tool
-    from toolcharter.spec.call import Caller
 
 
 @click.command("tools")

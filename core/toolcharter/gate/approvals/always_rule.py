@@ -12,7 +12,7 @@ from pathlib import Path
 from toolcharter.gate.approvals.escape import visible
 from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.guards.secrets import scrub_text
-from toolcharter.guards.shell.parts import quoted
+from toolcharter.guards.shell.nodes import quoted
 
 MAX_SHOWN_BYTES = 4096
 """An approval is something that a person reads again."""

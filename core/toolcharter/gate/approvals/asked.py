@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from toolcharter.gate.call import CallContext
-from toolcharter.gate.commands import Understood
+from toolcharter.gate.commands import CommandAnalysis
 from toolcharter.gate.runners import Runners
 from toolcharter.gate.tool import BuiltTool
-from toolcharter.policy.facts import Subject
+from toolcharter.policy.rule_input import RuleInput
 
 
 class Scope(NamedTuple):
@@ -30,7 +30,7 @@ class AskedCall(Protocol):
         """The tool."""
         ...
 
-    def rule_input(self, ctx: CallContext, /) -> tuple[Subject, Understood]:
+    def rule_input(self, ctx: CallContext, /) -> tuple[RuleInput, CommandAnalysis]:
         """The call as rules see it, and what is understood of its commands."""
         ...
 

@@ -10,6 +10,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from toolcharter._lazy import lazy
+from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
+from toolcharter.api.reasons import Reason
 from toolcharter.gate.approvals.question import Question
 from toolcharter.gate.waiting import (
     LoopThread,
@@ -24,8 +26,6 @@ from toolcharter.gate.waiting import (
 )
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.settings import Approvals
-from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
-from toolcharter.spec.reasons import Reason
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,7 +53,7 @@ class Verdict(NamedTuple):
     """Who says to have answered."""
 
 
-class Asking:
+class ApproverPrompt:
     """The way to the approver of one toolbox. Any thread or task may ask at any time."""
 
     def __init__(self, approver: Approver | None, settings: Approvals, loop: LoopThread) -> None:

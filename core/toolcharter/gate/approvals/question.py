@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from inspect import iscoroutine
 from typing import Any
 
-from toolcharter.spec.approval import ApprovalRequest, Approver
+from toolcharter.api.approval import ApprovalRequest, Approver
 
 ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
 """Set once the caller no longer waits for the answer; an approver that polls it ends then."""

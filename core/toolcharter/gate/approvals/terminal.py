@@ -13,9 +13,9 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
+from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.gate.approvals.escape import as_text, block, visible
 from toolcharter.gate.approvals.question import ABANDONED
-from toolcharter.spec.approval import Answer, ApprovalAnswer, ApprovalRequest
 
 POLL_S = 0.05
 """How soon a question ends that its caller has given up, in seconds."""

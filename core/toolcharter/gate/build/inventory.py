@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.gate.build.hardlinks import other_names
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
-from toolcharter.guards.paths.repositories import repository_folders
+from toolcharter.guards.paths.git_dirs import repository_folders
 from toolcharter.loader.interpreter import Code, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
-from toolcharter.spec.policy import ToolPolicy
 
 PROFILES = "profiles"
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are

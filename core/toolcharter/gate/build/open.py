@@ -10,6 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
+from toolcharter.api.approval import Approver
+from toolcharter.api.call import Caller
+from toolcharter.api.channel import Channel
+from toolcharter.api.reasons import GuardReason, Reason
+from toolcharter.api.runner import RunnerScope
 from toolcharter.errors import ConfigurationError, Denied, Fault, PluginError, SpecError
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
@@ -17,7 +22,7 @@ from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
-from toolcharter.gate.commands import World
+from toolcharter.gate.commands import DiskPreconditions
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline
@@ -35,11 +40,6 @@ from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
 from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Memory, Notify, Rates
-from toolcharter.spec.approval import Approver
-from toolcharter.spec.call import Caller
-from toolcharter.spec.channel import Channel
-from toolcharter.spec.reasons import GuardReason, Reason
-from toolcharter.spec.runner import RunnerScope
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
@@ -257,14 +257,14 @@ def _approval_service(
     def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
         return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
 
-    def disk_objection(world: World) -> Denied | None:
+    def disk_objection(world: DiskPreconditions) -> Denied | None:
         return state.confinement.objection(world)  # opened by the first call that needs it
 
     return s5_approval.ApprovalService(
         asked.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
         disk_objection=disk_objection,
-        asking=prompt.Asking(approver, settings, state.loop),
+        asking=prompt.ApproverPrompt(approver, settings, state.loop),
         settings=settings,
         environ=os.environ,
     )

@@ -7,10 +7,10 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from typing_extensions import is_typeddict  # typing's own knows only its own kind
 
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.build.typed_dicts import readable
-from toolcharter.spec.tool import ToolSpec
 
 
 def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any] | None:

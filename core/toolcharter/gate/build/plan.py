@@ -11,12 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.discover import NOTHING, Discovered, Ground, discover, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
-from toolcharter.policy.availability import Universe
+from toolcharter.policy.availability import ToolCatalog
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.policy.names import limit_faults
 from toolcharter.profile.ceilings import read_ceilings
@@ -26,8 +28,6 @@ from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
 from toolcharter.profile.validation import faults_of
-from toolcharter.spec.policy import ToolPolicy
-from toolcharter.spec.tool import ToolSpec
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Plan:
         return any(one.ask or one.mode == "ask" for one in held)
 
     @cached_property
-    def universe(self) -> Universe:
+    def universe(self) -> ToolCatalog:
         """What rules and availability can name."""
         return universe_of(self.profile, self.specs)
 

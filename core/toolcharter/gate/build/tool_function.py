@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, get_type_hints
 
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError
 from toolcharter.gate.build.typed_dicts import readable
-from toolcharter.spec.tool import ToolSpec
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.toolbox import Toolbox
-from toolcharter.policy.reach import Known
+from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.globs import fold
 
 
-def known_tools(toolbox: Toolbox) -> list[Known]:
+def known_tools(toolbox: Toolbox) -> list[ToolSignature]:
     """All tools of *toolbox*, those that its caller does not see among them."""
-    return [known(tool) for tool in toolbox.built.values()]
+    return [signature_of(tool) for tool in toolbox.built.values()]
 
 
-def known(tool: BuiltTool) -> Known:
+def signature_of(tool: BuiltTool) -> ToolSignature:
     """The arguments and actions that *tool* takes, as far as its schema and its spec close them."""
     has_invocation = tool.spec.invocation is not None
     arguments = tool.reader.closed_names
@@ -28,7 +28,7 @@ def known(tool: BuiltTool) -> Known:
     advertised = None
     if tool.spec.advertise is not None and actions:
         advertised = _actions(tool.spec.advertise(tool.policy, deepcopy(schema)), arguments)
-    return Known(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool), advertised)
+    return ToolSignature(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool), advertised)
 
 
 def _evaluated(tool: BuiltTool) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import CoreConfig, SchemaValidator, to_jsonable_python
 
+from toolcharter.api.numbers import require_finite
+from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.call import as_json
-from toolcharter.spec.numbers import require_finite
-from toolcharter.spec.tool import ToolSpec
 
 _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=False)
 _MAX_FAULTS = 5

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from toolcharter.api.call import Decision, Invocation
+from toolcharter.api.reasons import HINTS, Reason
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import NOTHING, Understood, World, understood
+from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPreconditions, analyse_commands
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import ToolPolicyView
-from toolcharter.policy.facts import Refusal, Subject
 from toolcharter.policy.matching import argument
 from toolcharter.policy.paths import with_plain_paths
-from toolcharter.spec.call import Decision, Invocation
-from toolcharter.spec.reasons import HINTS, Reason
+from toolcharter.policy.rule_input import Refusal, RuleInput
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.tables import Tables
@@ -45,9 +45,9 @@ class PolicyStage:
         self._always = view.constant if spec.invocation is None else None
         # A rule of `deny` or `ask` on commands could never match its calls, whatever they run.
         self._untold = _NO_INVOCATION if spec.kind == "bash" and view.looks_at_commands else None
-        self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, World | None]] = {}
+        self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, DiskPreconditions | None]] = {}
 
-    def judge(self, ctx: CallContext, raw: bytes) -> tuple[str | None, World | None]:
+    def judge(self, ctx: CallContext, raw: bytes) -> tuple[str | None, DiskPreconditions | None]:
         """Decide *ctx*, whose arguments are the JSON text *raw*.
 
         Returns:
@@ -67,7 +67,9 @@ class PolicyStage:
         action, ctx.commands, ctx.decision, world = known
         return action, world
 
-    def _preconditions(self, decision: Decision, subject: Subject, understanding: Understood) -> World | None:
+    def _preconditions(
+        self, decision: Decision, subject: RuleInput, understanding: CommandAnalysis
+    ) -> DiskPreconditions | None:
         """What has to hold for commands that rules allow by their letters; `bash:*` allows them as they are."""
         if decision.stage == "ask":  # An `ask` rule takes no guard away from a call that `allow` covers.
             decision = self.view.by_mode(subject)
@@ -76,14 +78,14 @@ class PolicyStage:
         by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.view.permits.name_everything else None
 
-    def _decide(self, subject: Subject) -> Decision:
+    def _decide(self, subject: RuleInput) -> Decision:
         try:
             return self.view.decide(subject)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
             message = f"The rules cannot judge the call: {type(error).__name__}."
             return Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
 
-    def rule_input(self, ctx: CallContext) -> tuple[Subject, Understood]:
+    def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """The call as rules see it, and what is understood of its commands; defaults are filled in by now."""
         invocation = self._spec.invocation
         try:
@@ -92,13 +94,13 @@ class PolicyStage:
             args = self._with_aliases(plain)
             written = None if plain is given else self._with_aliases(given)
             if invocation is None:
-                return Subject(_action(ctx), args, (), self._untold, written=written), NOTHING
+                return RuleInput(_action(ctx), args, (), self._untold, written=written), NOTHING
             action, commands = _checked(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - what cannot be understood cannot be permitted
             message = f"The effect of the call is unknown: {type(error).__name__}."
-            return Subject(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
-        found = understood(commands, self._workspace, self._tables)
-        return Subject(action, args, found.commands, found.refusal, found.needs, found.strange, written), found
+            return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
+        found = analyse_commands(commands, self._workspace, self._tables)
+        return RuleInput(action, args, found.commands, found.refusal, found.needs, found.strange, written), found
 
     def _with_aliases(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """*args* under their other names, too: a rule may have been written with one of them."""

@@ -6,12 +6,12 @@ from inspect import isawaitable
 from time import monotonic
 from typing import Any
 
+from toolcharter.api.call import Ask, Call, Deny
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation, refuse_inside_loop, wait_for
 from toolcharter.loader.load import Check
-from toolcharter.spec.call import Ask, Call, Deny
-from toolcharter.spec.reasons import Reason
 
 Answer = None | Deny | Ask
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.call import CallContext
-from toolcharter.gate.commands import MAY, Names, Place, World
+from toolcharter.gate.commands import MAY, DiskPreconditions, ListedNames, PathAccess
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.patterns import MAX_NAMES, all_names, expand, lies_where_it_seems
+from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems
 from toolcharter.guards.process.programs import Programs
 from toolcharter.profile.settings import HiddenGlob
-from toolcharter.spec.reasons import Reason
 
 
 class Confinement:
@@ -28,13 +28,13 @@ class Confinement:
         self._inventory = inventory or Inventory(workspace)
         self._hidden = hidden
 
-    def hold(self, ctx: CallContext, world: World) -> None:
+    def hold(self, ctx: CallContext, world: DiskPreconditions) -> None:
         """Refuse *ctx* if its commands lead elsewhere than they seem to; the disk changes, so each call is looked at."""
         denied = self.objection(world)
         if denied is not None:
             ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
 
-    def objection(self, world: World) -> Denied | None:
+    def objection(self, world: DiskPreconditions) -> Denied | None:
         """Why commands with this *world* must not run, if anything speaks against it."""
         names = all_names()
         try:
@@ -70,7 +70,7 @@ class Confinement:
     def _programs(self) -> Programs:
         return Programs(self._workspace)
 
-    def _confine(self, place: Place, names: Iterator[int]) -> None:
+    def _confine(self, place: PathAccess, names: Iterator[int]) -> None:
         for path in self._paths_of(place, names):
             # The folder that something is copied into may hold what is protected: the copy gets a name of its own.
             is_whole = place.change not in {"into", MAY}
@@ -82,7 +82,7 @@ class Confinement:
                 if not lies_where_it_seems(error):
                     raise Denied(Reason.NOT_UNDERSTOOD, f"{error.message} Programs may see it otherwise.") from error
 
-    def _paths_of(self, place: Place, names: Iterator[int]) -> Iterator[str]:
+    def _paths_of(self, place: PathAccess, names: Iterator[int]) -> Iterator[str]:
         for folder in place.folders:
             found = expand(self._paths, folder, place.path, names) if place.is_pattern else [place.path]
             for path in found:
@@ -91,7 +91,7 @@ class Confinement:
                     raise Denied(Reason.NOT_UNDERSTOOD, message)
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
-    def _require_plain_names(self, listed: Names, budget: Iterator[int]) -> None:
+    def _require_plain_names(self, listed: ListedNames, budget: Iterator[int]) -> None:
         from toolcharter.gate.listed_names import objection  # noqa: PLC0415 - few commands list names for others
 
         for folder in listed.folders:

@@ -4,18 +4,18 @@ import os
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import TypeVar
 
+from toolcharter.api.call import Call, Deny, ToolResult
+from toolcharter.api.paths import Paths
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.guards.memory.notes import with_notes
 from toolcharter.guards.memory.session import SessionMemory
-from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Memory, ReadBeforeWrite
 from toolcharter.profile.shapes import same_tool
-from toolcharter.spec.call import Call, Deny, ToolResult
-from toolcharter.spec.paths import Paths
-from toolcharter.spec.reasons import GuardReason, Reason
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def session_stage(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts]
 
     def matcher(rule: Rule) -> Callable[[Call], bool]:
         matches = Matcher(rule).denies
-        return lambda call: matches(facts[call.tool], Subject(call.action, as_json(call.args), call.commands))
+        return lambda call: matches(facts[call.tool], RuleInput(call.action, as_json(call.args), call.commands))
 
     guards = SessionMemory(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
     return SessionStage(guards) if guards.active else None

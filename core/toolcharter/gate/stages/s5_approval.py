@@ -9,6 +9,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeGuard
 
+from toolcharter.api.approval import ApprovalRequest
+from toolcharter.api.call import Ask, Decision, RuleRef
+from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
@@ -16,16 +19,13 @@ from toolcharter.gate.approvals.asked import AskedCall, Scope
 from toolcharter.gate.approvals.escape import one_line
 from toolcharter.gate.approvals.ledger import Ledger, digest_of, digest_of_arguments
 from toolcharter.gate.approvals.masks import Hidden, ShownCall, shown_call
-from toolcharter.gate.approvals.prompt import Asking, Verdict
+from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import World
+from toolcharter.gate.commands import DiskPreconditions
 from toolcharter.gate.redact import as_reason_word, redact_text
 from toolcharter.profile.settings import Approvals
-from toolcharter.spec.approval import ApprovalRequest
-from toolcharter.spec.call import Ask, Decision, RuleRef
-from toolcharter.spec.reasons import CORE_REASONS, HINTS, Reason
 
 
 class _Known(NamedTuple):
@@ -65,8 +65,8 @@ class ApprovalService:
         scope: Scope,
         emit: Callable[[str, bytes, Mapping[str, Any]], bool],
         *,
-        disk_objection: Callable[[World], Denied | None],
-        asking: Asking,
+        disk_objection: Callable[[DiskPreconditions], Denied | None],
+        asking: ApproverPrompt,
         settings: Approvals,
         environ: Mapping[str, str],
     ) -> None:

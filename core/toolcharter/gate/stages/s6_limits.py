@@ -3,14 +3,14 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolcharter.api.call import Caller
+from toolcharter.api.reasons import Reason
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.waiting import Wait, wait_for
 from toolcharter.guards.rates.answers import Answer, Keys, Refused
-from toolcharter.spec.call import Caller
-from toolcharter.spec.reasons import Reason
 
 if TYPE_CHECKING:
-    from toolcharter.guards.rates.binding import Bound
+    from toolcharter.guards.rates.binding import BoundLimits
 
 _UNNAMED = "-"
 """The session, or the agent, of callers who name none: their calls are counted together, never not at all."""
@@ -21,7 +21,7 @@ def keys_of(caller: Caller) -> Keys:
     return Keys(caller.session or caller.agent or _UNNAMED, caller.agent or caller.session or _UNNAMED)
 
 
-async def acquire(limits: "Bound", ctx: CallContext, keys: Keys) -> None:
+async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:
     """Count *ctx* in all *limits*, or refuse it; another process may keep the counts, and have to be waited for."""
     refuse_if_limited(ctx, await wait_for(Wait(partial(limits.take, keys), partial(limits.atake, keys))))
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import ToolResult
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runtime import Completed
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.call import CURRENT, CallContext, Passed
 from toolcharter.gate.threads import Body, BodyThread
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation, remaining_s, signal, wait_for
-from toolcharter.spec.call import ToolResult
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runtime import Completed
 
 if TYPE_CHECKING:
     import asyncio

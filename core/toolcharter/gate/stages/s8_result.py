@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import ToolResult
+from toolcharter.api.reasons import RETRYABLE
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.redact import redact_text, scrubbed
 from toolcharter.guards.output import structured, truncate
 from toolcharter.guards.secrets import scrub_json
-from toolcharter.spec.call import ToolResult
-from toolcharter.spec.reasons import RETRYABLE
 
 if TYPE_CHECKING:
     from toolcharter.guards.secrets import echoes

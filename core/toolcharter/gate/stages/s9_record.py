@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Outcome, ToolResult
+from toolcharter.api.reasons import KNOWN_OUTCOMES, Reason
+from toolcharter.api.tool import REASON
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.gate.redact import MAX_SHOWN_BYTES, as_reason_word
 from toolcharter.gate.registry import CallRegistry
 from toolcharter.guards.secrets import scrub_value
-from toolcharter.policy.facts import Subject, ToolFacts
 from toolcharter.policy.matching import Matcher
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.settings import Notify
-from toolcharter.spec.call import Outcome, ToolResult
-from toolcharter.spec.reasons import KNOWN_OUTCOMES, Reason
-from toolcharter.spec.tool import REASON
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
@@ -195,13 +195,13 @@ def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[Ca
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def queue(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
-        subject: Subject | None = None
+        subject: RuleInput | None = None
         unread = ctx.stage == "floor" and not ctx.commands
 
         def matched(entry: Notify) -> str | None:
             nonlocal subject
             # Made in here: of arguments without a JSON form the notifier reports without judging, and the call is over anyway.
-            judged = subject = subject or Subject(ctx.action, as_json(ctx.values), ctx.commands)
+            judged = subject = subject or RuleInput(ctx.action, as_json(ctx.values), ctx.commands)
             found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
             # A line that is not understood may be one that a notification asks for.
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])

@@ -17,9 +17,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import ToolError
 from toolcharter.guards.compute.worker import HEADER, frame
-from toolcharter.spec.reasons import Reason
 
 MAX_WORKERS = 2
 """Child processes of one toolbox; further calls wait for one of them."""

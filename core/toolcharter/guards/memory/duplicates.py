@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from toolcharter.api.call import Call, Deny
+from toolcharter.api.reasons import Reason
 from toolcharter.guards.memory.digests import of_call
 from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
 from toolcharter.guards.memory.recent import Recent
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import SkipDuplicate
-from toolcharter.spec.call import Call, Deny
-from toolcharter.spec.reasons import Reason
 
 MAX_CALLS = 1024
 """How many calls a session remembers; an older one may be made again."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from toolcharter.spec.call import Call, Deny, Outcome
+from toolcharter.api.call import Call, Deny, Outcome
 
 S = TypeVar("S")
 F = TypeVar("F")

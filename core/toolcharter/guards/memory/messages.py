@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from toolcharter.api.call import Call, Outcome
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import AfterCall
-from toolcharter.spec.call import Call, Outcome
 
 
 class Messages:

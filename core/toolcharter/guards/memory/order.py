@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from toolcharter.api.call import Call, Deny
+from toolcharter.api.reasons import Reason
 from toolcharter.guards.memory.digests import of_args
 from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
 from toolcharter.guards.memory.recent import Recent
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import DependsOn
-from toolcharter.spec.call import Call, Deny
-from toolcharter.spec.reasons import Reason
 
 Matches = Callable[[Call], bool]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from toolcharter.api.call import Call, Deny
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
 from toolcharter.guards.memory.recent import Recent
 from toolcharter.profile.settings import ReadBeforeWrite
-from toolcharter.spec.call import Call, Deny
-from toolcharter.spec.reasons import GuardReason, Reason
 
 MAX_FILES = 1024
 """How many files a session remembers; an older one must be read again."""

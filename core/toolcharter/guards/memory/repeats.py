@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from toolcharter.api.call import Call, Deny
+from toolcharter.api.reasons import Reason
 from toolcharter.guards.memory.digests import of_call
 from toolcharter.guards.memory.guard import MemoryGuard, Objection
 from toolcharter.profile.settings import Repeats
-from toolcharter.spec.call import Call, Deny
-from toolcharter.spec.reasons import Reason
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from threading import Lock
 from typing import Any
 
 from toolcharter._fork import renew_in_child
+from toolcharter.api.call import Call, Deny, Outcome
 from toolcharter.guards.memory.duplicates import DuplicatesGuard
 from toolcharter.guards.memory.guard import Ending, MemoryGuard
 from toolcharter.guards.memory.messages import Messages
@@ -16,7 +17,6 @@ from toolcharter.guards.memory.results import ResultsGuard
 from toolcharter.guards.memory.table import MAX_SESSIONS, Flight, Session, Sessions
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats
-from toolcharter.spec.call import Call, Deny, Outcome
 
 Matcher = Callable[[Rule], Callable[[Call], bool]]
 Verdict = Deny | tuple[str, ...]

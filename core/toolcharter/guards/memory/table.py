@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from toolcharter.spec.call import Call
+from toolcharter.api.call import Call
 
 MAX_SESSIONS = 1024
 

@@ -3,8 +3,8 @@
 import zlib
 from collections.abc import Callable
 
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
-from toolcharter.spec.reasons import GuardReason
 
 ACCEPTED = "gzip, deflate"
 """For the header `Accept-Encoding`: what can be unpacked piece by piece with a limit, with the standard library."""

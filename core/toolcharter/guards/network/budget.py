@@ -2,9 +2,9 @@
 
 from time import monotonic
 
+from toolcharter.api.network import HttpLimits
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
-from toolcharter.spec.network import HttpLimits
-from toolcharter.spec.reasons import GuardReason, Reason
 
 BESIDE_BODY = 262_144
 """Bytes of heads, interim answers, framing and trailers that may arrive beside bodies, over all redirects."""

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.budget import Budget
 from toolcharter.guards.network.connect import connect
-from toolcharter.guards.network.journey import Journey, first_step
 from toolcharter.guards.network.lookup import Resolve, system_resolve
-from toolcharter.spec.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
+from toolcharter.guards.network.redirects import Journey, first_step
 
 if TYPE_CHECKING:
     from toolcharter.guards.network.dial import Lines

@@ -9,6 +9,8 @@ from ipaddress import ip_address
 from math import inf
 from typing import Any
 
+from toolcharter.api.network import HttpLimits, NetworkPolicy
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.network.addresses import Address
 from toolcharter.guards.network.budget import Budget
@@ -16,8 +18,6 @@ from toolcharter.guards.network.hosts import parse_host, parse_ipv6
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.lookup import Resolve, aaddresses_of
 from toolcharter.guards.network.urls import Url
-from toolcharter.spec.network import HttpLimits, NetworkPolicy
-from toolcharter.spec.reasons import GuardReason, Reason
 
 MAX_DIALS = 4
 """How many of a host's addresses are tried."""

@@ -7,6 +7,8 @@ from typing import NamedTuple, cast
 
 import httpcore
 
+from toolcharter.api.network import NetworkPolicy
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.addresses import Address
 from toolcharter.guards.network.budget import Budget, out_of_time
@@ -14,8 +16,6 @@ from toolcharter.guards.network.connect import MAX_DIALS, check_peer, share_of, 
 from toolcharter.guards.network.lookup import Resolve, aaddresses_of, addresses_of
 from toolcharter.guards.network.streams import AsyncTimedStream, TimedStream
 from toolcharter.guards.network.urls import Url
-from toolcharter.spec.network import NetworkPolicy
-from toolcharter.spec.reasons import GuardReason
 
 _FAILED = (httpcore.ConnectError, httpcore.ConnectTimeout)
 

@@ -7,13 +7,13 @@ from importlib.metadata import version
 
 import httpcore
 
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.body import ACCEPTED, Body
 from toolcharter.guards.network.budget import out_of_time
 from toolcharter.guards.network.dial import Lines, adial, dial
-from toolcharter.guards.network.journey import Received, Sent
+from toolcharter.guards.network.redirects import Received, Sent
 from toolcharter.guards.network.urls import Url
-from toolcharter.spec.reasons import GuardReason, Reason
 
 
 class Hop:

@@ -7,9 +7,9 @@ other bases or with parts left out, percent escapes, letters that a mapping woul
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from types import ModuleType
 
+from toolcharter.api.network import MAX_NAME, NAME, is_number
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import Denied
-from toolcharter.spec.network import MAX_NAME, NAME, is_number
-from toolcharter.spec.reasons import GuardReason
 
 _SHOWN = 80
 """Characters of a host that a message repeats."""

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
+from toolcharter.api.network import NetworkPolicy
+from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied
 from toolcharter.guards.network.addresses import Address, Network, is_opened, is_public
 from toolcharter.guards.network.hosts import is_internal
 from toolcharter.guards.network.urls import Url
-from toolcharter.spec.network import NetworkPolicy
-from toolcharter.spec.reasons import GuardReason, Reason
 
 
 def judge_url(url: Url, policy: NetworkPolicy) -> None:

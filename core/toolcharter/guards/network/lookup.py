@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
+from toolcharter.api.network import NetworkPolicy
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.addresses import Address
 from toolcharter.guards.network.budget import Budget, out_of_time
 from toolcharter.guards.network.judge import judge_answers
 from toolcharter.guards.network.urls import Url
-from toolcharter.spec.network import NetworkPolicy
-from toolcharter.spec.reasons import GuardReason
 
 Resolve = Callable[[str, int], Sequence[str]]
 """`(name, port) -> addresses`; blocks, and raises `OSError` if there are none."""

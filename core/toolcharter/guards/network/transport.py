@@ -5,13 +5,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 import httpx
 
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.dial import Lines
 from toolcharter.guards.network.exchange import Hop, aexchange, exchange
-from toolcharter.guards.network.journey import OURS, Sent
 from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.redirects import OURS, Sent
 from toolcharter.guards.network.urls import parse_url
-from toolcharter.spec.reasons import GuardReason
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie", "set-cookie2"})

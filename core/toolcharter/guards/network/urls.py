@@ -10,9 +10,9 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote
 
+from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import Denied
 from toolcharter.guards.network.hosts import Host, parse_host, parse_ipv6, refused
-from toolcharter.spec.reasons import GuardReason
 
 MAX_URL = 8_192
 """Characters; servers take about as much. Source: RFC 9110, section 4.1, asks for 8000."""

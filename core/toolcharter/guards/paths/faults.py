@@ -2,8 +2,8 @@
 
 import errno
 
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
-from toolcharter.spec.reasons import Reason
 
 SHOWN_CHARS = 200
 

@@ -12,11 +12,11 @@ from stat import S_ISREG
 from threading import Lock
 from typing import NamedTuple
 
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import HiddenPath
 from toolcharter.errors import Denied
 from toolcharter.guards.paths.names import Parts, fold
 from toolcharter.profile.settings import HiddenGlob
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import HiddenPath
 
 MAX_FOLDERS = 200_000
 """A workspace with more folders is not searched: its programs are refused."""

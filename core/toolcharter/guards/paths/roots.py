@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcharter.guards.paths import kernel
-from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, Root
+from toolcharter.guards.paths import openat2 as kernel
+from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Root
 from toolcharter.guards.paths.walk import STEP
 
 

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable
 from stat import S_ISREG
 
+from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.finding import Found
-from toolcharter.guards.paths.held import FOLDER_FLAGS
-from toolcharter.guards.paths.places import kind_of
-from toolcharter.spec.paths import PlaceUse
+from toolcharter.guards.paths.handles import FOLDER_FLAGS
+from toolcharter.guards.paths.resolve import Found
+from toolcharter.guards.paths.target import kind_of
 
 FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
 """The uses that mean what a link in the last place leads to; the others mean the link."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from toolcharter.guards.paths.faults import outside
-from toolcharter.guards.paths.held import Root
+from toolcharter.guards.paths.handles import Root
 from toolcharter.guards.paths.names import Parts, split
 
 MAX_LINKS = 40

@@ -8,21 +8,21 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
+from toolcharter.api.paths import PlaceUse
 from toolcharter.errors import ToolError
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.finding import Found, PlaceWalk, look
-from toolcharter.guards.paths.held import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
+from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repository
+from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.hidden import HiddenNames, holds_any
-from toolcharter.guards.paths.leases import WorkspaceLeases
+from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
-from toolcharter.guards.paths.places import MAX_DEPTH, HeldPlace, Leave, no_leases, unwatched
-from toolcharter.guards.paths.repositories import SIGNS, is_repository, lies_in_repository
+from toolcharter.guards.paths.resolve import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
+from toolcharter.guards.paths.target import MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
-from toolcharter.spec.paths import PlaceUse
 
 _NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 PLANS = 256
@@ -51,7 +51,7 @@ class Scope(NamedTuple):
     protected: tuple[str, ...]
     read_only: tuple[str, ...]
     check: Callable[[], None]
-    leave: Leave
+    leave: WriteGuard
     hidden: HiddenNames
 
 
@@ -98,7 +98,7 @@ class View:
             done: Called after each change.
         """
         look, writing = (no_leases, unwatched) if leases is None else (leases.look, leases.writing)
-        leave = Leave(act, look, writing, done)
+        leave = WriteGuard(act, look, writing, done)
         return View(self._roots, self._scope._replace(leave=leave))
 
     def open_file(self, path: str) -> HeldFile:
@@ -143,7 +143,7 @@ class View:
         shows, hidden = partial(self._shows, root, names), partial(self._patterns, root, names)
         return HeldFolder(fd, self._shown(root, names), shows, hidden, self._check)
 
-    def open_place(self, path: str, use: PlaceUse = "write") -> HeldPlace:
+    def open_place(self, path: str, use: PlaceUse = "write") -> WriteTarget:
         """Find where something is to be written beneath the workspace, and hold its folder; changes nothing.
 
         Args:
@@ -162,7 +162,7 @@ class View:
         if plan.root is not self._roots.workspace:
             raise faults.outside(path)
         found = self._find(path, plan, follows=True) if use in FOLLOWS else self._find_itself(path, plan)
-        place = HeldPlace(found, self._shown(found.root, found.place), self._check, self._scope.leave)
+        place = WriteTarget(found, self._shown(found.root, found.place), self._check, self._scope.leave)
         try:
             self._require_writable(use, found, path)
             check_use(use, found, path)
@@ -278,7 +278,7 @@ class View:
         if denied:
             raise faults.in_repository(path)
 
-    def _require_movable(self, place: HeldPlace, found: Found, path: str) -> None:
+    def _require_movable(self, place: WriteTarget, found: Found, path: str) -> None:
         base = (*found.root.held().parts, *found.place)
         held: dict[str, set[str]] = {}
         for name in place.below():
@@ -395,4 +395,4 @@ def _refuse() -> None:
     raise ToolError("These paths are for looking only.", reason="write_failure")
 
 
-_LOOKING = Leave(_refuse, no_leases, unwatched)
+_LOOKING = WriteGuard(_refuse, no_leases, unwatched)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from toolcharter.api.paths import OpenFolder
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
+from toolcharter.api.runtime import Completed
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
-from toolcharter.spec.paths import OpenFolder
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
-from toolcharter.spec.runtime import Completed
 
 CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "PATH": ":".join(SEARCH_FOLDERS),

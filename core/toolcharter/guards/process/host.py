@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolcharter.api.runner import Job, ProgramRunner
 from toolcharter.guards.process.local import LocalRunner
-from toolcharter.spec.runner import Job, ProgramRunner
 
 if TYPE_CHECKING:
     from toolcharter.guards.process.launch import Launch

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from toolcharter.api.runner import Ended
 from toolcharter.guards.process.marks import NO_MARK, Mark
-from toolcharter.spec.runner import Ended
 
 
 class Started(Protocol):

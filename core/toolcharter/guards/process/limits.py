@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from toolcharter.api.runner import ProcessLimits
 from toolcharter.guards.process.marks import NO_MARK, Mark
-from toolcharter.spec.runner import ProcessLimits
 
 PRLIMIT = "/usr/bin/prlimit"
 # In place of prlimit, where a system has none: the same arguments, by Python's own names.

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import Ended, Job, ProgramRunner, Running, TerminalSize
 from toolcharter.errors import ToolError
 from toolcharter.guards.process.programs import Programs
 from toolcharter.guards.process.turns import Turns
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import Ended, Job, ProgramRunner, Running, TerminalSize
 
 if TYPE_CHECKING:
     from toolcharter.guards.process.keeper import Keeper

@@ -7,9 +7,9 @@ import sysconfig
 from functools import lru_cache
 from pathlib import Path
 
+from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.inventory import lies_in
-from toolcharter.spec.reasons import Reason
 
 SEARCH_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 PROGRAM_NOT_FOUND = "program_not_found"

@@ -11,10 +11,10 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
+from toolcharter.api.runner import TerminalSize
 from toolcharter.guards.process.launch import Launch, Started
 from toolcharter.guards.process.started import begin
 from toolcharter.guards.process.supervise import GRACE_S, POLL_S, starting
-from toolcharter.spec.runner import TerminalSize
 
 _MOST_INPUT_BYTES = 65_536
 

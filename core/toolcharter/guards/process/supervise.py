@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import Ended
 from toolcharter.errors import ToolError
 from toolcharter.guards.process.launch import Launch, Started
 from toolcharter.guards.process.started import begin
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import Ended
 
 CHUNK_BYTES = 65_536
 GRACE_S = 0.5

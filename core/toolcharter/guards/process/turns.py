@@ -6,9 +6,9 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import Job
 from toolcharter.errors import ToolError
-from toolcharter.spec.reasons import Reason
-from toolcharter.spec.runner import Job
 
 MOST_AT_ONCE = 128
 # Of descriptors: what one program takes at its start, in a sandbox; and what the rest of our process has.

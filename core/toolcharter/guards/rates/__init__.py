@@ -6,6 +6,6 @@ none. Counts live in this process, or in a Redis that several processes share; a
 """
 
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
-from toolcharter.guards.rates.binding import Bound, RateLimits
+from toolcharter.guards.rates.binding import BoundLimits, RateLimits
 
-__all__ = ["Answer", "Bound", "Keys", "RateLimits", "Refused", "Unavailable"]
+__all__ = ["Answer", "BoundLimits", "Keys", "RateLimits", "Refused", "Unavailable"]

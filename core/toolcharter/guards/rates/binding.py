@@ -25,7 +25,7 @@ TIMEOUT_S = 2.0
 """How long a Redis may take to be connected to, and for each of its answers, in seconds."""
 
 
-class Bound(Protocol):
+class BoundLimits(Protocol):
     """The limits that concern one tool for one agent."""
 
     waits: bool
@@ -39,7 +39,7 @@ class Bound(Protocol):
 
 
 class Counted(Protocol):
-    """The limits of a `Bound` whose counts one place keeps."""
+    """The limits of a `BoundLimits` whose counts one place keeps."""
 
     def reserve(self, keys: Keys, /) -> Answer | float:
         """Count a call in all limits or in none; a number is the time it was counted with."""
@@ -56,17 +56,17 @@ class Counted(Protocol):
         """`give_back` from asynchronous code."""
 
 
-class OneWindow:
-    """One window counted in this process, which most profiles have: `CountedHere` without its loops."""
+class SingleWindow:
+    """One window counted in this process, which most profiles have: `InProcess` without its loops."""
 
     waits = False
 
     def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
         self.take = _take_of(counter, lock, clock)
-        """As `Bound`."""
+        """As `BoundLimits`."""
 
     async def atake(self, keys: Keys, /) -> Refused | None:
-        """As `Bound`."""
+        """As `BoundLimits`."""
         return self.take(keys)
 
 
@@ -98,7 +98,7 @@ def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Key
     return take
 
 
-class CountedHere:
+class InProcess:
     """Limits whose counts this process keeps."""
 
     def __init__(self, counters: Sequence[WindowCounter | SessionCounter], lock: RLock, clock: Clock) -> None:
@@ -136,7 +136,7 @@ def _wait_s(refusal: Refused) -> float:
     return inf if refusal.wait_s is None else refusal.wait_s
 
 
-class InTurn:
+class Chained:
     """Limits that are counted in one place or several; what a later place refuses the earlier ones give back.
 
     A place that cannot be told to give back, or a call that is cancelled on the way, stays counted: that errs on the
@@ -145,10 +145,10 @@ class InTurn:
 
     def __init__(self, places: Sequence[Counted]) -> None:
         self._places = tuple(places)
-        self.waits = not all(isinstance(place, CountedHere) for place in places)
+        self.waits = not all(isinstance(place, InProcess) for place in places)
 
     def take(self, keys: Keys, /) -> Answer | None:
-        """As `Bound`."""
+        """As `BoundLimits`."""
         stamps: list[float] = []
         for place in self._places:
             answer = place.reserve(keys)
@@ -160,7 +160,7 @@ class InTurn:
         return None
 
     async def atake(self, keys: Keys, /) -> Answer | None:
-        """As `Bound`."""
+        """As `BoundLimits`."""
         stamps: list[float] = []
         for place in self._places:
             answer = await place.areserve(keys)
@@ -215,7 +215,7 @@ class RateLimits:
         """In a fork's child, which counts on by itself: a thread that is the parent's may hold the lock."""
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - bound limits hold this very lock
 
-    def bind(self, tool: str, agent: str | None) -> Bound | None:
+    def bind(self, tool: str, agent: str | None) -> BoundLimits | None:
         """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.
 
         Args:
@@ -226,11 +226,11 @@ class RateLimits:
         here = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
         shared = [limit for limit in self._shared if limit.concerns(name, agent)]
         if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):
-            return OneWindow(here[0], self._lock, self._clock)
+            return SingleWindow(here[0], self._lock, self._clock)
         # What this process counts comes first: it costs no way to a server, and nothing when it is given back.
-        places: list[Counted] = [CountedHere(here, self._lock, self._clock)] if here else []
+        places: list[Counted] = [InProcess(here, self._lock, self._clock)] if here else []
         places += [store.bind(of_store) for store, of_store in self._by_store(shared)]
-        return InTurn(places) if places else None
+        return Chained(places) if places else None
 
     def _by_store(self, limits: Sequence[Limit]) -> "list[tuple[RedisStore, list[Limit]]]":
         found = ((store, [limit for limit in limits if limit.store == url]) for url, store in self._stores.items())

@@ -82,7 +82,7 @@ def _page_token() -> "re.Pattern[str]":
 
 @cache
 def _shapes() -> Any:
-    return import_module("toolcharter.guards.secrets.shapes")
+    return import_module("toolcharter.guards.secrets.heuristics")
 
 
 def _forms_of(values: Iterable[bytes]) -> tuple[bytes, ...]:

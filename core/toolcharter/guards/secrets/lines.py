@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from toolcharter.guards.secrets import engine, wrapped
 from toolcharter.guards.secrets.engine import Span
-from toolcharter.guards.secrets.judged import FAR
+from toolcharter.guards.secrets.extract import FAR
+from toolcharter.guards.secrets.heuristics import is_fill_in, is_named, is_place, is_secret, is_strong
 from toolcharter.guards.secrets.known import is_telling
+from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import Family
-from toolcharter.guards.secrets.shapes import is_fill_in, is_named, is_place, is_secret, is_strong
-from toolcharter.guards.secrets.veils import bare_of
 
 _WORD_LINE = re.compile(rb"([ \t]*)([A-Za-z0-9+/_.~!@#$%^&*-]+={0,2})\\?([\"']{0,3})[ \t]*(?:\r?\n|\Z)")
 _OPEN_QUOTE = re.compile(rb"[\"']([A-Za-z0-9+/_.~-]+)\\?\r?\n\Z")

@@ -3,11 +3,12 @@
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from toolcharter.guards.secrets import engine, judged, lines, wrapped
+from toolcharter.guards.secrets import engine, lines, wrapped
+from toolcharter.guards.secrets import extract as judged
 from toolcharter.guards.secrets.engine import Span
+from toolcharter.guards.secrets.heuristics import is_strong
+from toolcharter.guards.secrets.obfuscation import bare_of, unveiled
 from toolcharter.guards.secrets.patterns import Family
-from toolcharter.guards.secrets.shapes import is_strong
-from toolcharter.guards.secrets.veils import bare_of, unveiled
 
 _REMEMBERED = 512
 """In bytes: a longer match is judged each time it is met."""

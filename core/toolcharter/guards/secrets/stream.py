@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from toolcharter.guards.secrets import engine, lines, wrapped
-from toolcharter.guards.secrets.judged import FAR, Blocks
+from toolcharter.guards.secrets.extract import FAR, Blocks
+from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import KEY_NAME, Family
 from toolcharter.guards.secrets.places import OPENVPN_LOGIN
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
-from toolcharter.guards.secrets.veils import bare_of
 
 MAX_HELD = 16 << 20
 """How much is held back at most, in bytes, until it is known what it is."""

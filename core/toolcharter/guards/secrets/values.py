@@ -146,7 +146,7 @@ def _bytes(text: str) -> bytes:
 
 @cache
 def _shapes() -> Any:
-    return import_module("toolcharter.guards.secrets.shapes")  # On the first hit: it costs milliseconds.
+    return import_module("toolcharter.guards.secrets.heuristics")  # On the first hit: it costs milliseconds.
 
 
 @cache

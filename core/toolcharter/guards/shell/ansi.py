@@ -5,8 +5,8 @@ Source: bash(1), "QUOTING"; lib/sh/strtrans.c (`ansicstr`) of bash 5.2 for what 
 
 import re
 
-from toolcharter.guards.shell.parts import NotUnderstood
-from toolcharter.guards.shell.source import check_text
+from toolcharter.guards.shell.charset import check_text
+from toolcharter.guards.shell.nodes import NotUnderstood
 
 _SIMPLE = {"a": 7, "b": 8, "e": 27, "E": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11} | {
     mark: ord(mark) for mark in "\\'\"?"

@@ -9,7 +9,7 @@ Source: bash(1), "Arrays".
 import re
 from typing import Final
 
-from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.nodes import Word
 
 _SETTERS: Final = re.compile(
     r"(?<![\w./-])(?:read|mapfile|readarray|getopts|let|eval|source|trap|declare|typeset|local|export|readonly|unset|alias|enable"

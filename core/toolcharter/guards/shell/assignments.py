@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from toolcharter.guards.shell.parts import Assignment
+from toolcharter.guards.shell.nodes import Assignment
 
 # With another encoding than UTF-8 or ASCII, a shell would read the bytes of a script as other characters than we do.
 _LOCALE: Final = re.compile(r"C|POSIX|(?:C|[a-z]{2}_[A-Z]{2})\.(?:UTF-8|utf8)")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import TypeAlias
 
-from toolcharter.guards.shell.parts import NotUnderstood, Word, quoted
-from toolcharter.guards.shell.pieces import Mode, Piece, word_of
+from toolcharter.guards.shell.nodes import NotUnderstood, Word, quoted
+from toolcharter.guards.shell.word_parts import Mode, Piece, word_of
 
 MAX_WORDS = 64
 """Of one word."""

@@ -8,10 +8,10 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from toolcharter.guards.shell.folders import Flow, after, enters, moves
-from toolcharter.guards.shell.parts import Assignment, Command, Redirection, Script, Word
-from toolcharter.guards.shell.reader import Span
+from toolcharter.guards.shell.cwd import Flow, after, enters, moves
+from toolcharter.guards.shell.nodes import Assignment, Command, Redirection, Script, Word
 from toolcharter.guards.shell.redirections import Redirections
+from toolcharter.guards.shell.scanner import Span
 from toolcharter.guards.shell.words import Feeding
 
 # A whole command of words that the shell takes as they are, up to what ends it.

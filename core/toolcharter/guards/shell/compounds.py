@@ -8,11 +8,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from toolcharter.guards.shell.commands import Commands
-from toolcharter.guards.shell.folders import Flow
+from toolcharter.guards.shell.cwd import Flow
 from toolcharter.guards.shell.loops import may_set, stays, values_of, written_out
-from toolcharter.guards.shell.parts import ENDLESS, Reach, Word
-from toolcharter.guards.shell.pieces import VALUE, literal
+from toolcharter.guards.shell.nodes import ENDLESS, Reach, Word
 from toolcharter.guards.shell.places import objection
+from toolcharter.guards.shell.word_parts import VALUE, literal
 
 _BARE = re.compile(r"[^ \t\n|&;()<>'\"\\$`]*")
 _NAME = r"[^ \t\n|&;()<>'\"\\$`={}\[\]!*?~]+"

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 
 from toolcharter.guards.shell.ansi import unescaped
 from toolcharter.guards.shell.arrays import end_of_count
-from toolcharter.guards.shell.pieces import MAX_HINTS, Piece, combined
-from toolcharter.guards.shell.reader import Reader
+from toolcharter.guards.shell.scanner import Reader
 from toolcharter.guards.shell.settled import DERIVED, MARK
+from toolcharter.guards.shell.word_parts import MAX_HINTS, Piece, combined
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")

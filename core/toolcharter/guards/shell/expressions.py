@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.asking import Asking, assign
+from toolcharter.guards.shell.collector import RequirementCollector, assign
+from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.options import divide
-from toolcharter.guards.shell.parts import Word
 from toolcharter.guards.shell.table import Role, Table, Takes
 
 _SYNTAX: Final = frozenset({"(", ")", "!", ","})
@@ -26,7 +26,7 @@ _STATUSES: Final = frozenset({"$?", '"$?"', "$#", '"$#"'})
 _OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
 
 
-def find(words: Sequence[Word], table: Table, asking: Asking) -> None:
+def find(words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
     """Gather what find's *words* ask for: options, starting points, then predicates with their values."""
     start = _leading(words, table)
     divided = divide(words[:start], table, asking)
@@ -62,7 +62,9 @@ def _begins_expression(word: Word) -> bool:
     return text in _SYNTAX or (text[:1] == "-" and len(text) > 1)
 
 
-def _predicates(words: Sequence[Word], points: Sequence[Word], table: Table, asking: Asking, tail: str | None) -> None:
+def _predicates(
+    words: Sequence[Word], points: Sequence[Word], table: Table, asking: RequirementCollector, tail: str | None
+) -> None:
     place = 0
     tests: dict[str, str | None] = {}
     while place < len(words):
@@ -87,7 +89,7 @@ def _predicates(words: Sequence[Word], points: Sequence[Word], table: Table, ask
                 place += 1
 
 
-def _exec(words: Sequence[Word], start: int, points: Sequence[Word], tail: str, asking: Asking) -> int:
+def _exec(words: Sequence[Word], start: int, points: Sequence[Word], tail: str, asking: RequirementCollector) -> int:
     """Gather the command that stands in *words* from *start* on; where the expression goes on behind it."""
     end = start
     while end < len(words) and not (words[end].text == ";" or _is_batch(words, end)):
@@ -139,7 +141,7 @@ def _compares_texts(words: Sequence[Word]) -> bool:
     return is_one and all(not word.splits and (word.is_literal or word.is_output) for word in words)
 
 
-def test(words: Sequence[Word], table: Table, asking: Asking) -> None:
+def test(words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
     """Gather what the words of `test` ask for, whatever their grammar is: each operator looks at its neighbours."""
     if _compares_texts(words):
         return
@@ -167,7 +169,9 @@ def _is_compared(words: Sequence[Word], place: int) -> bool:
     )
 
 
-def _neighbour(operator: Word, takes: Takes, words: Sequence[Word], places: Sequence[int], asking: Asking) -> None:
+def _neighbour(
+    operator: Word, takes: Takes, words: Sequence[Word], places: Sequence[int], asking: RequirementCollector
+) -> None:
     if takes.is_named:
         asking.need(operator, "has to be named")
     for place in places:

@@ -15,10 +15,10 @@ from posixpath import dirname, join, normpath
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from toolcharter.guards.paths.repositories import is_repository
+from toolcharter.api.regular_files import read_regular
+from toolcharter.guards.paths.git_dirs import is_repository
 from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
-from toolcharter.spec.regular_files import read_regular
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_INDEX: Final = 100_000_000

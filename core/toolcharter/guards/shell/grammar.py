@@ -5,12 +5,12 @@ Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "S
 
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.compounds import Compounds
+from toolcharter.guards.shell.crosscheck import check
+from toolcharter.guards.shell.cwd import Flow, either
 from toolcharter.guards.shell.expansions import NUMBER
-from toolcharter.guards.shell.folders import Flow, either
-from toolcharter.guards.shell.parts import Command, NotUnderstood, Script
-from toolcharter.guards.shell.reader import MAX_COMMANDS
+from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
+from toolcharter.guards.shell.scanner import MAX_COMMANDS
 from toolcharter.guards.shell.settled import Value, counts, names_what_it_sets, settled
-from toolcharter.guards.shell.tree import check
 from toolcharter.guards.shell.words import Feeding
 
 _CLOSING = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from toolcharter.guards.shell.floor.carried import OPTIONS, values
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.streams import code_word, language
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import code_word, language
+from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
 from toolcharter.guards.shell.launchers import text_of
-from toolcharter.guards.shell.parts import NotUnderstood, Script
+from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.script import of_vector
 
 _MARK: Final = "toolcharterprobe"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.listings import Output, output
-from toolcharter.guards.shell.parts import Command, Demand, Inner, Listed, Reading, Word
+from toolcharter.guards.shell.nodes import Command, Inner, Listed, Reading, Requirements, Word
 
 _OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
 _LONG: Final = {"--null": "0", "--no-run-if-empty": "r", "--verbose": "t"}
@@ -132,7 +132,7 @@ def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[List
     needs = tuple(dict.fromkeys(need for demand in demands for need in demand.needs))
     reaches = tuple(dict.fromkeys(reach for demand in demands for reach in demand.reaches))
     kept = tuple(dict.fromkeys(word for demand in demands for word in demand.kept))
-    return Reading(Demand(needs, reaches, reading.demand.is_known, listings, kept))
+    return Reading(Requirements(needs, reaches, reading.demand.is_known, listings, kept))
 
 
 def change_no_names(commands: Iterable[Command]) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolcharter.guards.shell.parts import Command, Need, Reading
+from toolcharter.guards.shell.nodes import Command, Reading, Requirement
 
 _NAMERS: Final = frozenset(
     """: [ basename dirname du expr false find hostname id ls mktemp nproc printf echo pwd readlink realpath seq stat test
@@ -34,7 +34,7 @@ _GIT_LOG: Final = re.compile(
 _CONTEXTS: Final = frozenset({"loop", "subshell", "substitution", "background"})
 
 
-def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) -> Iterator[Need]:
+def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) -> Iterator[Requirement]:
     """What of the command at position *at* a rule has to mention, because it may keep what a file says."""
     command = commands[at]
     # What starts it, such as xargs, may hand it words of any file.
@@ -43,7 +43,7 @@ def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) 
         sources = command.feeders if word.text == "-" else command.substitutes
         is_told = word.text == "-" and _has_text(command)
         if is_started or not (is_told or (sources and _say_nothing_read(sources, commands, readings))):
-            yield Need(word.form, f"{word.form} is kept, and may hold what a file says")
+            yield Requirement(word.form, f"{word.form} is kept, and may hold what a file says")
 
 
 def _say_nothing_read(sources: Sequence[int], commands: Sequence[Command], readings: Sequence[Reading]) -> bool:

@@ -6,7 +6,7 @@ The floor looks through them whatever tables say, and `reading` where a program 
 import re
 from typing import NamedTuple
 
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.nodes import Command, Word
 
 _MAX_DEPTH = 32
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")

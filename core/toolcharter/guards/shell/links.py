@@ -12,8 +12,8 @@ from posixpath import basename, dirname, join, normpath
 from typing import Final
 
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.asking import Asking
-from toolcharter.guards.shell.parts import Command, Listed, Need, Reach, Reading, Word, quoted
+from toolcharter.guards.shell.collector import RequirementCollector
+from toolcharter.guards.shell.nodes import Command, Listed, Reach, Reading, Requirement, Word, quoted
 
 _LINK_MAKERS: Final = frozenset({"ln", "link"})
 _CARRIERS: Final = frozenset({"cp", "mv", "rsync"})
@@ -30,7 +30,9 @@ _Path = tuple[str, ...]
 """A path relative to the workspace, in components; `**` at the end stands for all that lies below."""
 
 
-def ask_targets(targets: Sequence[Word], destinations: Sequence[Word], asking: Asking, *, in_folder: bool) -> None:
+def ask_targets(
+    targets: Sequence[Word], destinations: Sequence[Word], asking: RequirementCollector, *, in_folder: bool
+) -> None:
     """Ask for what symbolic links lead to: the kernel sees it from the folder of the link.
 
     Args:
@@ -68,7 +70,7 @@ class Links:
         self._root = normpath(workspace) if workspace else ""
         self._made = [self._made_by(command) for command in commands]
 
-    def additions(self) -> Iterator[tuple[int, list[Need], list[Listed]]]:
+    def additions(self) -> Iterator[tuple[int, list[Requirement], list[Listed]]]:
         """For each command by position: what a rule has to mention because of links, and what may hold no links."""
         for at, links in enumerate(self._made):
             carried = self._looked_at(at) if _carries(self._commands[at]) else ()
@@ -115,7 +117,7 @@ class Links:
         is_before = is_plain and other < at and two.at < one.at and other not in one.feeders
         return not is_before
 
-    def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Need]:
+    def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Requirement]:
         command = self._commands[at]
         carries = _carries(command)
         certain = self._readings[at].demand.reaches
@@ -125,7 +127,7 @@ class Links:
             if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in known):
                 same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
                 form = next(same, quoted(reach.path))
-                yield Need(form, f"{form} {_WHY}")
+                yield Requirement(form, f"{form} {_WHY}")
 
     def _looked_at(self, at: int) -> tuple[Reach, ...]:
         """The paths that a command may look at; of a program without a table, any word may be one."""

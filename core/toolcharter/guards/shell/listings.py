@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.expressions import tail_of
-from toolcharter.guards.shell.parts import Command, Listed, Word
+from toolcharter.guards.shell.nodes import Command, Listed, Word
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."

@@ -7,9 +7,9 @@ Splitting".
 import re
 from collections.abc import Iterable, Sequence
 
-from toolcharter.guards.shell.parts import Command, Part, Word
-from toolcharter.guards.shell.pieces import literal
-from toolcharter.guards.shell.reader import MAX_COMMANDS
+from toolcharter.guards.shell.nodes import Command, Part, Word
+from toolcharter.guards.shell.scanner import MAX_COMMANDS
+from toolcharter.guards.shell.word_parts import literal
 
 MAX_VALUES = 16
 """Of one loop."""

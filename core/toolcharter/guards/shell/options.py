@@ -7,8 +7,8 @@ and optional values.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.asking import Asking
-from toolcharter.guards.shell.parts import Word, quoted
+from toolcharter.guards.shell.collector import RequirementCollector
+from toolcharter.guards.shell.nodes import Word, quoted
 from toolcharter.guards.shell.table import Table, Takes
 
 _STOPS: Final = frozenset({"posix", "subcommands"})
@@ -30,7 +30,7 @@ class Divided(NamedTuple):
     """The words behind `--`, where they are for another program."""
 
 
-def divide(words: Sequence[Word], table: Table, asking: Asking) -> Divided:
+def divide(words: Sequence[Word], table: Table, asking: RequirementCollector) -> Divided:
     """The operands among *words*; what options ask for is gathered in *asking*."""
     walk = _Walk(words, table, asking)
     operands: list[Word] = []
@@ -60,7 +60,7 @@ def divide(words: Sequence[Word], table: Table, asking: Asking) -> Divided:
 class _Walk:
     """A pass over the words of a command."""
 
-    def __init__(self, words: Sequence[Word], table: Table, asking: Asking) -> None:
+    def __init__(self, words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
         self.words = words
         self.place = 0
         self.given: set[str] = set()

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from toolcharter.guards.shell.asking import Asking
-from toolcharter.guards.shell.parts import Reach, Redirection, Word
+from toolcharter.guards.shell.collector import RequirementCollector
+from toolcharter.guards.shell.nodes import Reach, Redirection, Word
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.table import Role
 
@@ -12,7 +12,7 @@ _OUT: Final = frozenset({"", "1", "2"})
 _READ: Final = Role("read")
 
 
-def ask(redirection: Redirection, asking: Asking) -> None:
+def ask(redirection: Redirection, asking: RequirementCollector) -> None:
     """Gather what *redirection* asks for."""
     operator = redirection.operator
     if operator in {"<<", "<<-", "<<<"}:
@@ -30,7 +30,7 @@ def _is_descriptor(target: Word | None) -> bool:
     return target is not None and target.text is not None and (target.text == "-" or target.text.rstrip("-").isdigit())
 
 
-def _written(target: Word | None, asking: Asking) -> None:
+def _written(target: Word | None, asking: RequirementCollector) -> None:
     """Note the file, if it lies in the workspace by its letters: a rule may mention it, and it may be a protected one."""
     if (
         target is not None
@@ -52,7 +52,7 @@ def _is_ordinary(redirection: Redirection) -> bool:
     return operator in {">", ">>", ">|"} and text == "/dev/null" and redirection.descriptor in _OUT
 
 
-def _input(redirection: Redirection, asking: Asking) -> None:
+def _input(redirection: Redirection, asking: RequirementCollector) -> None:
     target = redirection.target
     if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
         _need(redirection, asking, "reads what cannot be told")
@@ -62,5 +62,5 @@ def _input(redirection: Redirection, asking: Asking) -> None:
         asking.value(_READ, target._replace(form=redirection.form))
 
 
-def _need(redirection: Redirection, asking: Asking, why: str) -> None:
+def _need(redirection: Redirection, asking: RequirementCollector, why: str) -> None:
     asking.need(Word(redirection.form), why)

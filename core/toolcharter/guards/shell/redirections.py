@@ -5,8 +5,8 @@ Source: bash(1), "REDIRECTION"; POSIX.1-2024, shell command language, 2.7.
 
 import re
 
-from toolcharter.guards.shell.parts import Redirection
-from toolcharter.guards.shell.pieces import ARGUMENT, VALUE
+from toolcharter.guards.shell.nodes import Redirection
+from toolcharter.guards.shell.word_parts import ARGUMENT, VALUE
 from toolcharter.guards.shell.words import Words
 
 _OPERATOR = re.compile(r"((?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?)(<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|(&>>|&>)")

@@ -7,10 +7,10 @@ nothing but words in pipelines and lists (`plain`) is read once, since nobody co
 
 import re
 
-from toolcharter.guards.shell.parts import Command, NotUnderstood, Script, Word
-from toolcharter.guards.shell.pieces import literal
-from toolcharter.guards.shell.plain import script_of
-from toolcharter.guards.shell.source import check_source
+from toolcharter.guards.shell.charset import check_source
+from toolcharter.guards.shell.fast_path import script_of
+from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.word_parts import literal
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+(?: +[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)* *")
 _MAX_PLAIN_CHARS = 1000

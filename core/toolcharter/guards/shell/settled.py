@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.parts import Command, Word
-from toolcharter.guards.shell.pieces import literal
+from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.word_parts import literal
 
 MARK: Final = "="
 """What a part's name begins with whose variable the line has set."""

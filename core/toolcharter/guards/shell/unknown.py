@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.nodes import Word
 
 # `--opt=/path`, `if=/path`, `@/path`, `host:/path`, `a,/path`.
 _BORDER: Final = re.compile(r"[=:,@]")

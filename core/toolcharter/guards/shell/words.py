@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from toolcharter.guards.shell.arrays import texts_of
 from toolcharter.guards.shell.braces import words_of
+from toolcharter.guards.shell.charset import check_unquoted
 from toolcharter.guards.shell.expansions import Expansions
-from toolcharter.guards.shell.parts import SUBSTITUTED, Assignment, Word
-from toolcharter.guards.shell.pieces import ARGUMENT, MAX_HINTS, VALUE, Mode, Piece, combined, literal, word_of
-from toolcharter.guards.shell.source import check_unquoted
+from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Word
+from toolcharter.guards.shell.word_parts import ARGUMENT, MAX_HINTS, VALUE, Mode, Piece, combined, literal, word_of
 
 _RUN = re.compile(r"[^ \t\n|&;()<>'\"\\$`]+")
 # Words that are one text: of characters that `shlex.quote` leaves alone, or within one pair of quotes.

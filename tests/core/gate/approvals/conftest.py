@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalRequest
+from toolcharter.api.call import Caller
 from toolcharter.gate.approvals.saved import Binding, Kept
 from toolcharter.gate.waiting import LoopThread
-from toolcharter.spec.approval import ApprovalRequest
-from toolcharter.spec.call import Caller
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 

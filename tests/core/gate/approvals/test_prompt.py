@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalAnswer
+from toolcharter.api.call import Caller
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate.approvals.prompt import Asking, Verdict
+from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.question import ABANDONED, Question
 from toolcharter.gate.waiting import drive_async, drive_sync
 from toolcharter.profile.settings import Approvals
-from toolcharter.spec.approval import ApprovalAnswer
-from toolcharter.spec.call import Caller
 
 from .conftest import request_of
 
@@ -50,7 +50,7 @@ def ask(request, loop) -> Ask:
     """Ask from synchronous or from asynchronous code."""
 
     def do(approver: Any, settings: Approvals | None = None, **facts: Any) -> Verdict:
-        asking = Asking(approver, settings or Approvals(), loop)
+        asking = ApproverPrompt(approver, settings or Approvals(), loop)
         question = request_of(**facts)
         return (
             drive_sync(asking.ask(question))
@@ -193,7 +193,7 @@ def test_what_raises_allows_nothing(ask, make, error, verdict) -> None:
 def test_an_interrupt_is_the_callers(make, loop) -> None:
     """Ctrl-C that an approver has read itself ends the caller, not just the question."""
     with pytest.raises(KeyboardInterrupt):
-        drive_sync(Asking(make(KeyboardInterrupt()), Approvals(), loop).ask(request_of()))
+        drive_sync(ApproverPrompt(make(KeyboardInterrupt()), Approvals(), loop).ask(request_of()))
 
 
 @pytest.fixture
@@ -248,7 +248,8 @@ def test_an_approver_that_ignores_its_cancellation_hangs_nobody(loop) -> None:
         raise ValueError
 
     ask_until_begun(
-        lambda timeout_s: drive_sync(Asking(approver, Approvals(timeout_s=timeout_s), loop).ask(request_of())), begun
+        lambda timeout_s: drive_sync(ApproverPrompt(approver, Approvals(timeout_s=timeout_s), loop).ask(request_of())),
+        begun,
     )
     loop.run(_set(release))
 
@@ -266,27 +267,27 @@ def test_an_answer_that_comes_too_late_is_none(loop) -> None:
         threading.Event().wait(0.1)
         return "allow_once"
 
-    assert drive_sync(Asking(approver, Approvals(timeout_s=0.05), loop).ask(request_of())) == LATE
+    assert drive_sync(ApproverPrompt(approver, Approvals(timeout_s=0.05), loop).ask(request_of())) == LATE
 
 
 @pytest.mark.parametrize("timeout_s", [float("inf"), 1e12], ids=["endless", "longer than a thread can wait"])
 def test_there_may_be_no_limit(loop, timeout_s) -> None:
     """As long as somebody answers."""
-    asking = Asking(answering("allow_once"), Approvals(timeout_s=timeout_s), loop)
+    asking = ApproverPrompt(answering("allow_once"), Approvals(timeout_s=timeout_s), loop)
 
     assert drive_sync(asking.ask(request_of())).outcome == "allow"
 
 
 def test_there_may_be_no_limit_on_a_loop(loop) -> None:
     """The same from asynchronous code."""
-    asking = Asking(answering_later("allow_once"), Approvals(timeout_s=float("inf")), loop)
+    asking = ApproverPrompt(answering_later("allow_once"), Approvals(timeout_s=float("inf")), loop)
 
     assert asyncio.run(drive_async(asking.ask(request_of()))).outcome == "allow"
 
 
 def test_approvers_that_hang_are_counted(loop, go_on) -> None:
     """Threads left behind are bounded: after eight nobody is asked any more, until one returns."""
-    asking = Asking(lambda _: go_on.wait(), Approvals(timeout_s=0.001), loop)
+    asking = ApproverPrompt(lambda _: go_on.wait(), Approvals(timeout_s=0.001), loop)
 
     verdicts = [drive_sync(asking.ask(request_of())) for _ in range(9)]
     go_on.set()
@@ -301,7 +302,7 @@ def test_approvers_that_hang_are_counted(loop, go_on) -> None:
 
 async def test_asking_inside_a_loop_names_acall(loop) -> None:
     """A synchronous call would block the loop that runs here for an asynchronous approver."""
-    asking = Asking(answering_later("allow_once"), Approvals(), loop)
+    asking = ApproverPrompt(answering_later("allow_once"), Approvals(), loop)
 
     with pytest.raises(SyncCallInLoop, match="acall"):
         drive_sync(asking.ask(request_of()))
@@ -314,7 +315,7 @@ async def test_a_synchronous_approver_does_not_block_the_loop(loop) -> None:
     async def other() -> None:
         went_on.set()
 
-    asking = Asking(lambda _: "allow_once" if went_on.wait(60) else "deny", Approvals(), loop)
+    asking = ApproverPrompt(lambda _: "allow_once" if went_on.wait(60) else "deny", Approvals(), loop)
     verdict, _ = await asyncio.gather(drive_async(asking.ask(request_of())), other())
 
     assert verdict == Verdict("allow", answer="allow_once")
@@ -331,7 +332,7 @@ async def test_a_cancelled_task_stops_asking(loop) -> None:
         if abandoned.wait(60):
             told.set()
 
-    task = asyncio.create_task(drive_async(Asking(approver, Approvals(), loop).ask(request_of())))
+    task = asyncio.create_task(drive_async(ApproverPrompt(approver, Approvals(), loop).ask(request_of())))
     await asyncio.to_thread(asked.wait)
     task.cancel()
 
@@ -351,7 +352,7 @@ async def test_a_cancelled_task_cancels_its_approver(loop) -> None:
         finally:
             told.set()
 
-    task = asyncio.create_task(drive_async(Asking(approver, Approvals(), loop).ask(request_of())))
+    task = asyncio.create_task(drive_async(ApproverPrompt(approver, Approvals(), loop).ask(request_of())))
     await asked.wait()
     task.cancel()
 
@@ -374,7 +375,7 @@ def test_an_interrupt_stops_asking(loop) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            drive_sync(Asking(approver, Approvals(), loop).ask(request_of()))
+            drive_sync(ApproverPrompt(approver, Approvals(), loop).ask(request_of()))
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -414,7 +415,7 @@ def test_a_coroutine_that_comes_too_late_is_closed(go_on) -> None:
 
 def test_a_loop_that_has_gone_is_not_told(loop, go_on) -> None:
     """The thread of an abandoned question ends quietly."""
-    asking = Asking(lambda _: go_on.wait(), Approvals(timeout_s=0.01), loop)
+    asking = ApproverPrompt(lambda _: go_on.wait(), Approvals(timeout_s=0.01), loop)
 
     verdict = asyncio.run(drive_async(asking.ask(request_of())))
     (thread,) = asking._hanging

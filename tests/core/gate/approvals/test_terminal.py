@@ -19,21 +19,21 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.approval import ApprovalAnswer
 from toolcharter.gate.approvals import terminal as terminal_module
 from toolcharter.gate.approvals.terminal import TerminalApprover
-from toolcharter.spec.approval import ApprovalAnswer
 
 from .conftest import request_of
 
 PROGRAM = dedent("""
     import json, os, sys, threading, time
     from pathlib import Path
-    from toolcharter.gate.approvals.prompt import Asking
+    from toolcharter.gate.approvals.prompt import ApproverPrompt
     from toolcharter.gate.approvals.terminal import TerminalApprover
     from toolcharter.gate.waiting import LoopThread, drive_sync
     from toolcharter.profile.settings import Approvals
-    from toolcharter.spec.approval import ApprovalRequest
-    from toolcharter.spec.call import Caller
+    from toolcharter.api.approval import ApprovalRequest
+    from toolcharter.api.call import Caller
 
     for terminal in sys.argv[2:]:
         os.open(terminal, os.O_RDWR)  # The first one that the leader of a session opens is its own.
@@ -41,7 +41,7 @@ PROGRAM = dedent("""
     after = facts.pop("after", "")
     facts["workspace"], facts["caller"] = Path(facts["workspace"]), Caller(**facts["caller"])
     request = ApprovalRequest(**facts)
-    asking = Asking(TerminalApprover("ann"), Approvals(timeout_s=request.timeout_s), LoopThread())
+    asking = ApproverPrompt(TerminalApprover("ann"), Approvals(timeout_s=request.timeout_s), LoopThread())
     try:
         verdict = drive_sync(asking.ask(request))
         print(json.dumps(verdict), flush=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.profile.settings import Memory
-from toolcharter.spec.call import Call, Caller, Deny
 
 IDS = count()
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.guards.memory import duplicates
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import SkipDuplicate
-from toolcharter.spec.call import Deny
 
 RECALL = SkipDuplicate(parse_rule("memory:recall"), ("days",))
 DENIED = Deny(

@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from toolcharter.api.call import Call, Caller
 from toolcharter.guards.memory import SessionMemory
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Memory, Repeats, SkipDuplicate
-from toolcharter.spec.call import Call, Caller
 
 SETTINGS = Memory(
     repeated_calls=Repeats(warn=2, deny=4),

@@ -2,10 +2,10 @@
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.guards.memory import order
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import DependsOn
-from toolcharter.spec.call import Deny
 
 PUSH = DependsOn(parse_rule("git:push"), parse_rule("run_tests"))
 OURS = "'git' needs an earlier call that matches 'run_tests' and ends well."

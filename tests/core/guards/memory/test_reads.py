@@ -5,11 +5,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.memory import reads
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.profile.settings import ReadBeforeWrite
-from toolcharter.spec.call import Deny
 
 STRICT = ReadBeforeWrite("strict")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.profile.settings import Repeats
-from toolcharter.spec.call import Deny
 
 WARNED = "NOTE: This is call {} in a row of 'grep' with the same arguments; it will hardly answer anything new."
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.profile.settings import Repeats
-from toolcharter.spec.call import Deny
 
 
 def warned(number):

@@ -5,9 +5,9 @@ from threading import Barrier
 
 import pytest
 
+from toolcharter.api.call import Deny
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import AfterCall, DependsOn, ReadBeforeWrite, Repeats, SkipDuplicate
-from toolcharter.spec.call import Deny
 
 EDIT = parse_rule("edit_file")
 SETTINGS = {

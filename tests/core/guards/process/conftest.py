@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.runner import Job
 from toolcharter.guards.process import HostProgramRunner
-from toolcharter.spec.runner import Job
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin"}
 

@@ -9,10 +9,10 @@ import pytest
 from tests.core.guards.process.conftest import job, living, wait_until
 
 from toolcharter import ConfigurationError, Denied, Detached, Fault, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter.api.runner import ProgramRunner
 from toolcharter.guards.process import GovernedRunner, HostProgramRunner, NoRunner
 from toolcharter.guards.process.local import LocalRunner
 from toolcharter.guards.process.marks import is_marked
-from toolcharter.spec.runner import ProgramRunner
 from toolcharter.testing import toolbox_of
 
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from toolcharter.api.runner import Ended, Job, ProcessLimits, Running, TerminalSize
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import GovernedRunner, NoRunner
-from toolcharter.spec.runner import Ended, Job, ProcessLimits, Running, TerminalSize
 
 CLEAN = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",

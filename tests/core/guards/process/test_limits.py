@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import job, shell
 
+from toolcharter.api.runner import ProcessLimits
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner, limits
 from toolcharter.guards.process.limits import limited, threads_of_the_system
 from toolcharter.guards.process.marks import Mark
-from toolcharter.spec.runner import ProcessLimits
 
 NONE = ProcessLimits(memory_bytes=None, processes=None, open_files=None, file_bytes=None)
 READ = (

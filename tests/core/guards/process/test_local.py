@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import open_descriptors, shell
 
+from toolcharter.api.runner import Ended, Job
 from toolcharter.errors import Denied
 from toolcharter.guards.process.launch import Launch
 from toolcharter.guards.process.limits import limited
 from toolcharter.guards.process.local import LocalRunner
 from toolcharter.guards.process.marks import Mark
-from toolcharter.spec.runner import Ended, Job
 
 
 class Holding(LocalRunner):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import job, living, open_descriptors, shell, wait_until
 
+from toolcharter.api.runner import Running, TerminalSize
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner
-from toolcharter.spec.runner import Running, TerminalSize
 
 
 def read_until(program: Running, wanted: bytes) -> bytes:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import job, living, shell, wait_until
 
+from toolcharter.api.runner import Job
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner
 from toolcharter.guards.process.marks import is_marked
-from toolcharter.spec.runner import Job
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")
 
@@ -72,7 +72,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from toolcharter.guards.process import HostProgramRunner
-from toolcharter.spec.runner import Job
+from toolcharter.api.runner import Job
 host = HostProgramRunner(Path(sys.argv[1]))
 host.run(Job(("sh", "-c", "{script}; sleep {number}"), env={{"PATH": "/usr/bin:/bin"}}))
 """

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.guards.rates import Bound, Keys, RateLimits, Refused
+from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused
 from toolcharter.guards.rates.limits import SESSION_IDLE_S
 from toolcharter.profile.settings import Rate, Rates
 
 KEYS = Keys("s1", "main")
 
 
-def bound(limits: RateLimits, tool: str = "bash", agent: str | None = "main") -> Bound:
+def bound(limits: RateLimits, tool: str = "bash", agent: str | None = "main") -> BoundLimits:
     found = limits.bind(tool, agent)
     assert found is not None
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.guards.rates import Bound, Keys, RateLimits, Refused, Unavailable
+from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused, Unavailable
 from toolcharter.profile.settings import Rate, Rates
 
 KEYS = Keys("s1", "main")
@@ -49,7 +49,7 @@ def make(server) -> Iterator[Callable[..., RateLimits]]:
         limits.close()
 
 
-def bound(limits: RateLimits, tool: str = "bash", agent: str | None = "main") -> Bound:
+def bound(limits: RateLimits, tool: str = "bash", agent: str | None = "main") -> BoundLimits:
     found = limits.bind(tool, agent)
     assert found is not None
     return found
@@ -64,7 +64,7 @@ def processes(url: str, *offsets: float, number: int) -> list[int]:
     return [int(process.communicate(timeout=60)[0]) for process in running]
 
 
-def passed(limits: Bound, number: int) -> int:
+def passed(limits: BoundLimits, number: int) -> int:
     return [limits.take(KEYS) for _ in range(number)].count(None)
 
 

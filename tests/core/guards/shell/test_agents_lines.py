@@ -7,9 +7,9 @@ from zlib import crc32
 import pytest
 import yaml
 
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 
 DATA = Path(__file__).parent / "data/agents.txt"
@@ -40,15 +40,15 @@ def written_rules(rule: str, line: str) -> list[str]:
     """A rule of a row as it is written, or in full if it is for code."""
     if not rule.endswith("="):
         return [rule]
-    forms = understood((line,), "/srv/ws").commands
+    forms = analyse_commands((line,), "/srv/ws").commands
     return [one.replace("\\", "\\\\").replace("*", "\\*") for one in forms if one.startswith(rule[:-1])]
 
 
 def why_refused(rules: list[str], line: str) -> str:
     """Nothing for a line that is covered."""
-    known = understood((line,), "/srv/ws")
+    known = analyse_commands((line,), "/srv/ws")
     policy = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in rules]).for_tool(BASH)
-    decision = policy.decide(Subject(None, {}, known.commands, known.refusal, known.needs, known.strange))
+    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange))
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 
 

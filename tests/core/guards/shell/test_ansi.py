@@ -3,7 +3,7 @@
 import pytest
 
 from toolcharter.guards.shell.ansi import unescaped
-from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.nodes import NotUnderstood
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
-from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.analyse import analyse
+from toolcharter.guards.shell.nodes import NotUnderstood
 
 KNOWN = [
     ('a=(x y z); cat "${a[@]}"', "cat x y z"),
@@ -109,7 +109,7 @@ SHOWN = [
 def judged(line: str) -> list[tuple[str, bool]]:
     """The forms of all commands of *line*, and whether each needs nothing named, in a line that a rule may cover."""
     try:
-        found = judge((line,), "/srv/ws")
+        found = analyse((line,), "/srv/ws")
     except NotUnderstood:
         return []
     is_open = found.strange is None and found.unnamed is None and found.catastrophe is None
@@ -154,10 +154,10 @@ def test_how_many_there_are_may_be_shown(line: str) -> None:
 @pytest.mark.parametrize("line", ['a=(ls); "${a[@]}"', "a=(ls); ${a[0]} x", 'a=(ls x); "${a[@]}" y'])
 def test_an_array_names_no_program(line: str) -> None:
     """Which program runs has to be written where it runs."""
-    assert judge((line,), "/srv/ws").unnamed is not None
+    assert analyse((line,), "/srv/ws").unnamed is not None
 
 
 def test_a_setter_in_disguise_makes_the_array_unknown() -> None:
     """The line is not understood, in every mode: `r"ead"` is `read`."""
     with pytest.raises(NotUnderstood, match="write its words out"):
-        judge(('a=(x); r"ead" b c < x; com"mand" x; cat "${a[@]}"',), "/srv/ws")
+        analyse(('a=(x); r"ead" b c < x; com"mand" x; cat "${a[@]}"',), "/srv/ws")

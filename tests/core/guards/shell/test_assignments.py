@@ -3,7 +3,7 @@
 import pytest
 
 from toolcharter.guards.shell.assignments import is_own, objection
-from toolcharter.guards.shell.parts import Assignment, Word
+from toolcharter.guards.shell.nodes import Assignment, Word
 
 ENVIRONMENT = "changes the environment of a program"
 VALUE = "gives a value that is not known to be harmless"

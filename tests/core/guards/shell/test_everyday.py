@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
-from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.analyse import analyse
+from toolcharter.guards.shell.nodes import NotUnderstood
 from toolcharter.guards.shell.script import parse
 
 WS = "/home/dev/ws"
@@ -74,12 +74,12 @@ def test_what_two_readers_may_take_for_something_else_stays_refused(line: str) -
 def test_another_shell_takes_a_timed_group_for_something_else() -> None:
     """To dash, `time` is a program and `{` its argument."""
     with pytest.raises(NotUnderstood):
-        judge(["sh -c 'time { rm x; }'"], WS)
+        analyse(["sh -c 'time { rm x; }'"], WS)
 
 
 def test_the_commands_of_a_timed_group_have_to_be_covered() -> None:
     """`time` is no cover for what it times."""
-    needed = [need.form for one in judge(["time { sort a -o b; cat ../c; }"], WS).commands for need in one.needs]
+    needed = [need.form for one in analyse(["time { sort a -o b; cat ../c; }"], WS).commands for need in one.needs]
 
     assert needed == ["-o", "../c"]
 
@@ -96,7 +96,7 @@ def test_the_commands_of_a_timed_group_have_to_be_covered() -> None:
 )
 def test_a_folder_that_is_there_is_entered(line: str, folders: list[tuple[str, tuple[str, ...]]]) -> None:
     """Where nothing changes what there is, a look at the disk tells that `cd` succeeds, and `..` is seen from there."""
-    commands = judge([line], WS).commands
+    commands = analyse([line], WS).commands
     listed = [(one.path, one.folders) for command in commands for one in command.listings if one.path != ".."]
 
     assert [need for command in commands for need in command.needs] == []
@@ -126,13 +126,13 @@ def test_a_folder_that_is_there_is_entered(line: str, folders: list[tuple[str, t
 )
 def test_a_folder_that_may_not_be_entered_is_no_ground_to_leave_it(line: str) -> None:
     """Where `cd` may fail, or not count, `..` leads out of the workspace."""
-    judgement = judge([line], WS)
+    judgement = analyse([line], WS)
 
     assert judgement.strange or [need for command in judgement.commands for need in command.needs]
 
 
 def test_a_rule_may_mention_a_folder_outside() -> None:
     """`bash:cd /opt/proj` covers that command: the folder is all that it asks for."""
-    (command,) = judge(["cd /opt/proj"], WS).commands
+    (command,) = analyse(["cd /opt/proj"], WS).commands
 
     assert (command.form, [need.form for need in command.needs]) == ("cd /opt/proj", ["/opt/proj"])

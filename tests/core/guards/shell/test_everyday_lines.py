@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.commands import understood
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 
 BASH = ToolFacts("bash", "bash", (), frozenset(), frozenset({"proc:exec"}))
@@ -34,8 +34,8 @@ POLICY = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in RULES]).for_tool
 
 def refused(line: str) -> str:
     """Why a line is refused; nothing if it is covered."""
-    known = understood((line,), "/srv/ws")
-    subject = Subject(None, {}, known.commands, known.refusal, known.needs, known.strange)
+    known = analyse_commands((line,), "/srv/ws")
+    subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange)
     decision = POLICY.decide(subject)
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.parts import Command, Inner, Word
-from toolcharter.guards.shell.reading import read
+from toolcharter.guards.shell.nodes import Command, Inner, Word
+from toolcharter.guards.shell.requirements import read
 from toolcharter.guards.shell.tables import Tables
 
 WS = "/home/dev/ws"

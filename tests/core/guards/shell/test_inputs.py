@@ -2,9 +2,9 @@
 
 import pytest
 
+from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.inputs import fed
-from toolcharter.guards.shell.judge import judge
-from toolcharter.guards.shell.parts import Inner, Listed, Reach
+from toolcharter.guards.shell.nodes import Inner, Listed, Reach
 from toolcharter.guards.shell.script import parse
 
 WS = "/home/dev/ws"
@@ -12,7 +12,7 @@ WS = "/home/dev/ws"
 
 def asked(line: str) -> tuple[list[str], list[str], list[Listed]]:
     """What the last command of *line* asks for: needs, reaches, and names on disk."""
-    last = judge([line], WS).commands[-1]
+    last = analyse([line], WS).commands[-1]
     return [need.form for need in last.needs], [reach.path for reach in last.reaches], list(last.listings)
 
 
@@ -107,7 +107,7 @@ def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[
 )  # fmt: skip
 def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
     """Then no rule covers what xargs starts, unless it names the input, or what starts it is refused."""
-    judgement = judge([line], WS)
+    judgement = analyse([line], WS)
 
     assert judgement.unnamed or judgement.strange or any(one.needs for one in judgement.commands)
     assert not any(one.listings for one in judgement.commands)
@@ -127,18 +127,18 @@ def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
 )
 def test_input_that_is_only_shown_may_be_anything(line: str, needs: list[str]) -> None:
     """Where it cannot become an option, a path or a word of another kind."""
-    assert [need.form for one in judge([line], WS).commands for need in one.needs] == needs
+    assert [need.form for one in analyse([line], WS).commands for need in one.needs] == needs
 
 
 def test_the_program_stays_unknown() -> None:
     """A name on disk is no program."""
-    assert judge(["find . | xargs -I{} {} x"], WS).unnamed is not None
-    assert judge(["find . -print0 | xargs -0 sh -c"], WS).unnamed is not None
+    assert analyse(["find . | xargs -I{} {} x"], WS).unnamed is not None
+    assert analyse(["find . -print0 | xargs -0 sh -c"], WS).unnamed is not None
 
 
 def test_rules_see_the_same_form() -> None:
     """What is known of the input changes no normal form."""
-    judged = judge(["find . -print0 | xargs -0 wc -l", "find . -print0 | xargs -0 -I{} wc {}"], WS).commands
+    judged = analyse(["find . -print0 | xargs -0 wc -l", "find . -print0 | xargs -0 -I{} wc {}"], WS).commands
 
     assert [one.form for one in judged if one.program == "wc"] == ["wc -l (input)", "wc {}"]
     assert judged[2].reaches == (Reach("./**", is_pattern=True),)
@@ -146,7 +146,7 @@ def test_rules_see_the_same_form() -> None:
 
 def test_a_command_before_counts_too() -> None:
     """All lines of one call run in one place."""
-    assert judge(["touch x", "find . -print0 | xargs -0 cat"], WS).commands[-1].needs
+    assert analyse(["touch x", "find . -print0 | xargs -0 cat"], WS).commands[-1].needs
 
 
 @pytest.mark.parametrize("options", ["-n1", "-I{}"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.analyse import analyse
 
 WS = "/home/dev/ws"
 EOF = "<<'EOF'\nfix: x\n\nbody with `ticks` and $vars\nEOF\n"
@@ -53,7 +53,7 @@ TELLERS = (
 
 
 def needed(line: str) -> list[str]:
-    judgement = judge([line], WS)
+    judgement = analyse([line], WS)
     assert (judgement.unnamed, judgement.catastrophe) == (None, None)
     return [need.form for one in judgement.commands if one.program == "git" for need in one.needs]
 
@@ -79,7 +79,7 @@ def test_a_message_may_hold_names_dates_and_what_the_line_says(teller: str) -> N
 @pytest.mark.parametrize("reader", READERS)
 def test_what_is_only_shown_may_hold_anything(reader: str) -> None:
     """What `echo` prints is scrubbed like all other output."""
-    assert [one.needs for one in judge([f'echo "$({reader})"'], WS).commands if one.program == "echo"][-1] == ()
+    assert [one.needs for one in analyse([f'echo "$({reader})"'], WS).commands if one.program == "echo"][-1] == ()
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import Judgement, judge
+from toolcharter.guards.shell.analyse import Analysis, analyse
 
 WS = "/home/dev/ws"
 INNER = "rm -r build"
 
 
-def judged(line: str) -> Judgement:
-    judgement = judge([line], WS)
+def judged(line: str) -> Analysis:
+    judgement = analyse([line], WS)
     assert (judgement.unnamed, judgement.catastrophe, judgement.strange) == (None, None, None)
     return judgement
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.analyse import analyse
 
 WS = "/home/dev/ws"
 
 
 def needed(line: str) -> list[str]:
-    judgement = judge([line], WS)
+    judgement = analyse([line], WS)
     assert judgement.strange is None
     return [need.form for one in judgement.commands for need in one.needs]
 
@@ -81,7 +81,7 @@ def test_a_word_over_a_link_of_the_line_has_to_be_mentioned(line: str, needs: li
 )
 def test_what_comes_out_of_an_archive_may_be_a_link(line: str) -> None:
     """Nobody has seen the members of an archive, or the files of a repository that is cloned."""
-    assert "leads over a link" in str(judge([line], WS).commands[-1].needs)
+    assert "leads over a link" in str(analyse([line], WS).commands[-1].needs)
 
 
 def test_tar_that_only_lists_makes_nothing() -> None:
@@ -91,4 +91,4 @@ def test_tar_that_only_lists_makes_nothing() -> None:
 
 def test_a_loop_over_names_behind_a_link_of_the_line_is_covered_by_nothing() -> None:
     """The shell itself would list what lies there."""
-    assert judge(["ln -s a x; for f in x/*; do echo b; done"], WS).strange is not None
+    assert analyse(["ln -s a x; for f in x/*; do echo b; done"], WS).strange is not None

@@ -4,11 +4,11 @@ import subprocess
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.loops import MAX_VALUES, stays
-from toolcharter.guards.shell.parts import Command, Redirection
-from toolcharter.guards.shell.pieces import literal
+from toolcharter.guards.shell.nodes import Command, Redirection
 from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.word_parts import literal
 
 WS = "/home/dev/ws"
 
@@ -162,7 +162,7 @@ def test_turns_read_what_stands_before_them() -> None:
 
 def test_each_turn_is_judged() -> None:
     """One value that leads out needs naming; the others do not."""
-    judged = judge(['for f in a ../b; do cat "$f"; done'], WS).commands
+    judged = analyse(['for f in a ../b; do cat "$f"; done'], WS).commands
 
     assert [(one.form, [need.form for need in one.needs], one.within) for one in judged] == [
         ("cat a", [], ("loop",)),
@@ -172,7 +172,7 @@ def test_each_turn_is_judged() -> None:
 
 def test_a_turn_may_be_catastrophic() -> None:
     """The floor looks at each value."""
-    assert judge(['for d in build /; do rm -rf "$d"; done'], WS).catastrophe is not None
+    assert analyse(['for d in build /; do rm -rf "$d"; done'], WS).catastrophe is not None
 
 
 def test_a_word_of_two_loops_is_known_when_both_are() -> None:

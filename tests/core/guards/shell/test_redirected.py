@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolcharter.guards.shell.parts import Command, Demand, Need, Reach, Reading, Redirection, Word
-from toolcharter.guards.shell.reading import read
+from toolcharter.guards.shell.nodes import Command, Reach, Reading, Redirection, Requirement, Requirements, Word
+from toolcharter.guards.shell.requirements import read
 
 WS = "/home/dev/ws"
 ECHO = (Word("echo", "echo", prefix="echo"),)
@@ -41,7 +41,7 @@ def reading_of(*redirections: Redirection) -> Reading:
 )
 def test_ordinary_redirection_asks_nothing(ordinary: Redirection) -> None:
     """The null device, the standard streams, and texts."""
-    assert reading_of(ordinary) == Reading(Demand())
+    assert reading_of(ordinary) == Reading(Requirements())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_redirection_has_to_be_named(operator: str, target: str | None, de
 )
 def test_input_from_the_workspace_is_a_reach(given: Redirection, reach: Reach) -> None:
     """Links are for others to judge."""
-    assert reading_of(given) == Reading(Demand(reaches=(reach,)))
+    assert reading_of(given) == Reading(Requirements(reaches=(reach,)))
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_input_from_the_workspace_is_a_reach(given: Redirection, reach: Reach) -
 )
 def test_input_that_cannot_be_told_has_to_be_named(given: Redirection, why: str) -> None:
     """Whatever would be fed may be the environment, or a file outside."""
-    assert reading_of(given) == Reading(Demand((Need(given.form, why),)))
+    assert reading_of(given) == Reading(Requirements((Requirement(given.form, why),)))

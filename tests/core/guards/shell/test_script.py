@@ -3,7 +3,7 @@
 import pytest
 from tests.cases.conftest import needs_samples, row_params, sample_rows
 
-from toolcharter.guards.shell.parts import SUBSTITUTED, Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
 from toolcharter.guards.shell.script import of_vector, parse
 
 STRANGE, UNNAMED = "strange", "unnamed"

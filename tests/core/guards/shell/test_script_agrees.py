@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import find_program
 
-from toolcharter.guards.shell.parts import NotUnderstood, Script, Word
+from toolcharter.guards.shell.nodes import NotUnderstood, Script, Word
 from toolcharter.guards.shell.script import parse
 
 BASH = find_program("bash") or ""

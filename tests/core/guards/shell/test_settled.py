@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.analyse import analyse
 
 KNOWN = [
     ('f=a.txt; wc -l "$f"', "wc -l a.txt"),
@@ -152,7 +152,7 @@ NO_NUMBERS = [
 
 def judged(line: str) -> list[tuple[str, bool]]:
     """The forms of all commands of *line*, and whether each needs nothing named, in a line that a rule may cover."""
-    found = judge((line,), "/srv/ws")
+    found = analyse((line,), "/srv/ws")
     is_open = found.strange is None and found.unnamed is None
     return [(one.form, is_open and not one.needs) for one in found.commands]
 
@@ -206,13 +206,13 @@ def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) ->
 
 def test_a_condition_before_any_command_sets_nothing() -> None:
     """`((1))` is no command, and stands first here."""
-    assert [one.form for one in judge(("(( 1 )); wc -l a.txt",), "/ws").commands] == ["wc -l a.txt"]
+    assert [one.form for one in analyse(("(( 1 )); wc -l a.txt",), "/ws").commands] == ["wc -l a.txt"]
 
 
 @pytest.mark.parametrize(("line", "is_harmless"), [("a=$(ls)", False), ('a=$(ls); echo "$a"', True)])
 def test_output_that_is_kept_and_not_used_has_to_be_mentioned(line: str, *, is_harmless: bool) -> None:
     """Nothing is gained by it, unless something outside the line reads the variable."""
-    kept = next(one for one in judge((line,), "/ws").commands if one.form == "a=$(ls)")
+    kept = next(one for one in analyse((line,), "/ws").commands if one.form == "a=$(ls)")
 
     assert kept.is_transparent == is_harmless
 

@@ -9,13 +9,16 @@ import pytest
 import yaml
 
 from pages import quoted, rows
-from toolcharter.gate.commands import understood
-from toolcharter.guards.paths import patterns
-from toolcharter.guards.shell import braces, judge, reader, source, table_file
+from toolcharter.gate.commands import analyse_commands
+from toolcharter.guards.paths import glob_expand as patterns
+from toolcharter.guards.shell import analyse as judge
+from toolcharter.guards.shell import braces, table_file
+from toolcharter.guards.shell import charset as source
+from toolcharter.guards.shell import scanner as reader
 from toolcharter.guards.shell.table import KINDS, STYLES
 from toolcharter.guards.shell.tables import CORE
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.facts import Subject, ToolFacts
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
 
@@ -35,8 +38,8 @@ def decided(tmp_path: Path) -> Callable[..., tuple[str, str | None]]:
         file = tmp_path / "row.yaml"
         file.write_text(yaml.safe_dump({"profile": "row", "mode": mode, **keys}))
         profile: Profile = load_profile(file)
-        known = understood((line,), "/srv/ws")
-        subject = Subject(None, {}, known.commands, known.refusal, known.needs, known.strange)
+        known = analyse_commands((line,), "/srv/ws")
+        subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange)
         decision = Policy(profile.deny, profile.allow, profile.mode).for_tool(BASH).decide(subject)
         return decision.outcome, decision.reason
 
@@ -53,7 +56,7 @@ def test_lines_become_the_commands_of_the_page(row: list[str]) -> None:
     """In any order: what stands inside a command comes before it."""
     (line,) = literally(row[0])
 
-    assert sorted(understood((line,), "/srv/ws").commands) == sorted(literally(row[1]))
+    assert sorted(analyse_commands((line,), "/srv/ws").commands) == sorted(literally(row[1]))
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row)) for row in COVERED])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import Judged, judge
+from toolcharter.guards.shell.analyse import AnalysedCommand, analyse
 from toolcharter.guards.shell.tables import CORE, Tables
 
 TABLE = """programs = ["frob"]
@@ -70,11 +70,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     return CORE.with_added([file])
 
 
-def judged(line: str, tables: Tables) -> tuple[Judged, ...]:
-    return judge([line], "/work/space", tables).commands
+def judged(line: str, tables: Tables) -> tuple[AnalysedCommand, ...]:
+    return analyse([line], "/work/space", tables).commands
 
 
-def needs(one: Judged) -> list[str]:
+def needs(one: AnalysedCommand) -> list[str]:
     return [*dict.fromkeys(need.form for need in one.needs)]
 
 

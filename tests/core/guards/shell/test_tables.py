@@ -56,7 +56,7 @@ def test_little_languages_of_the_tables_have_a_judge() -> None:
     names = {role.argument for table in all_tables() for role in roles_of(table) if role.kind == "format"}
 
     def is_judged(name: str) -> bool:
-        return callable(import_module(f"toolcharter.guards.shell.scripts.{name}").objection)
+        return callable(import_module(f"toolcharter.guards.shell.languages.{name}").objection)
 
     assert failing(sorted(names), is_judged) == []
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.cases.conftest import SHARED, needs_samples, row_params, sample_rows
 
-from toolcharter.guards.shell.judge import Judgement, judge
-from toolcharter.guards.shell.parts import NotUnderstood
+from toolcharter.guards.shell.analyse import Analysis, analyse
+from toolcharter.guards.shell.nodes import NotUnderstood
 from toolcharter.policy.matching import literal_words
 from toolcharter.profile.globs import parse_glob
 
@@ -213,8 +213,8 @@ _HARMLESS = [
 ]
 
 
-def judged(line: str) -> Judgement:
-    return judge([line], _WORKSPACE)
+def judged(line: str) -> Analysis:
+    return analyse([line], _WORKSPACE)
 
 
 @pytest.mark.parametrize("line", [start.replace("%s", _INNER) for start in _STARTS])

@@ -5,6 +5,6 @@ what is redirected, and at functions and loops. What it refuses is listed
 in docs/shell.md, "The floor".
 """
 
-from toolcharter.guards.shell.floor.look import catastrophe, look
+from toolcharter.guards.shell.floor.check import catastrophe, look
 
 __all__ = ["catastrophe", "look"]

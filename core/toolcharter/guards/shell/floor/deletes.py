@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from shlex import join
 
+from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.places import Target
-from toolcharter.guards.shell.floor.scene import Call, Scene
 from toolcharter.guards.shell.floor.words import Arg
 
 HARMLESS_GIT = frozenset(

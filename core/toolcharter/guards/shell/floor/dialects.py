@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcharter.guards.shell.floor.carried import of_lines, values
 from toolcharter.guards.shell.floor.code import pattern
-from toolcharter.guards.shell.floor.running import EVALUATES, of_code
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.streams import fed_texts, reads_code_file, tainted
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import fed_texts, reads_code_file, tainted
+from toolcharter.guards.shell.floor.embedded_commands import of_lines, values
+from toolcharter.guards.shell.floor.interpreters import EVALUATES, of_code
 from toolcharter.guards.shell.floor.words import Arg
 
 _MAKE_SHELL = "$(shell "

@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from posixpath import join, normpath
 
-from toolcharter.guards.shell.floor.deletes import has_option
-from toolcharter.guards.shell.floor.running import of_code
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.sources import read_by_others
-from toolcharter.guards.shell.floor.startup import Made, started_later
-from toolcharter.guards.shell.floor.streams import (
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import (
     FETCHERS,
     INTERPRETERS,
     SHELLS,
@@ -18,7 +14,11 @@ from toolcharter.guards.shell.floor.streams import (
     language,
     spoken,
 )
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.floor.deletes import has_option
+from toolcharter.guards.shell.floor.interpreters import of_code
+from toolcharter.guards.shell.floor.sources import read_by_others
+from toolcharter.guards.shell.floor.startup import Made, started_later
+from toolcharter.guards.shell.nodes import Command, Word
 
 _BINARY_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gbase64"})
 _OUTPUTS = {

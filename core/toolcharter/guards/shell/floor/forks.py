@@ -1,9 +1,9 @@
 """Fork bombs: what starts itself again and again, at least twice at a time."""
 
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import SHELLS, fed_texts
 from toolcharter.guards.shell.floor.deletes import operands
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.streams import SHELLS, fed_texts
-from toolcharter.guards.shell.parts import ENDLESS, Command, Word
+from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
 
 WHY = "is a fork bomb"
 _ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true"})

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from toolcharter.guards.shell.floor.scene import Scene
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.floor.context import Scene
+from toolcharter.guards.shell.nodes import Command, Word
 
 
 def called(scene: Scene) -> Iterator[Command]:

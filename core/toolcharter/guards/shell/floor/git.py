@@ -5,8 +5,8 @@ from contextlib import suppress
 from itertools import pairwise
 from shlex import join, split
 
-from toolcharter.guards.shell.floor.carried import SETTERS, of_lines, values
-from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.embedded_commands import SETTERS, of_lines, values
 
 # Source: git 2.39, git-config(1) and the manuals of the subcommands.
 _RUN_KEYS = frozenset(

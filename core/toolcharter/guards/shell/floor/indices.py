@@ -7,9 +7,9 @@ name comes from a variable, from what is read, or from a quoted word.
 import re
 from collections.abc import Iterable, Iterator
 
-from toolcharter.guards.shell.floor.running import EVALUATES
-from toolcharter.guards.shell.floor.scene import Scene, base_name
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.floor.context import Scene, base_name
+from toolcharter.guards.shell.floor.interpreters import EVALUATES
+from toolcharter.guards.shell.nodes import Command, Word
 
 _INDEX = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{)")
 _EXPRESSION = re.compile(r"[\s\w=+*/%(),<>!&|^~?:-]*(?<![^\W\d])" + _INDEX.pattern)

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene
 
 WHY = "installs code from the network"
 _URLS = (

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from toolcharter.guards.shell.floor.carried import SETTERS
 from toolcharter.guards.shell.floor.code import texts_in
+from toolcharter.guards.shell.floor.context import Call, Scene, base_name
+from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language
+from toolcharter.guards.shell.floor.embedded_commands import SETTERS
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES, SYSTEM
-from toolcharter.guards.shell.floor.scene import Call, Scene, base_name
-from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.launchers import CONTAINERS, LAUNCHERS, started_words
-from toolcharter.guards.shell.parts import Command, Word
+from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.tables import CORE
 
 _TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
@@ -125,7 +125,7 @@ def set_by(call: Call, scene: Scene) -> str | None:
 
 def _of_known(call: Call, scene: Scene) -> str | None:
     """What of a program with a table a rule would have to name, and what follows such options."""
-    from toolcharter.guards.shell.reading import read  # noqa: PLC0415 - few commands hold others
+    from toolcharter.guards.shell.requirements import read  # noqa: PLC0415 - few commands hold others
 
     reading = read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}

@@ -6,10 +6,10 @@ Sources: cmake(1), "Run a Command-Line Tool"; the manuals of the programs.
 import re
 from collections.abc import Iterator
 
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.streams import language
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import language
 from toolcharter.guards.shell.floor.words import Arg
-from toolcharter.guards.shell.parts import Command
+from toolcharter.guards.shell.nodes import Command
 
 _CLEANERS = {
     name: frozenset(verbs.split())

@@ -2,8 +2,8 @@
 
 import re
 
-from toolcharter.guards.shell.floor.scene import REMOTE_SHELL, Call, Scene
-from toolcharter.guards.shell.floor.streams import INTERPRETERS, SHELLS, language, reads_code
+from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Scene
+from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language, reads_code
 from toolcharter.guards.shell.launchers import LAUNCHERS, Launcher, after_options
 
 WHY = REMOTE_SHELL

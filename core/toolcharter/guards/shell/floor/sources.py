@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from toolcharter.guards.shell.floor.carried import of_lines
-from toolcharter.guards.shell.floor.running import of_code
-from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import language
+from toolcharter.guards.shell.floor.embedded_commands import of_lines
+from toolcharter.guards.shell.floor.interpreters import of_code
 from toolcharter.guards.shell.floor.startup import Made
-from toolcharter.guards.shell.floor.streams import language
-from toolcharter.guards.shell.parts import Redirection, Word, quoted
+from toolcharter.guards.shell.nodes import Redirection, Word, quoted
 
 _SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
 _READERS = _SCRIPT_AS_WORD | frozenset(

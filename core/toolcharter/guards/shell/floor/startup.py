@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from toolcharter.guards.shell.floor.running import of_timetable
-from toolcharter.guards.shell.floor.scene import REMOTE_SHELL, Scene
+from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Scene
+from toolcharter.guards.shell.floor.interpreters import of_timetable
 
 # Source: bash(1), "INVOCATION"; zsh(1), "STARTUP/SHUTDOWN FILES"; fish(1); ksh(1); githooks(5); environ(7); systemd.unit(5).
 _SHELL_FILES = re.compile(

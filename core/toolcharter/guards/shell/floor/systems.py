@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.deletes import has_option, operands
 from toolcharter.guards.shell.floor.programs import (
     DISK,
@@ -16,8 +17,7 @@ from toolcharter.guards.shell.floor.programs import (
     SYSTEM,
     VITAL_PROCESSES,
 )
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.nodes import Word
 
 _LEVELS = frozenset({"0", "1", "6", "s", "single", "u", "q", "emergency"})
 _MANAGERS_THAT_TAKE = frozenset(

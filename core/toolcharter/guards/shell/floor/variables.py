@@ -6,11 +6,11 @@ A word that holds such a variable gets the texts that it may be as hints; of tho
 import re
 from collections.abc import Iterable, Iterator
 
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import fed_texts, spoken
 from toolcharter.guards.shell.floor.deletes import LISTERS, is_narrow, operands
-from toolcharter.guards.shell.floor.scene import Call, Scene
-from toolcharter.guards.shell.floor.streams import fed_texts, spoken
 from toolcharter.guards.shell.floor.words import readings
-from toolcharter.guards.shell.parts import Command, Script, Word
+from toolcharter.guards.shell.nodes import Command, Script, Word
 
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "set"})
 _READ_VALUED = frozenset({"-d", "-i", "-n", "-N", "-p", "-t", "-u"})

@@ -1,6 +1,6 @@
 """What destroys a system by the commands of Windows, which POSIX shells pass on to `cmd` and PowerShell."""
 
-from toolcharter.guards.shell.floor.scene import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.words import QUOTED_GLOB, Arg
 
 _ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.nodes import Word
 
 OPAQUE = "\x1a"
 """Stands for text that nobody can tell, and that is not empty."""

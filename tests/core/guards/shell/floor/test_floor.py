@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import failing
 
+from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor import catastrophe
 from toolcharter.guards.shell.floor.installs import USUAL_HOSTS
-from toolcharter.guards.shell.judge import judge
-from toolcharter.guards.shell.parts import NotUnderstood, Script
+from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.script import of_vector, parse
 
 WORKSPACE = "/w/ws"
@@ -103,7 +103,7 @@ def test_a_harmless_sample_passes_the_floor(line: str) -> None:
 def test_a_sample_of_a_catastrophe_is_refused_with_all_that_it_starts(line: str) -> None:
     """What the tables find within a line changes nothing: it is refused."""
     try:
-        judged = judge([line], WORKSPACE)
+        judged = analyse([line], WORKSPACE)
     except NotUnderstood:
         return
     assert judged.catastrophe is not None or judged.unnamed is not None
@@ -113,7 +113,7 @@ def test_a_sample_of_a_catastrophe_is_refused_with_all_that_it_starts(line: str)
 def test_a_harmless_sample_passes_with_all_that_it_starts(line: str) -> None:
     """What the tables find within a harmless line is none of the floor's business."""
     with suppress(NotUnderstood):
-        assert judge([line], WORKSPACE).catastrophe is None
+        assert analyse([line], WORKSPACE).catastrophe is None
 
 
 SPELT = st.sampled_from(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from toolcharter.guards.shell.judge import judge
+from toolcharter.guards.shell.analyse import analyse
 
 WS = "/w/ws"
 
 
 def seen(line: str) -> set[str]:
     """All forms of the commands of a line that a rule of `deny` is held against."""
-    return {form for one in judge([line], WS).commands for form in (one.form, *one.guises)}
+    return {form for one in analyse([line], WS).commands for form in (one.form, *one.guises)}
 
 
 @pytest.mark.parametrize(

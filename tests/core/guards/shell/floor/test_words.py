@@ -1,7 +1,7 @@
 import pytest
 
 from toolcharter.guards.shell.floor.words import OPAQUE, decode_escapes, readings, written
-from toolcharter.guards.shell.parts import Word
+from toolcharter.guards.shell.nodes import Word
 
 HOME = "/home/me"
 

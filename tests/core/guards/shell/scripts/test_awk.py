@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolcharter.guards.shell.scripts.awk import objection
+from toolcharter.guards.shell.languages.awk import objection
 
 _AWKS = [
     pytest.param((name, *rest), marks=pytest.mark.needs_program(name), id=name)

@@ -2,7 +2,7 @@
 
 import re
 
-from toolcharter.guards.shell.scripts.cursor import Cursor
+from toolcharter.guards.shell.languages.cursor import Cursor
 
 
 def test_reads_from_left_to_right() -> None:

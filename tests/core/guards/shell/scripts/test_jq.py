@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolcharter.guards.shell.scripts.jq import objection
+from toolcharter.guards.shell.languages.jq import objection
 
 _HARMLESS = [
     "",

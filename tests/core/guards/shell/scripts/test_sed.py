@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolcharter.guards.shell.scripts.sed import objection
+from toolcharter.guards.shell.languages.sed import objection
 
 _HARMLESS = [
     "",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.guards.shell.scripts import (
+from toolcharter.guards.shell.languages import (
     date,
     git_count,
     git_pretty,

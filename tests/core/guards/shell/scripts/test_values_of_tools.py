@@ -163,7 +163,7 @@ NAMED = {
 @pytest.mark.parametrize("name", HARMLESS)
 def test_ordinary_value_needs_no_name(name: str) -> None:
     """It stays with the project, the host that one is logged in to, and what is there to be read."""
-    judge = import_module(f"toolcharter.guards.shell.scripts.{name}").objection
+    judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection
 
     assert [text for text in HARMLESS[name] if judge(text) is not None] == []
 
@@ -171,14 +171,14 @@ def test_ordinary_value_needs_no_name(name: str) -> None:
 @pytest.mark.parametrize("name", NAMED)
 def test_value_that_reaches_further_has_to_be_named(name: str) -> None:
     """It starts something, changes data, prints what is secret, or takes what it says from elsewhere."""
-    judge = import_module(f"toolcharter.guards.shell.scripts.{name}").objection
+    judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection
 
     assert [text for text in NAMED[name] if judge(text) is None] == []
 
 
 def test_long_statement_is_read_in_linear_time() -> None:
     """Open texts and comments in great number are no work."""
-    judge = import_module("toolcharter.guards.shell.scripts.sql").objection
+    judge = import_module("toolcharter.guards.shell.languages.sql").objection
 
     assert judge("select " + "'a' /* b */ " * 800) is None
     assert judge("select " + "'" * 9_999) is not None

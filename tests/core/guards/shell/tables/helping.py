@@ -2,8 +2,8 @@
 
 import shlex
 
-from toolcharter.guards.shell.parts import Command, Reading, Word
-from toolcharter.guards.shell.reading import read
+from toolcharter.guards.shell.nodes import Command, Reading, Word
+from toolcharter.guards.shell.requirements import read
 
 WS = "/work/space"
 

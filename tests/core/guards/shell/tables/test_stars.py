@@ -4,7 +4,7 @@ import pytest
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
 
 from toolcharter.guards.shell import outputs
-from toolcharter.guards.shell.parts import Reach
+from toolcharter.guards.shell.nodes import Reach
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""`ExtensionSpec` and `Sink`: what plugins without tools provide."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import Field
+
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.tool import REASON
+from toolcharter.errors import SpecError
+
+CHECK_TIMEOUT_S = 10.0
+"""How long an asynchronous check may take where nothing says otherwise, in seconds."""
+
+
+class ExtensionPolicy(ToolPolicy):
+    """Base of an extension's knobs in a profile."""
+
+
+class CheckPolicy(ExtensionPolicy):
+    """Base of the knobs of an extension that implements `check_call`."""
+
+    advisory: bool = False
+    """Whether a call passes where the check raises, takes too long or answers what it may not: then the event has the
+    fault `advisory_check_failed`. What the check denies is denied all the same."""
+    timeout_s: float = Field(default=CHECK_TIMEOUT_S, gt=0, le=120)
+    """How long an asynchronous check may take, in seconds; never longer than the call has."""
+
+
+E = TypeVar("E", bound=ExtensionPolicy)
+
+
+@dataclass(frozen=True)
+class ExtensionSpec(Generic[E]):
+    """A plugin without tools: its name in a profile, its policy, and what builds it.
+
+    Raises:
+        SpecError: With every contradiction at once.
+    """
+
+    name: str
+    """As in `extensions:` of a profile; the name of the entry point."""
+    policy: type[E]
+    """The model of its knobs."""
+    build: Callable[[Path, E], Any]
+    """`(workspace, policy) -> object` whose marked methods implement hooks such as `check_call`."""
+    reasons: type[StrEnum] | Collection[str] = ()
+    """The reasons that its check gives, for pages and the `reasons` command; the README explains each."""
+
+    def __post_init__(self) -> None:
+        faults = list(_faults(self))
+        if faults:
+            raise SpecError(f"ExtensionSpec {self.name!r}: " + "; ".join(faults))
+
+
+class Sink(Protocol):
+    """Where event lines go."""
+
+    def write(self, lines: bytes) -> None:
+        """Take one or more whole JSON lines, each ended by a newline, all of one call.
+
+        Raises:
+            OSError: They could not be written; the gate counts the loss, or refuses the call
+                where the profile says `events: {required: true}`.
+        """
+
+    def close(self) -> None:
+        """Flush and release; called once."""
+
+
+def _faults(spec: ExtensionSpec[Any]) -> Iterator[str]:
+    if not (isinstance(spec.name, str) and spec.name):
+        yield "the name is no text"
+    if not (isinstance(spec.policy, type) and issubclass(spec.policy, ExtensionPolicy)):
+        yield f"policy is {spec.policy!r}, not a subclass of ExtensionPolicy"
+    if not callable(spec.build):
+        yield f"build is {spec.build!r}, not a function"
+    if isinstance(spec.reasons, str) or not isinstance(spec.reasons, Collection):
+        yield f"reasons is {spec.reasons!r}; write a set"
+    else:
+        wrong = [str(reason) for reason in spec.reasons if not REASON.fullmatch(str(reason))]
+        yield from (f"the reason {reason!r} is no short lower-case word" for reason in wrong)

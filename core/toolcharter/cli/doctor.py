@@ -1,0 +1,363 @@
+"""What `doctor` tries: calls that must not pass, calls that must arrive, sinks that must take what they are given.
+
+Nothing changes the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
+a broken gate lets one act. What must arrive is a dry run, which runs what a staged tool checks itself; of a tool that is not
+staged it is a call, which ends in a stand-in. Tools that do nothing but read files are called: their programs run where the
+profile says.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal, NamedTuple
+
+from toolcharter.api.call import Caller, Decision, Stage
+from toolcharter.api.extension import Sink
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import Job, RunnerScope
+from toolcharter.api.tool import ToolSpec
+from toolcharter.errors import Denied, ToolError
+from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
+from toolcharter.events.sinks import CORE_SCHEMES, open_sink
+from toolcharter.gate.build.inventory import inventory_of
+from toolcharter.gate.build.open import Plan, open_toolbox, plan_profile
+from toolcharter.gate.runners import Runners
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
+from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
+from toolcharter.guards.secrets import scrub_text
+from toolcharter.loader.hooks import new_manager
+from toolcharter.loader.interpreter import code_of_the_gate
+from toolcharter.loader.load import Loaded
+from toolcharter.loader.scan import installed
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
+from toolcharter.testing.samples import sample_arguments
+
+Result = Literal["ok", "failed", "not tried", "note"]
+
+DOCTOR = "doctor"
+"""The source of the rule that denies everything."""
+DENIED_CALL = (BEFORE, POLICY_BEFORE, POLICY_DENY, AFTER)
+PASSED_CALL = (BEFORE, POLICY_BEFORE, AFTER)
+_ENTERED = "entered"
+_MAX_SAMPLES = 20
+_HARMLESS = "true"
+"""Does nothing, wherever it runs."""
+_RUN_S = 60
+_READS_FILES = frozenset({"fs:read"})
+_NO_ANSWER = frozenset({Reason.SANDBOX_UNAVAILABLE, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT, PROGRAM_NOT_FOUND})
+
+
+class Finding(NamedTuple):
+    """One thing that was tried, and what came of it."""
+
+    subject: str
+    test: str
+    result: Result
+    detail: str
+
+
+class Watched:
+    """A sink, and what it took."""
+
+    def __init__(self, url: str, inner: Sink) -> None:
+        scheme = url.partition(":")[0]
+        self.name = f"sink {url if scheme in CORE_SCHEMES else scheme + ':'}"  # Others may hold a password.
+        self.taken = self.lost = 0
+        self.error: Exception | None = None
+        self._inner = inner
+
+    def write(self, lines: bytes) -> None:
+        """As `Sink`."""
+        count = lines.count(b"\n")
+        try:
+            self._inner.write(lines)
+        except Exception as error:
+            self.error = error
+            self.lost += count
+            raise
+        self.taken += count
+
+    def close(self) -> None:
+        """As `Sink`."""
+        try:
+            self._inner.close()
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequence[str]) -> Iterator[Finding]:
+    """Try everything, tool by tool.
+
+    Args:
+        profile: Its name or path.
+        workspace: Real path of the folder that tools may touch.
+        caller: Who calls.
+        events: URLs of the sinks that take the doctor's events, too.
+
+    Raises:
+        ConfigurationError: With every fault of the profile, the installation and the sinks; nothing was tried.
+    """
+    schemes = [url.partition(":")[0] for url in events if url.partition(":")[0] not in CORE_SCHEMES]
+    # Anew for each toolbox: an extension is built once for each set of loaded plugins.
+    plan = partial(plan_profile, profile, workspace=workspace, schemes=schemes)
+    loaded = plan().loaded
+    loaded = loaded.build_extensions(workspace, plan().extensions)
+    sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
+    try:
+        yield from _notes(plan(), has_approver=loaded.approver is not None)
+        yield from _runner(plan(), loaded, workspace)
+        if not os.access(workspace, os.W_OK):
+            yield Finding("workspace", "takes new files", "note", "no: nothing can be made or changed in this folder")
+        yield from _refused(plan(), workspace, caller, sinks)
+        yield from _reached(plan(), workspace, caller)
+        yield from map(_of_sink, sinks)
+    finally:
+        for close in loaded.closers:
+            close()
+
+
+def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
+    """What is no fault, and worth to be known."""
+    for name in plan.extensions:
+        yield Finding(f"extension {name}", "is built", "ok", "")
+    for spec in plan.specs:
+        if spec.capabilities is None:
+            detail = "undeclared: it counts as touching everything, at the highest safety level"
+            yield Finding(f"tool {spec.name}", "capabilities", "note", detail)
+    if plan.may_ask:
+        who = (
+            "by an extension"
+            if has_approver
+            else "at the terminal or by the host; without either such calls are denied"
+        )
+        yield Finding("approvals", "who is asked", "note", who)
+
+
+def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
+    """Whether a program runs where the profile says, one that does nothing."""
+    name = plan.profile.runner
+    if name is None:
+        return
+    code = code_of_the_gate(workspace, plan.index or installed())
+    scope = RunnerScope(workspace, inventory_of(workspace, code, plan.files, (), os.environ).places)
+    runners = Runners(name, loaded.runners.get(name), scope)
+    try:
+        runner = runners.runner_for(bounded=False)
+        ended = runner.run(Job((_HARMLESS,), env=CLEAN_ENVIRONMENT, expires=monotonic() + _RUN_S, read_only=True))
+        said: tuple[Result, str] = "ok", "contains programs" if runner.is_sandbox else "runs them, and contains nothing"
+        if ended.timed_out or ended.exit_code:
+            why = f"ended with {ended.exit_code}" if ended.exit_code and not ended.timed_out else "did not end in time"
+            said = "failed", f"the program {_HARMLESS!r} {why}"
+    except (Denied, ToolError) as error:
+        said = "failed", f"{error.reason}: {error.message}"
+    except Exception as error:  # noqa: BLE001 - a runner of somebody's own may raise anything
+        said = "failed", scrub_text(f"{type(error).__name__}: {error}")[0]
+    finally:
+        runners.close()
+    yield Finding(f"runner {name}", "runs a program", *said)
+
+
+def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:
+    """A call of each tool, and of none, that must not pass."""
+    entered, seen = list[str](), list[dict[str, Any]]()
+    rule = parse_rule("*", DOCTOR)
+    quiet = [ceiling._replace(notify=()) for ceiling in plan.ceilings]
+    plan = _disarmed(plan, entered)
+    denying = replace(
+        plan,
+        profile=replace(plan.profile, notify=()),
+        ceilings=(Ceiling(DOCTOR, deny=(rule,)), *quiet),
+    )
+    toolbox = open_toolbox(denying, workspace=workspace, caller=caller, sinks=[seen.append, *sinks])
+    try:
+        for name in (*plan.loaded.specs, ""):
+            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments"})
+            yield Finding(
+                f"tool {name}" if name else "an unknown name",
+                "a call that must not pass",
+                *_judged(seen, passed=name in entered, expected=_by_the_rule if name else _by_its_name),
+            )
+    finally:
+        yield from _closed(toolbox)
+
+
+def _call(
+    toolbox: Toolbox,
+    name: str,
+    samples: Sequence[Mapping[str, Any]],
+    seen: list[dict[str, Any]],
+    *,
+    until_past: Collection[Stage],
+) -> None:
+    """Call a tool until a sample gets past some stages; *seen* are the events of the last call."""
+    for args in samples:
+        seen.clear()
+        toolbox.call(name, args)
+        if not seen or seen[-1].get("stage") not in until_past:
+            return
+
+
+def _judged(
+    seen: Sequence[Mapping[str, Any]], *, passed: bool, expected: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Result, str]:
+    names = tuple(event["event"] for event in seen)
+    if passed:
+        return "failed", "the call reached the tool, although a rule denies it"
+    if names == (BEFORE, AFTER) and seen[-1]["reason"] == Reason.INVALID_ARGUMENTS:
+        return "ok", "invalid_arguments: no sample fits the tool's schema, so that its arguments were refused"
+    if names != DENIED_CALL:
+        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(DENIED_CALL)}"
+    last = seen[-1]
+    said = f"{last['outcome']} at stage {last['stage']}: {last['reason']}"
+    return ("ok", said) if expected(last) else ("failed", f"not for the expected cause: {said}")
+
+
+def _by_the_rule(after: Mapping[str, Any]) -> bool:
+    return after["stage"] == "floor" or (after["rule"] or {}).get("source") == DOCTOR
+
+
+def _by_its_name(after: Mapping[str, Any]) -> bool:
+    return bool(after["reason"] == Reason.UNKNOWN_TOOL)
+
+
+def _disarmed(plan: Plan, entered: list[str]) -> Plan:
+    """*plan* with a stand-in for each tool's body, which acts on nothing and records that it was entered."""
+    tools = plan.loaded.specs.items()
+    specs = {name: tool._replace(spec=_stand_in_for(tool.spec, entered)) for name, tool in tools}
+    return replace(plan, loaded=plan.loaded._replace(specs=specs))
+
+
+def _stand_in_for(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
+    def build(workspace: Path, policy: Any, rt: Any) -> Any:
+        body = spec.build(workspace, policy, rt)
+        if not callable(body):
+            return body  # for the gate to refuse
+
+        @wraps(body)
+        def stand_in(*_: Any, **__: Any) -> Any:
+            entered.append(spec.name)
+            # Not `Denied`, which leaves the events of a denial.
+            raise ToolError("A stand-in of the doctor was called.", reason=_ENTERED)
+
+        return stand_in
+
+    return replace(spec, build=build, isolate=False)  # in a process of its own it could not report
+
+
+def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+    """A dry run or a call of each tool that must arrive there, under a policy that permits everything."""
+    permissive = replace(
+        plan.profile,
+        deny=(),
+        mode="dangerous",
+        capabilities=Capabilities(),
+        availability=(),
+        memory=Memory(),
+        notify=(),
+        rates=Rates(),
+    )
+    open_plan = replace(plan, profile=permissive, ceilings=())
+    toolbox = open_toolbox(open_plan, workspace=workspace, caller=caller, sinks=())
+    try:
+        for spec in plan.specs:
+            found = _arrived(_rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
+            if spec.staged or found[0] == "failed":
+                yield Finding(f"tool {spec.name}", "a dry run that must arrive", *found)
+            if spec.capabilities == _READS_FILES:
+                yield Finding(f"tool {spec.name}", "a call that reads", *_read(toolbox, spec.name, plan.profile))
+    finally:
+        yield from _closed(toolbox)
+    yield from _entered(open_plan, workspace, caller)
+
+
+def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
+    """Call a tool that only reads files. The tool's own refusal, such as `path_not_found`, counts as an answer."""
+    result = toolbox.call(name, _samples(toolbox, name, profile)[0])
+    said = f"{result.outcome}, {result.reason}" if result.reason else result.outcome
+    if result.reason in _NO_ANSWER:
+        return "failed", f"{said}: {(result.message or '').partition(chr(10))[0]}"
+    return "ok", f"answered: {said}"
+
+
+def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+    """A call of each tool that is not staged: no dry run enters it, so that the call ends in a stand-in."""
+    unstaged = [spec.name for spec in plan.specs if not spec.staged]
+    if not unstaged:
+        return
+    entered, seen = list[str](), list[dict[str, Any]]()
+    # No hooks at all: whether the checks of plugins work, the dry run has shown.
+    unchecked = replace(plan, loaded=plan.loaded._replace(manager=new_manager(), extension_specs={}))
+    toolbox = open_toolbox(_disarmed(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
+    try:
+        for name in unstaged:
+            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments", "floor"})
+            yield Finding(f"tool {name}", "a call that must arrive", *_passed(seen, entered.count(name)))
+    finally:
+        yield from _closed(toolbox)
+
+
+def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, str]:
+    names = tuple(event["event"] for event in seen)
+    last = seen[-1] if seen else {}
+    said = f"{last.get('outcome')} at stage {last.get('stage')}: {last.get('reason')}"
+    if entries != 1 and last.get("stage") in {"arguments", "floor"}:
+        return "not tried", f"no sample fits: {said}"
+    if names != PASSED_CALL:
+        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(PASSED_CALL)}"
+    if entries != 1 or last["reason"] != _ENTERED:
+        return "failed", f"the call entered the tool {entries} times, not once; it ended as {said}"
+    return "ok", "reached: a stand-in was entered, once"
+
+
+def _closed(toolbox: Toolbox) -> list[Finding]:
+    """Close a toolbox; what its tools cannot let go."""
+    try:
+        toolbox.close()
+    except ExceptionGroup as group:
+        said = (scrub_text(f"{type(error).__name__}: {error}")[0] for error in group.exceptions)
+        return [Finding("toolbox", "closes", "failed", text) for text in said]
+    return []
+
+
+def _rehearsed(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]) -> Decision:
+    decision = toolbox.decide(name, samples[0])
+    for args in samples[1:]:
+        if decision.stage not in {"arguments", "floor"}:
+            break
+        decision = toolbox.decide(name, args)
+    return decision
+
+
+def _arrived(decision: Decision) -> tuple[Result, str]:
+    said = f"{decision.reason}: {(decision.message or '').partition(chr(10))[0]}".rstrip(": ")
+    if decision.reason in {Reason.CHECK_FAILED, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT}:
+        return "failed", f"at stage {decision.stage}: {said}"
+    if decision.tool_checks == "passed":
+        return "ok", "reached: its own checks pass"
+    if decision.stage == "tool":
+        return "ok", f"reached: it answers {said}"
+    return "not tried", f"the sample ends at stage {decision.stage}: {said}"
+
+
+def _of_sink(sink: Watched) -> Finding:
+    if sink.error is None:
+        return Finding(sink.name, "takes every event", "ok" if sink.taken else "failed", f"{sink.taken} lines")
+    said = scrub_text(f"{type(sink.error).__name__}: {sink.error}")[0]
+    return Finding(
+        sink.name, "takes every event", "failed", f"{sink.lost} of {sink.lost + sink.taken} lines lost: {said}"
+    )
+
+
+def _samples(toolbox: Toolbox, name: str, profile: Profile) -> list[Mapping[str, Any]]:
+    """Arguments to try: those of the profile's own cases, then those that the tool's schema suggests."""
+    if not name:
+        return [{}]
+    of_cases = [case.args for case in profile.cases if case.tool.lower() == name.lower()]
+    return [*of_cases, *sample_arguments(toolbox[name].parameters), {}][:_MAX_SAMPLES]

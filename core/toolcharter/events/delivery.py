@@ -1,0 +1,124 @@
+"""`DeliveryQueue`: a bounded queue and the thread that delivers what stands in it, so that whoever offers something never waits.
+
+What is not delivered is counted; nothing is raised.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from toolcharter.api.channel import Pause, Sender
+from toolcharter.errors import NotDelivered
+
+QUEUE_MAX = 1000
+"""How many items may wait in one lane."""
+LINGER_S = 5.0
+"""How long a thread waits for the next item before it ends, in seconds: nobody has to close a lane to be rid of it."""
+
+T = TypeVar("T")
+
+
+class Losses:
+    """How much was lost, and why the last of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+        self.last_error: BaseException | None = None
+
+    def add(self, count: int, error: BaseException) -> None:
+        """Count *count* more."""
+        with self._lock:
+            self.count += count
+            self.last_error = error.with_traceback(None)  # its frames would keep what they were about alive
+
+
+class DeliveryQueue(Generic[T]):
+    """The way to one destination: a slow one holds up nobody else's."""
+
+    def __init__(
+        self,
+        open_sender: Callable[[], Sender[T]],
+        losses: Losses,
+        *,
+        limit: int = QUEUE_MAX,
+        linger_s: float = LINGER_S,
+        pause: Pause | None = None,
+    ) -> None:
+        self._open = open_sender
+        self._losses = losses
+        self._limit = limit
+        self._linger_s = linger_s
+        self._given_up = threading.Event()
+        self._pause = pause or self._given_up.wait
+        self._changed = threading.Condition()
+        self._queue: deque[T] = deque()
+        self._in_hand = False
+        self._worker: threading.Thread | None = None
+        """None: nothing waits and nothing is in hand."""
+        self._closing = False
+
+    def offer(self, item: T) -> None:
+        """Have *item* delivered soon, or count it as lost."""
+        with self._changed:
+            if self._closing:
+                self._losses.add(1, NotDelivered("closed"))
+            elif len(self._queue) >= self._limit:
+                self._losses.add(1, NotDelivered(f"{self._limit} are waiting already"))
+            else:
+                self._queue.append(item)
+                self._changed.notify_all()
+                if self._worker is None:
+                    self._start()
+
+    def _start(self) -> None:
+        worker = threading.Thread(target=self._work, name="toolcharter-notify", daemon=True)
+        try:
+            worker.start()
+        except RuntimeError as error:  # no thread is left, or the interpreter is about to end
+            self._queue.clear()
+            self._losses.add(1, error)
+        else:
+            self._worker = worker
+
+    def _work(self) -> None:
+        sender: Sender[T] | None = None
+        while (item := self._next()) is not None:
+            try:
+                if sender is None:
+                    sender = self._open()
+                sender.send(item, self._pause)
+            except BaseException as error:  # noqa: BLE001 - a logging handler is the user's code; the next item is not
+                self._lose_in_hand(error)
+        if sender is not None:
+            sender.close()
+
+    def _next(self) -> T | None:
+        with self._changed:
+            self._in_hand = False
+            self._changed.wait_for(lambda: self._queue or self._closing, self._linger_s)
+            if not self._queue:
+                self._worker = None
+                self._changed.notify_all()
+                return None
+            self._in_hand = True
+            return self._queue.popleft()
+
+    def _lose_in_hand(self, error: BaseException) -> None:
+        with self._changed:
+            if not self._given_up.is_set():  # else it is counted already
+                self._losses.add(1, error)
+
+    def close(self, timeout_s: float) -> None:
+        """Wait until everything is delivered; what is not after *timeout_s* seconds is lost."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+            if self._changed.wait_for(lambda: self._worker is None, timeout_s) or self._given_up.is_set():
+                return
+            self._given_up.set()
+            left = len(self._queue) + self._in_hand
+            self._queue.clear()
+            if left:
+                self._losses.add(left, NotDelivered(f"{left} not delivered before the end"))

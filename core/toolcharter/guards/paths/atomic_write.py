@@ -1,0 +1,127 @@
+"""Writing a file so that its old content is there until the new one is complete: a temporary file, and a rename.
+
+All of it in one folder, by its descriptor. Whatever goes wrong meanwhile (a full disk, an interruption, the death of
+the process) leaves the old content; only a process that is killed leaves its temporary file, too.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from stat import S_IMODE
+
+from toolcharter.guards.paths.openat2 import rename_new
+
+CHUNK_BYTES = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_RIGHTS = 0o777  # set-user-ID and its like do not survive a write, as for every program
+
+
+class Changed(Exception):
+    """What lies there is not what was looked at."""
+
+
+def is_same(now: os.stat_result, then: os.stat_result) -> bool:
+    """Whether it is the same file with the same content, as far as the system tells."""
+    return _identity(now) == _identity(then)
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def require_same(folder: int, name: str, then: os.stat_result) -> None:
+    """Refuse if *name* is not what it was.
+
+    Raises:
+        Changed: It is something else, or nothing.
+    """
+    try:
+        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        raise Changed from None
+    if not is_same(now, then):
+        raise Changed
+
+
+def content(folder: int, name: str, then: os.stat_result, tick: Callable[[], None]) -> Iterator[bytes]:
+    """The content of a regular file, piece by piece.
+
+    Raises:
+        Changed: It is not what it was.
+        OSError: As the system says.
+    """
+    try:
+        fd = os.open(name, _OLD, dir_fd=folder)
+    except OSError:
+        require_same(folder, name, then)
+        raise
+    try:
+        if not is_same(os.fstat(fd), then):
+            raise Changed
+        while piece := os.read(fd, CHUNK_BYTES):
+            tick()
+            yield piece
+    finally:
+        os.close(fd)
+
+
+def replace(
+    folder: int, name: str, pieces: Iterable[bytes], then: os.stat_result | None, tick: Callable[[], None]
+) -> None:
+    """Make *pieces* the content of *name*, all at once.
+
+    Args:
+        folder: Its folder's descriptor.
+        name: One component.
+        pieces: The content.
+        then: What lay there when the caller looked; None for nothing. Its rights are kept, and its owner where we may.
+        tick: Called before each piece; raises to stop.
+
+    Raises:
+        Changed: Something else lies there by now.
+        OSError: As the system says.
+    """
+    temporary = f".toolcharter-{secrets.token_hex(8)}"
+    fd = os.open(temporary, _NEW, 0o666 if then is None else 0o600, dir_fd=folder)
+    try:
+        try:
+            _fill(fd, pieces, tick)
+            _keep_rights(fd, then)
+        finally:
+            os.close(fd)  # may fail, too: some file systems tell only here that they are full
+        _settle(folder, temporary, name, then)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def _settle(folder: int, temporary: str, name: str, then: os.stat_result | None) -> None:
+    if then is None:
+        try:
+            rename_new(folder, temporary, folder, name)
+        except FileExistsError:
+            raise Changed from None
+        return
+    require_same(folder, name, then)
+    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _fill(fd: int, pieces: Iterable[bytes], tick: Callable[[], None]) -> None:
+    for piece in pieces:
+        left = memoryview(piece)
+        while left:
+            tick()
+            left = left[os.write(fd, left[:CHUNK_BYTES]) :]
+
+
+def _keep_rights(fd: int, then: os.stat_result | None) -> None:
+    if then is None:
+        return
+    now = os.fstat(fd)
+    if (now.st_uid, now.st_gid) != (then.st_uid, then.st_gid):
+        with suppress(PermissionError):
+            os.fchown(fd, then.st_uid, then.st_gid)
+    os.fchmod(fd, S_IMODE(then.st_mode) & _RIGHTS)

@@ -1,0 +1,225 @@
+"""What an unquoted glob of a shell line could become: the names in the workspace that it matches."""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+from toolcharter.api.reasons import Reason
+from toolcharter.errors import Denied, ToolError
+
+MAX_NAMES = 100_000
+"""How many names are looked at for the globs of one call; a folder with more is refused, not half looked at."""
+_SPECIAL = "*?["
+# Whatever else goes wrong, such as a name that is no Unicode, a program may still be able to open what we are not.
+_HARMLESS = frozenset({"path_not_found", "not_directory", "is_directory", "not_regular"})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
+# In UTF-8, or a byte of what is not.
+_CHARACTER = rb"(?:[\x00-\x7f]|[\x80-\xff]{1,4})"
+# Beside ASCII's, the digits of other alphabets may sort between 0 and 9; its letters do in no language.
+_DIGITS = "[0-9]"
+_DIGIT = rb"(?:[0-9]|[\x80-\xff]{1,4})"
+# Without a class, a quoted character, and a `]` that ends nothing because it comes first.
+_BRACKET = re.compile(r"\[[!^]?[^]\[\\!^][^]\[\\]*\]")
+
+
+class Folders(Protocol):
+    """What opens folders beneath the workspace; `toolcharter.guards.paths.WorkspacePaths` does."""
+
+    def open_folder(self, path: str = ".") -> Any:
+        """A context manager with `fileno`."""
+        ...
+
+
+class _Name(NamedTuple):
+    """One name in a folder."""
+
+    text: str
+    is_link: bool
+    is_folder: bool
+
+
+def all_names() -> Iterator[int]:
+    """What `expand` counts with: a budget for the globs of one call."""
+    return iter(range(MAX_NAMES))
+
+
+def lies_where_it_seems(error: ToolError) -> bool:
+    """Whether a path that could not be opened lies in the workspace all the same, or nowhere, for every program."""
+    cause = error.__cause__
+    return error.reason in _HARMLESS or (isinstance(cause, OSError) and cause.errno in _FORBIDDEN)
+
+
+def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | None = None) -> list[str]:
+    """The paths that *pattern*, seen from *folder*, could become, in no order.
+
+    Errs on the side of more: a bracket expression other than `[0-9]` stands for any character, and a glob always for
+    itself, which it is where nothing matches. A name that begins with a dot matches only a component that does, as in bash without options.
+    `**` and one component behind it are what `find -name` finds: they stand for every link below of such a name, at any
+    depth, and for nothing else, since what is no link lies where it seems to.
+
+    Args:
+        paths: Opens folders, and refuses those that lie elsewhere.
+        folder: Relative to the workspace.
+        pattern: A glob over paths in which a backslash makes the next character literal.
+        budget: Of `all_names`, shared by several globs; by default one for this alone.
+
+    Raises:
+        Denied: `path_outside_workspace` or `protected_path`, for a folder on the way; `not_understood`, if there are
+            too many names to look at.
+        ToolError: A folder cannot be looked into, and yet a program might.
+    """
+    absolute = pattern.startswith("/")
+    top, found, names = "/" if absolute else folder, [""], all_names() if budget is None else budget
+    written = [component for component in pattern.split("/") if component]
+    components = iter(written)
+    for component in components:
+        if component == "**":
+            matches = _matcher(next(components, "*"))
+            found = [path for base in found for path in _links(paths, top, base, names) if matches(_name(path))]
+        else:
+            found = [path for base in found for path in _step(paths, top, base, component, names)]
+    itself = [] if "**" in written else ["/".join(map(_literal, written))]
+    return [("/" if absolute else "") + path for path in dict.fromkeys((*found, *itself))]
+
+
+def names_in(
+    paths: Folders, folder: str, budget: Iterator[int], *, is_deep: bool, pattern: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """Every name in *folder*, and at any depth below it if *is_deep*; with each whether it lies right in it.
+
+    With a *pattern*, only folders and names that match it.
+
+    Raises:
+        Denied: As `expand`.
+        ToolError: As `expand`.
+    """
+    waiting, matches = [folder], _matcher(pattern or "*")
+    while waiting:
+        place = waiting.pop()
+        for name in _names(paths, place, budget):
+            if name.is_folder or matches(name.text):
+                yield name.text, place == folder
+            if is_deep and name.is_folder:
+                waiting.append(_joined(place, name.text))
+
+
+def link_at(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
+    """The link that *path* is, or one that lies below it; None if there is none.
+
+    Raises:
+        Denied: As `expand`.
+        ToolError: As `expand`.
+    """
+    folder, _, name = path.rstrip("/").rpartition("/")
+    if any(one.is_link and one.text == name for one in _names(paths, folder or ".", budget)):
+        return path
+    return next(_links(paths, ".", path, budget), None)
+
+
+def _step(paths: Folders, folder: str, base: str, component: str, budget: Iterator[int]) -> Iterator[str]:
+    if not has_glob(component):
+        yield _joined(base, _literal(component))
+        return
+    matches = _matcher(component)
+    for name in _names(paths, os.path.join(folder, base), budget):  # noqa: PTH118 - plain text
+        if name.text.startswith(".") <= component.startswith((".", "\\.")) and matches(name.text):
+            yield _joined(base, name.text)
+
+
+def _matcher(component: str) -> Callable[[str], bool]:
+    """Whether a name could match *component*."""
+    re2 = import_module("re2")  # few calls hold a glob
+    expression = re2.compile(_expression(component, re2.escape), _options(re2))
+    return lambda name: expression.fullmatch(name.encode(errors="surrogateescape")) is not None
+
+
+def _links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Iterator[str]:
+    """Every link below *base*; links to folders are not walked, as `find` does not."""
+    waiting = [base]
+    while waiting:
+        place = waiting.pop()
+        for name in _names(paths, os.path.join(folder, place), budget):  # noqa: PTH118 - plain text
+            if name.is_link:
+                yield _joined(place, name.text)
+            elif name.is_folder:
+                waiting.append(_joined(place, name.text))
+
+
+def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
+    try:
+        held = paths.open_folder(folder)
+    except ToolError as error:
+        if lies_where_it_seems(error):  # nothing there, or no folder: then nothing matches
+            return []
+        raise
+    with held, os.scandir(held.fileno()) as entries:
+        # Asked while the folder is open: not every file system tells with the name what it is the name of.
+        found = [
+            _Name(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
+            for entry, _ in zip(entries, budget, strict=False)
+        ]
+        if next(budget, None) is None:
+            message = f"The globs of the command look at more than {MAX_NAMES:,} names."
+            raise Denied(Reason.NOT_UNDERSTOOD, message)
+        return found
+
+
+def has_glob(component: str) -> bool:
+    """Whether anything in *component* is special."""
+    characters = iter(component)
+    for character in characters:
+        if character == "\\":
+            next(characters, None)
+        elif character in _SPECIAL:
+            return True
+    return False
+
+
+def _literal(component: str) -> str:
+    characters = iter(component)
+    return "".join(next(characters, "") if character == "\\" else character for character in characters)
+
+
+def _expression(component: str, escape: Callable[[str], str]) -> bytes:
+    """A regular expression over bytes that matches all that *component* does, and perhaps more."""
+    parts, at = list[bytes](), 0
+    while at < len(component):
+        character, step = component[at], 1
+        if character == "\\":
+            character, step = component[at + 1 : at + 2], 2
+            parts.append(escape(character).encode())
+        elif character == "*":
+            parts.append(b".*")
+        elif character == "?":
+            parts.append(_CHARACTER)
+        elif component.startswith(_DIGITS, at):
+            parts.append(_DIGIT)
+            step = len(_DIGITS)
+        elif character == "[" and (bracket := _BRACKET.match(component, at)):
+            parts.append(_CHARACTER)
+            step = bracket.end() - at
+        elif character == "[" and "]" in component[at:]:
+            return b"".join((*parts, b".*"))  # where it ends is for bash to know: the rest could be anything
+        else:
+            parts.append(escape(character).encode())
+        at += step
+    return b"".join(parts)
+
+
+def _options(re2: Any) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.dot_nl = True
+    options.log_errors = False  # they would go to standard error, among the events
+    return options
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _joined(base: str, name: str) -> str:
+    return f"{base}/{name}" if base else name

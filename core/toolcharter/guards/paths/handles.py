@@ -1,0 +1,184 @@
+"""Descriptors and who holds them: roots for the life of a toolbox, files and folders for a call."""
+
+import os
+from collections.abc import Callable, Iterator
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from threading import Lock
+from types import TracebackType
+from typing import Literal, Self
+
+from toolcharter.api.paths import Entry
+from toolcharter.errors import ToolboxClosed, ToolError
+from toolcharter.guards.paths.faults import from_os_error
+from toolcharter.guards.paths.names import Parts, absolute_parts
+
+FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+Content = Literal["present", "any"]
+Shows = Callable[[str, Content], bool]
+Patterns = Callable[[], tuple[str, ...]]
+Tick = Callable[[], None]
+
+
+class Held:
+    """An open root folder. Closed when its last user lets go of it.
+
+    Never closed by hand: a call that is still running in an abandoned thread would then walk from
+    whatever folder got the same number next.
+    """
+
+    __slots__ = ("canonical", "fd", "parts")
+
+    def __init__(self, path: str) -> None:
+        self.fd = -1
+        self.fd = os.open(path, FOLDER_FLAGS)
+        self.canonical = os.path.realpath(path)
+        self.parts = absolute_parts(self.canonical)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+class Root:
+    """A folder that paths may lie beneath; opened when it is first needed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.given: Parts = absolute_parts(os.path.abspath(path))  # noqa: PTH100 - text only, no look at the disk
+        self._held: Held | None = None
+        self._closed = False
+        self._lock = Lock()
+
+    def held(self) -> Held:
+        """The open folder.
+
+        Raises:
+            ToolboxClosed: After `close`.
+            ToolError: It is missing or no folder.
+        """
+        return self._held or self._open()
+
+    def _open(self) -> Held:
+        with self._lock:
+            if self._closed:
+                raise ToolboxClosed("The toolbox was closed; its workspace is no longer open.")
+            try:
+                self._held = self._held or Held(self.path)
+            except OSError as error:
+                raise from_os_error(error, self.path) from error
+            return self._held
+
+    def canonical(self) -> Parts:
+        """Where it really lies; as given, if it cannot be opened."""
+        try:
+            return self.held().parts
+        except ToolError:
+            return self.given
+
+    def close(self) -> None:
+        """Let go of the folder, for good."""
+        with self._lock:
+            self._closed = True
+            self._held = None
+
+
+class Handle:
+    """A descriptor with a path, closed by `with` and at the latest when it is forgotten."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self.path = path
+
+    def fileno(self) -> int:
+        """The descriptor; closed with the object."""
+        if self._fd < 0:
+            raise ValueError("The file is closed.")
+        return self._fd
+
+    def close(self) -> None:
+        """Close the descriptor; a second time does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class HeldFile(Handle):
+    """A regular file, open for reading."""
+
+    __slots__ = ("_tick", "size")
+
+    def __init__(self, fd: int, path: str, size: int, tick: Tick) -> None:
+        self._fd = fd
+        self.path = path
+        self.size = size
+        self._tick = tick
+
+    def read(self, max_bytes: int, offset: int = 0) -> bytes:
+        """At most *max_bytes* from *offset*; empty at the end."""
+        self._tick()
+        try:
+            return os.pread(self.fileno(), max_bytes, offset)
+        except OSError as error:
+            raise from_os_error(error, self.path) from error
+
+
+class HeldFolder(Handle):
+    """A folder, open for listing."""
+
+    __slots__ = ("_hidden", "_shows", "_tick")
+
+    def __init__(self, fd: int, path: str, shows: Shows, hidden: Patterns, tick: Tick) -> None:
+        super().__init__(fd, path)
+        self._shows = shows
+        self._hidden = hidden
+        self._tick = tick
+
+    def shows(self, name: str, content: Content = "present") -> bool:
+        """Whether nothing protected lies on the way to *name*, a relative path without links, with such content."""
+        self._tick()
+        return self._shows(name, content)
+
+    def hidden(self) -> tuple[str, ...]:
+        """What a program may skip below the folder, in the syntax of gitignore(5) without case."""
+        return self._hidden()
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries by name, without those that are protected."""
+        # A descriptor of its own: a copy of this one would share its place in the listing.
+        try:
+            fd = os.open(".", FOLDER_FLAGS, dir_fd=self.fileno())
+            try:
+                with os.scandir(fd) as listing:
+                    found = [_entry(each) for each in listing if self.shows(each.name)]
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise from_os_error(error, self.path) from error
+        return iter(sorted(found, key=lambda entry: entry.name))
+
+
+def _entry(each: os.DirEntry[str]) -> Entry:
+    try:
+        status = each.stat(follow_symlinks=False)
+    except FileNotFoundError:  # removed since it was listed
+        return Entry(each.name, "other", 0)
+    if S_ISREG(status.st_mode):
+        return Entry(each.name, "file", status.st_size)
+    if S_ISDIR(status.st_mode):
+        return Entry(each.name, "folder", 0)
+    return Entry(each.name, "link" if S_ISLNK(status.st_mode) else "other", 0)

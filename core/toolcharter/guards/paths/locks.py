@@ -1,0 +1,334 @@
+"""Leases on paths, shared by all processes of one user that work in one workspace: a small SQLite file, and turns.
+
+The file lies in the user's state folder, where no tool can write. Where it is missing nobody has ever leased anything,
+and that is all a write has to ask. Expired leases do not count, whoever finds them.
+
+Who writes holds a shared lock (flock) on the workspace's folder from the last look at the leases to the end of the
+change; who grants a lease holds an exclusive one. So nobody gets a lease, be it the first ever, while somebody writes.
+Who makes what could complete a repository holds an exclusive one, too: nobody else may add another part of it meanwhile.
+"""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import orjson
+
+from toolcharter.api.call import Caller
+from toolcharter.api.leases import Claim, Lease
+from toolcharter.api.reasons import GuardReason, Reason
+from toolcharter.errors import Denied, ToolError
+from toolcharter.guards.paths.faults import shown
+from toolcharter.guards.paths.handles import FOLDER_FLAGS
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+MOST_LEASES = 1024
+"""Of all owners together."""
+WAIT_S = 5.0
+"""How long a turn, or the file, is waited for at most, in seconds; a call that has less time waits less."""
+_PAUSE_S = 0.001
+_MAX_BYTES = 1 << 20
+"""What one expression may take of memory: a write may have to hold two thousand of them against its path."""
+_SCHEMA = """CREATE TABLE IF NOT EXISTS leases (token TEXT NOT NULL, name TEXT NOT NULL, paths TEXT NOT NULL,
+    folders TEXT NOT NULL, owner TEXT NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL)"""
+_OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
+    WHERE owner <> ? AND expires > ? ORDER BY rowid"""
+
+
+class Touched(NamedTuple):
+    """What a change touches: one path, and perhaps all below it."""
+
+    path: str
+    below: bool = False
+
+
+class Owner(NamedTuple):
+    """Who holds a lease: a caller that says who it is, else this process."""
+
+    key: str
+    shown: str
+
+
+def owner_of(caller: Caller) -> Owner:
+    """The owner that a caller is."""
+    if caller.agent or caller.session:
+        key = orjson.dumps([caller.user, caller.project, caller.agent, caller.session]).decode()
+        return Owner(key, f"agent {caller.agent!r}" if caller.agent else "another session")
+    return Owner(_process(os.getpid()), "another process")
+
+
+@cache
+def _process(number: int) -> str:
+    return f"process {number} {secrets.token_hex(8)}"  # another process may get the number later
+
+
+class _Held(NamedTuple):
+    """A lease of somebody else, as it is stored."""
+
+    lease: Lease
+    paths: str
+    folders: str
+
+    def meets(self, touched: Touched) -> bool:
+        # What is no Unicode cannot stand in an expression; `*` is meant to match it all the same.
+        path = touched.path.encode(errors="surrogateescape").decode(errors="replace")
+        return _matches(self.paths, path) or (touched.below and _matches(self.folders, path))
+
+
+class WorkspaceLeases:
+    """The leases of one workspace. Opens the file for each use and keeps nothing.
+
+    Args:
+        workspace: A real path.
+        caller: Who asks.
+        deadline: When the asking must have ended, on `time.monotonic`'s clock, in seconds.
+    """
+
+    def __init__(self, workspace: Path, caller: Callable[[], Caller], deadline: Callable[[], float]) -> None:
+        self._workspace = workspace
+        self._caller = caller
+        self._deadline = deadline
+        self._name = f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.leases"
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies, or would."""
+        return Path(self._location())
+
+    def _location(self) -> str:
+        return _file(os.environ.get("XDG_STATE_HOME", ""), os.getuid(), self._name)
+
+    def others(self) -> list[Lease]:
+        """What others hold."""
+        if not self._exists():
+            return []
+        with self._turn(fcntl.LOCK_SH):
+            return [held.lease for held in self._held()]
+
+    def look(self, touched: Sequence[Touched]) -> None:
+        """Refuse what others hold.
+
+        Raises:
+            Denied: `path_locked`, `locks_unavailable`.
+        """
+        if self._exists():
+            with self._turn(fcntl.LOCK_SH):
+                self._require_free(touched)
+
+    @contextmanager
+    def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
+        """The same, and until the context is left nobody gets a lease, nor, for who is *alone*, writes.
+
+        So who writes is not overtaken.
+        """
+        with self._turn(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+            if self._exists():
+                self._require_free(touched)
+            yield
+
+    def require_free(self, path: str, *, below: bool = False) -> None:
+        """Refuse *path*, and all *below* it, if others hold any of it."""
+        self.look((Touched(path, below),))
+
+    def acquire(
+        self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
+    ) -> tuple[str, list[Lease]]:
+        """Take all of *claims*, or none; see `toolcharter.Leases`."""
+        for claim in claims:
+            _require_readable(claim)
+        owner, token = owner_of(self._caller()), f"lock-{secrets.token_hex(4)}"
+        with self._turn(fcntl.LOCK_EX), self._opened(create=True) as file:
+            now = time()
+            file.execute("BEGIN IMMEDIATE")
+            file.execute("DELETE FROM leases WHERE expires <= ?", (now,))
+            taken = in_the_way([held.lease for held in _of_others(file, owner, now)])
+            if not taken:
+                _require_room(file, len(claims))
+                rows = [(token, *claim, *owner, now + ttl_s) for claim in claims]
+                file.executemany("INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            file.execute("COMMIT")
+        return ("", taken) if taken else (token, [])
+
+    def release(self, tokens: Sequence[str] | None = None) -> list[str]:
+        """Let go of the leases that *tokens* identify, or of all the caller's own; returns their names."""
+        if not self._exists():
+            return []
+        with self._opened() as file:
+            file.execute("BEGIN IMMEDIATE")
+            own = (owner_of(self._caller()).key,)
+            rows = file.execute("SELECT rowid, token, name FROM leases WHERE owner = ?", own).fetchall()
+            chosen = [(row, name) for row, token, name in rows if tokens is None or token in tokens]
+            file.executemany("DELETE FROM leases WHERE rowid = ?", [(row,) for row, _ in chosen])
+            file.execute("COMMIT")
+        return [name for _, name in chosen]
+
+    def _exists(self) -> bool:
+        try:
+            # An empty one has just been made, or its maker has died.
+            return os.stat(self._location()).st_size > 0 and not self._is_open_to_tools()  # noqa: PTH116 - asked at every write
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            _unusable(error)
+
+    def _require_free(self, touched: Iterable[Touched]) -> None:
+        held = self._held()
+        for each in touched:
+            for one in held:
+                self._require_time()
+                if one.meets(each):
+                    raise _locked(each.path, one.lease)
+
+    def _held(self) -> list[_Held]:
+        with self._opened() as file:
+            return list(_of_others(file, owner_of(self._caller()), time()))
+
+    def _require_time(self) -> None:
+        if monotonic() > self._deadline():
+            raise ToolError("The locks could not be compared in time.", reason=Reason.TIMED_OUT, retryable=True)
+
+    @contextmanager
+    def _turn(self, kind: int) -> Generator[None]:
+        try:
+            fd = os.open(self._workspace, FOLDER_FLAGS)
+        except OSError as error:
+            _unusable(error)
+        try:
+            self._wait(fd, kind)
+            yield
+        finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)  # a child that is about to run a program may hold it, too
+            os.close(fd)
+
+    def _wait(self, fd: int, kind: int) -> None:
+        if _got(fd, kind):
+            return
+        ends = min(self._deadline(), monotonic() + WAIT_S)
+        while not _got(fd, kind):
+            if monotonic() >= ends:
+                raise _busy(kind)
+            sleep(_PAUSE_S)
+
+    @contextmanager
+    def _opened(self, *, create: bool = False) -> Generator["Connection"]:
+        import sqlite3  # noqa: PLC0415 - few workspaces have leases
+
+        try:
+            path = self._safe_path(create=create)
+            wait = max(0.0, min(WAIT_S, self._deadline() - monotonic()))
+            with closing(sqlite3.connect(path, timeout=wait, isolation_level=None)) as file:
+                # Leases end by themselves: to lose some with the power costs less than to wait for the disk.
+                file.execute("PRAGMA synchronous = OFF")
+                if create:
+                    file.execute(_SCHEMA)
+                yield file
+        except (sqlite3.Error, OSError) as error:
+            _unusable(error)
+
+    def _is_open_to_tools(self) -> bool:
+        """Whether the file lies in the workspace: nobody is granted a lease there, whatever stands in it."""
+        return Path(os.path.realpath(self._location())).is_relative_to(self._workspace)
+
+    def _safe_path(self, *, create: bool) -> Path:
+        path = self.path
+        if self._is_open_to_tools():
+            message = "The state folder lies in the workspace, where tools write."
+            raise Denied(GuardReason.LOCKS_UNAVAILABLE, message)
+        if create:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+
+def _got(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        # Where a folder cannot be locked nobody is ever granted a lease, and a write is in nobody's way.
+        if kind == fcntl.LOCK_EX:
+            _unusable(error)
+    return True
+
+
+@lru_cache(16)
+def _file(given: str, user: int, name: str) -> str:
+    # Source: XDG Base Directory Specification 0.8: a path in a variable that is not absolute is ignored.
+    base = Path(given)
+    if not base.is_absolute():
+        base = Path(_home(user), ".local/state")
+    return str(base / "toolcharter/locks" / name)
+
+
+def _home(user: int) -> str:
+    import pwd  # noqa: PLC0415 - beside its one use
+
+    try:
+        return pwd.getpwuid(user).pw_dir
+    except KeyError:  # as in a container that was given a bare number
+        return os.environ.get("HOME", "/")
+
+
+def _of_others(file: "Connection", owner: Owner, now: float) -> Iterator[_Held]:
+    for name, holder, expires, paths, folders in file.execute(_OTHERS, (owner.key, now)):
+        yield _Held(Lease(name, holder, expires), paths, folders)
+
+
+def _require_room(file: "Connection", wanted: int) -> None:
+    (count,) = file.execute("SELECT count(*) FROM leases").fetchone()
+    if count + wanted > MOST_LEASES:
+        raise Denied(GuardReason.LOCKS_UNAVAILABLE, f"There are more than {MOST_LEASES} locks; unlock some.")
+
+
+def _require_readable(claim: Claim) -> None:
+    """Refuse what every write would stumble over."""
+    try:
+        for expression in (claim.paths, claim.folders):
+            _compiled(expression)
+    except Denied as error:
+        message = f"The claim {shown(claim.name)} is malformed or too large."
+        raise ToolError(message, reason=Reason.INVALID_ARGUMENTS) from error
+
+
+def _matches(expression: str, path: str) -> bool:
+    return _compiled(expression).fullmatch(path) is not None
+
+
+@lru_cache(2 * MOST_LEASES)
+def _compiled(expression: str) -> Any:
+    re2 = import_module("re2")  # on first use
+    options = re2.Options()
+    options.max_mem = _MAX_BYTES
+    options.log_errors = False  # they would go to standard error, among the events
+    try:
+        return re2.compile(expression, options)
+    except re2.error as error:
+        _unusable(error)
+
+
+def _locked(path: str, lease: Lease) -> Denied:
+    left = max(1, round(lease.expires - time()))
+    message = f"{shown(path)} is locked by {lease.holder} (as {lease.name!r}, for another {left} s)."
+    return Denied(GuardReason.PATH_LOCKED, message, hint="Work on something else, and try again later.")
+
+
+def _busy(kind: int) -> Denied:
+    who = "others are writing in it" if kind == fcntl.LOCK_EX else "another process keeps its folder locked (flock)"
+    message = f"There was no turn in the workspace in time: {who}."
+    return Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint="Try again later.")
+
+
+def _unusable(error: Exception) -> NoReturn:
+    hint = "Try again later; if it stays so, an operator may delete the file while no agent is at work."
+    message = f"The file of locks cannot be used: {error}."
+    raise Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint=hint) from error

@@ -1,0 +1,254 @@
+"""`WriteTarget`: a name in a folder that is held by its descriptor, and what may be done to it.
+
+Looked at before a tool's mark, changed behind it. Between the two the path is not walked again, so that nothing swapped
+meanwhile leads elsewhere; what bears the name by then must be what was looked at.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import chain
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import NamedTuple, Protocol
+
+from toolcharter.api.paths import PlaceKind
+from toolcharter.errors import ToolError
+from toolcharter.guards.paths import faults
+from toolcharter.guards.paths.atomic_write import Changed, content, replace, require_same
+from toolcharter.guards.paths.git_dirs import is_sign, lies_in_repository
+from toolcharter.guards.paths.handles import FOLDER_FLAGS, Handle, Tick
+from toolcharter.guards.paths.locks import Touched
+from toolcharter.guards.paths.openat2 import rename_new
+from toolcharter.guards.paths.resolve import Found
+from toolcharter.guards.paths.walk import STEP
+
+MAX_BELOW = 100_000
+"""How many names may lie below a folder that is moved."""
+MAX_DEPTH = 100
+"""How deep names may lie below it, and how many folders are made for one name."""
+
+
+class Writing(Protocol):
+    """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
+
+    def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
+        """Enter it; nobody else changes anything meanwhile, if *alone*."""
+        ...
+
+
+class WriteGuard(NamedTuple):
+    """What has a say in a change beside the places themselves."""
+
+    act: Callable[[], None]
+    """Called before the change; raises to refuse it."""
+    look: Callable[[Sequence[Touched]], None]
+    """Is shown what would be changed, long before; raises to refuse it."""
+    writing: Writing
+    done: Callable[[], None] = lambda: None
+    """Called when a change has been made."""
+
+
+def no_leases(touched: Sequence[Touched]) -> None:
+    """Nobody else has a say."""
+
+
+def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
+    """The same for the change itself."""
+    return nullcontext()
+
+
+class WriteTarget(Handle):
+    """One place to write. A context manager, which lets go of the folder."""
+
+    __slots__ = ("_found", "_leave", "_tick", "kind", "size")
+
+    def __init__(self, found: Found, path: str, tick: Tick, leave: WriteGuard) -> None:
+        super().__init__(found.folder, path)
+        self._found = found
+        self._tick = tick
+        self._leave = leave
+        self.kind: PlaceKind = kind_of(found.status)
+        self.size = found.status.st_size if found.status is not None and self.kind == "file" else 0
+
+    def read(self, max_bytes: int) -> bytes:
+        """At most *max_bytes* from the file's beginning.
+
+        Raises:
+            ToolError: `changed_meanwhile`, `read_failure`.
+        """
+        kept, size = list[bytes](), 0
+        with self._told(faults.from_os_error):
+            for piece in self._content():
+                kept.append(piece)
+                size += len(piece)
+                if size >= max_bytes:
+                    break
+        return b"".join(kept)[:max_bytes]
+
+    def below(self) -> Iterator[str]:
+        """What lies below the folder, at any depth, relative to it; links are named, not followed.
+
+        Raises:
+            ToolError: `write_failure`, for too many names; `read_failure`; `changed_meanwhile`.
+        """
+        if self.kind == "folder":
+            with self._told(faults.from_os_error):
+                fd = os.open(self._found.name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=self.fileno())
+                try:
+                    for count, name in enumerate(_names(fd, "", 0)):
+                        self._tick()
+                        if count >= MAX_BELOW or name.count("/") >= MAX_DEPTH:
+                            raise faults.unwritable(self.path, "holds too much to be looked through")
+                        yield name
+                finally:
+                    os.close(fd)
+
+    def touched(self, *, below: bool = False) -> list[Touched]:
+        """What a change here touches: the name, with all *below* it, and the folders that are made for it."""
+        names = (*self._found.names, *self._found.missing)
+        made = ["/".join(names[:end]) for end in range(len(self._found.names) + 1, len(names) + 1)]
+        return [Touched(self.path, below or self.kind == "folder"), *map(Touched, made)]
+
+    def write(self, data: bytes, *, append: bool = False) -> None:
+        """Make *data* the file's content, or its end, all at once; missing folders are made.
+
+        Raises:
+            ToolError: `changed_meanwhile`, `write_failure`; what was there is there.
+        """
+        old = self._content() if append and self.kind == "file" else iter(())
+        with self._changing() as folder:
+            replace(folder, self._found.name, chain(old, (data,)), self._found.status, self._tick)
+
+    def delete(self) -> None:
+        """Take the file, the link itself or the empty folder away.
+
+        Raises:
+            ToolError: `changed_meanwhile`, `not_empty`, `write_failure`.
+        """
+        with self._changing() as folder:
+            self._require_same()
+            remove = os.rmdir if self.kind == "folder" else os.unlink
+            remove(self._found.name, dir_fd=folder)
+
+    def move(self, target: "WriteTarget") -> None:
+        """Rename to *target*, which is new, or the file to be replaced; its missing folders are made.
+
+        Raises:
+            ToolError: `changed_meanwhile`, `write_failure`; `invalid_path`, for a folder that would lie in itself.
+        """
+        if target._found.names[: len(self._found.place)] == self._found.place:  # noqa: SLF001 - of the same class
+            raise faults.from_write_error(OSError(errno.EINVAL, ""), self.path)
+        touched = [*self.touched(), *target.touched(below=self.kind == "folder")]
+        with target._changing(touched) as folder:  # noqa: SLF001 - of the same class
+            self._require_same()
+            if target._found.status is None:  # noqa: SLF001 - as above
+                self._rename_new(folder, target._found.name)  # noqa: SLF001 - as above
+                return
+            target._require_same()  # noqa: SLF001 - as above
+            os.rename(self._found.name, target._found.name, src_dir_fd=self.fileno(), dst_dir_fd=folder)  # noqa: SLF001 - as above
+
+    def make_folder(self) -> None:
+        """Make the folder, and those above it that are missing. One that is there already will do.
+
+        Raises:
+            ToolError: `not_directory`, `write_failure`.
+        """
+        if self.kind == "folder":
+            self._leave.act()
+            return
+        with self._changing() as folder:
+            with suppress(FileExistsError):
+                os.mkdir(self._found.name, dir_fd=folder)
+            os.close(os.open(self._found.name, STEP, dir_fd=folder))
+
+    def _rename_new(self, folder: int, name: str) -> None:
+        try:
+            rename_new(self.fileno(), self._found.name, folder, name)
+        except FileExistsError:
+            raise Changed from None
+
+    def _content(self) -> Iterator[bytes]:
+        assert self._found.status is not None  # noqa: S101 - of a file; this tells the type checkers
+        return content(self.fileno(), self._found.name, self._found.status, self._tick)
+
+    def _require_same(self) -> None:
+        assert self._found.status is not None  # noqa: S101 - as above
+        require_same(self.fileno(), self._found.name, self._found.status)
+
+    def _require_no_repository(self, folder: int, name: str) -> None:
+        if self._found.status is None and is_sign(name) and lies_in_repository(folder, 0, name):
+            raise faults.in_repository(self.path)
+
+    @contextmanager
+    def _changing(self, touched: Sequence[Touched] | None = None) -> Generator[int]:
+        """The folder, with those above it that were missing; they go again if the change fails.
+
+        Raises:
+            Denied: `protected_path`, if a repository would be complete by it, of which parts are new since the place
+                was opened; what `WriteGuard` raises.
+        """
+        self._leave.act()
+        # Two changes that share a turn could each add what the other has not seen yet.
+        alone = self._found.status is None and any(map(is_sign, (*self._found.missing, self._found.name)))
+        made: list[tuple[int, str]] = []
+        opened: list[int] = []
+        writing = self._leave.writing(touched or self.touched(), alone=alone)
+        with writing, self._told(faults.from_write_error):
+            try:
+                for name in self._found.missing:
+                    folder = opened[-1] if opened else self.fileno()
+                    self._require_no_repository(folder, name)
+                    _make(folder, name, made)
+                    opened.append(os.open(name, STEP, dir_fd=folder))
+                folder = opened[-1] if opened else self.fileno()
+                self._require_no_repository(folder, self._found.name)
+                yield folder
+                self._leave.done()
+            except BaseException:
+                for folder, name in reversed(made):
+                    with suppress(OSError):
+                        os.rmdir(name, dir_fd=folder)
+                raise
+            finally:
+                for folder in opened:
+                    os.close(folder)
+
+    @contextmanager
+    def _told(self, fault: Callable[[OSError, str], ToolError]) -> Generator[None]:
+        try:
+            yield
+        except Changed:
+            raise faults.changed(self.path) from None
+        except OSError as error:
+            raise fault(error, self.path) from error
+
+
+def kind_of(status: os.stat_result | None) -> PlaceKind:
+    """What bears a name."""
+    if status is None:
+        return "missing"
+    if S_ISREG(status.st_mode):
+        return "file"
+    if S_ISDIR(status.st_mode):
+        return "folder"
+    return "link" if S_ISLNK(status.st_mode) else "other"
+
+
+def _make(folder: int, name: str, made: list[tuple[int, str]]) -> None:
+    with suppress(FileExistsError):  # somebody else was quicker; that it is no link is seen when it is opened
+        os.mkdir(name, dir_fd=folder)
+        made.append((folder, name))
+
+
+def _names(folder: int, prefix: str, depth: int) -> Iterator[str]:
+    with os.scandir(folder) as listing:
+        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
+    for name, is_folder in entries:
+        yield prefix + name
+        if is_folder and depth < MAX_DEPTH:
+            fd = os.open(name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                yield from _names(fd, f"{prefix}{name}/", depth + 1)
+            finally:
+                os.close(fd)

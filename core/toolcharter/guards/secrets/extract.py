@@ -1,0 +1,294 @@
+"""What of a match is the secret, if anything: the key, the quotes and the words around it stay."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from re import Match
+from typing import NamedTuple
+
+from toolcharter.guards.secrets import engine
+from toolcharter.guards.secrets.engine import Span, expression
+from toolcharter.guards.secrets.heuristics import (
+    is_fill_in,
+    is_masked_token,
+    is_named,
+    is_place,
+    is_release,
+    is_secret,
+    is_strong,
+)
+from toolcharter.guards.secrets.obfuscation import bare_of
+from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
+from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
+
+_SENTENCE_END = b".:"
+_FIELD = expression(rb"[A-Za-z_0-9][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])*(?:![rsa])?(?::.*)?")
+_HOSTS = expression(rb"\d+(?:,.*)?")
+_PROSE = expression(rb"[A-Za-z-]+[,;:.)]+")
+_LEFT = expression(rb"_|\\u[0-9A-Fa-f]{4}|\\[abfnrtv]|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m")
+_PAIR = expression(rb"([A-Za-z0-9_.-]+)=([^;,\s\"'\\]{6,})")
+_TELLING = expression(rb"(?i)sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secret|key|identity")
+_SPACE = expression(rb"\s")
+_TOKENS = expression(rb"(?i)token|auth|bearer|session")
+_ITEM = expression(rb"\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)'|([^\s\"',]+)")
+_BARE_ITEM = 3
+_PAGED = expression(b"-*" + PAGE_TOKEN.encode())
+_OF_A_TEST = expression(rb"(?i)_?(?:test|fake|dummy|mock|example|sample|wrong|invalid)_\w+[ \t]*=[ \t]*[\"']")
+_SCHEMES = expression(rb"(?i)(?:bearer|basic|token|apikey|ssws|negotiate)[ \t]+\Z")
+_PARAMETER = expression(rb"[A-Za-z_-]{2,30}=")
+_VALUE_END = b"\"'`\r\n\\"
+_SHORTEST_PROOF = 8
+_IN_NAMES = expression(rb"(?i)pass|secret|token|(?:value|name|field|input|var|arg|param|default|env|here|user)(?:\Z|_)")
+_LETTER_DIGIT_SIGN = expression(rb"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!@#$%^*~+?])")
+_OBJECT = expression(rb"[a-z][a-z0-9]*(?:-[a-z0-9]{1,10}){1,8}")
+_OF_A_CLUSTER = expression(rb"(?i)secrets?[ \t]+\Z")
+"""In front of the name of an object: `kubectl get secret db-credentials-11f37`."""
+_PASSWORD = expression(rb"(?i)pass|pwd")
+_LONG_WORD = expression(rb"[a-z]{8,}")
+_MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
+_MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
+"""What a mask looks like behind the bracket of a colour."""
+_OPENING = expression(rb"[\[{\n]")
+_OBJECT_ITEM = expression(rb":\s*\\{0,4}\"((?:[^\"\\\r\n])+)\\{0,4}\"")
+_PRIVATE_MEMBER = expression(rb"\b(?:d|p|q|dp|dq|qi|k)\\{0,4}[\"']?\s*[:=]\s*\\{0,4}[\"']?([A-Za-z0-9_+/-]{16,}={0,2})")
+_DASHED = expression(rb"[:=>][ \t]*\r?(?=\n[ \t]*-[ \t])")
+_DASHED_ITEM = expression(
+    rb"\n[ \t]*-[ \t]+(?:\"((?:[^\"\\\r\n]|\\.)+)\"|'((?:[^'\\\r\n]|\\.)+)'|([^\s\"',]+))[ \t]*\r?(?=\n|\Z)"
+)
+_HEADER = expression(rb"-{4,5}[ ]?BEGIN%s[ ]?-{4,5}|Private-Lines:[ ]?[0-9]+" % BLOCK_NAME.encode())
+_BODY = expression(
+    rb"(?:(?:Proc-Type|DEK-Info|Comment|Version|Private-Lines|Private-MAC):[^\r\n\\]{0,200}|[A-Za-z0-9+/=]+|%s)+"
+    % BLOCK_GAP.replace(LINE_PREFIX, LINE_PREFIX + "(?=[A-Za-z0-9+/=])").removesuffix("*").encode()
+)
+_CLOSING = expression(rb"(?:%s)?-{4,5}[ ]?END%s[ ]?-{4,5}" % (LINE_PREFIX.encode(), BLOCK_NAME.encode()))
+_MENTION = expression(BLOCK_MENTION.encode())
+_LONGEST_HEADER = 100
+_SHORTEST_URL_PASSWORD = 4
+_SHORTEST_CUT_OFF = 16
+_LOOKED_AT = 2
+"""How many letters of a block its pattern looks at."""
+_FEW_LETTERS = 4
+"""What only shows a block has no more, breaks among them."""
+FAR = 16_384
+"""In bytes: what lies further apart does not belong together, so that a text may be cut."""
+_NESTED = 256
+"""In bytes: a longer value that was let pass is not looked into again, to stay linear."""
+
+
+def token(text: bytes) -> Sequence[Span]:
+    """A token is a secret unless it only shows what one looks like."""
+    left = _LEFT.match(text) if text[0] in LEFT_BYTES else None
+    begin, end = left.end() if left else 0, len(text)
+    return () if is_masked_token(text[begin:end]) else ((begin, end),)
+
+
+def placed(text: bytes) -> Sequence[Span]:
+    """The value beside a key; if it is none, those of the keys in it. *text* has the byte behind the match too."""
+    if _PAGED.match(text) or text.startswith(b"arn:"):
+        return ()
+    span = _value(text)
+    if span or len(text) > _NESTED or _OF_A_TEST.match(text):
+        return (span,) if span else ()
+    # Once only: more would cost quadratic time.
+    inside = ((begin, _value(text[begin:])) for begin, _ in engine.finder(Family.PLACED)(text, 1))
+    return [(begin + span[0], begin + span[1]) for begin, span in inside if span]
+
+
+class _Candidate(NamedTuple):
+    """A value found where secrets are written, with the text around it."""
+
+    value: bytes
+    before: bytes
+    """What the match holds before it: key, separator, quote, scheme."""
+    after: bytes
+    """The byte behind it."""
+    quoted: bool
+
+
+def _value(text: bytes) -> Span | None:
+    match = engine.placed().match(text)
+    group = match.lastindex if match else None
+    if match is None or group is None or _is_far(match, group):
+        return None
+    quoted = group in Place.QUOTED
+    begin, end = match.span(group)
+    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # What it escapes stands behind the value.
+    end = begin + len(value)
+    after = text[end : end + 1]
+    if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
+        return None
+    is_secret_here = _JUDGES.get(group, _is_beside_key)
+    if not quoted and group not in Place.WHOLE:
+        end = begin + len(value.rstrip(_SENTENCE_END))
+    return (begin, end) if is_secret_here(_Candidate(value, text[:begin], after, quoted)) else None
+
+
+def _is_beside_key(found: _Candidate) -> bool:
+    if found.quoted and _OF_A_TEST.match(found.before) and not is_strong(found.value):
+        return False
+    return is_secret(found.value, found.before, found.after, quoted=found.quoted)
+
+
+def _is_told(found: _Candidate) -> bool:
+    """Whether a value in a place for passwords is a real one, and no placeholder or reference."""
+    return not (is_fill_in(found.value) or is_place(found.value))
+
+
+def _is_assigned(found: _Candidate) -> bool:
+    return len(found.value) >= _SHORTEST_PROOF and not (_IN_NAMES.search(found.value) or is_fill_in(found.value))
+
+
+def _is_mixed(value: bytes) -> bool:
+    """Whether *value* has letters, a digit and a sign that no name has, as passwords that people make have."""
+    return _LETTER_DIGIT_SIGN.match(value) is not None and not (
+        is_fill_in(value) or is_place(value) or is_release(value)
+    )
+
+
+def _is_random(found: _Candidate) -> bool:
+    value = found.value.rstrip(_SENTENCE_END)
+    if _OBJECT.fullmatch(value) and _OF_A_CLUSTER.search(found.before):
+        return False
+    return is_strong(value) or (_PASSWORD.match(found.before) is not None and _is_mixed(value))
+
+
+def _is_word_or_secret(found: _Candidate) -> bool:
+    """A long word counts as well: an option of that name takes nothing else."""
+    return (_LONG_WORD.fullmatch(found.value) is not None and _is_told(found)) or _is_beside_key(found)
+
+
+def _is_proof(found: _Candidate) -> bool:
+    """Whether the value behind an authorization scheme is a credential, and no word of a sentence."""
+    value, before, after, _ = found
+    if is_fill_in(value) or is_place(value) or _PARAMETER.match(value):
+        return False
+    at_end = not after or after in _VALUE_END
+    if _SCHEMES.search(before):
+        return (at_end and len(value) >= _SHORTEST_PROOF) or is_secret(value, before, after, quoted=False)
+    return len(value) >= _SHORTEST_PROOF and (is_strong(value) or (at_end and not is_named(value)))
+
+
+_JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
+    Place.AUTHORIZATION: _is_proof,
+    Place.ASSIGNED: _is_assigned,
+    Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
+    Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
+    Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
+    **dict.fromkeys((Place.FLAG, Place.NETRC, Place.COMMAND), _is_word_or_secret),
+    Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
+    **dict.fromkeys(Place.STRONG, _is_random),
+    **dict.fromkeys(Place.TOLD, _is_told),
+}
+"""By the group of the match, where it is not `_is_beside_key` that decides."""
+
+
+def _is_far(match: "Match[bytes]", group: int) -> bool:
+    """Yes if the value lies far from its key, or goes on too long: no key belongs to it then."""
+    begin, end = match.span(group)
+    return begin > FAR or (end - begin > FAR and _SPACE.search(match.string, begin, end) is not None)
+
+
+def listed(text: bytes) -> Sequence[Span]:
+    """The values in a list beside a key: lists of tokens are often of another kind, and count if they are random."""
+    opening = _OPENING.search(text)
+    if opening and opening[0] == b"{":
+        spans = (item.span(1) for item in _OBJECT_ITEM.finditer(text, opening.end(), opening.end() + FAR))
+        return [span for span in spans if is_strong(text[slice(*span)])]
+    bracket = text.find(b"[")
+    dashed = _DASHED.search(text, 0, bracket if bracket >= 0 else len(text))
+    start = dashed.end() if dashed else bracket
+    is_token = _TOKENS.search(text, 0, start) is not None
+    before, items = text[:start], _DASHED_ITEM if dashed else _ITEM
+    found = [
+        (item.span(item.lastindex or 0), item.lastindex)
+        for item in items.finditer(text, start + (not dashed), start + FAR)
+    ]
+    return [span for span, group in found if _is_listed(text[slice(*span)], before, group, is_token=is_token)]
+
+
+def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
+    if group == _BARE_ITEM and _MASKED_ITEM.fullmatch(value):
+        return False
+    if is_token or (group == _BARE_ITEM and b"(" in value):
+        return is_token and is_strong(value)
+    return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)
+
+
+def web_key(text: bytes) -> Sequence[Span]:
+    """The private members of a JSON Web Key; a public one has none of them (RFC 7518, section 6)."""
+    return [member.span(1) for member in _PRIVATE_MEMBER.finditer(text, 0, FAR)]
+
+
+def url(text: bytes) -> Sequence[Span]:
+    """The password of `://user:password@`, or a token that stands for both."""
+    end = text.rindex(b"@")
+    colon = text.find(b":", 3, end)
+    begin = colon + 1 if colon > 0 else 3
+    value = text[begin:end]
+    hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
+    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` tells of a form.
+        return ()
+    short = len(value) < _SHORTEST_URL_PASSWORD
+    if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):
+        return ()
+    return ((begin, end),)
+
+
+def cookies(text: bytes) -> Sequence[Span]:
+    """The values of a line of cookies that open something."""
+    return [pair.span(2) for pair in _PAIR.finditer(text, 0, FAR) if _opens(pair[1], pair[2])]
+
+
+def _opens(name: bytes, value: bytes) -> bool:
+    if _TELLING.search(name):
+        return not is_fill_in(value) and not is_place(value)
+    return is_strong(value)
+
+
+def blocks(data: bytes) -> Iterator[Span]:
+    """Private keys from their first line to their last; what is cut off, as far as it goes on."""
+    for start, end in engine.finder(Family.BLOCK)(data):
+        stop = _end_of_block(data, end - _LOOKED_AT)
+        if stop > end:
+            yield start, stop
+
+
+def _end_of_block(data: bytes, begin: int) -> int:
+    """Where the block ends whose first letters are at *begin*; 0 if it is none."""
+    body = _BODY.match(data, begin)
+    stop = body.end() if body else begin
+    closing = _CLOSING.match(data, stop)
+    if closing:
+        return closing.end() if len(set(data[begin:stop])) > _FEW_LETTERS else 0
+    length = len(data[begin:stop].rstrip())
+    return begin + length if length >= _SHORTEST_CUT_OFF else 0
+
+
+class Blocks:
+    """The blocks of private keys in *data* that may go on: looked for once, however many ends are asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._mentions = [found.end() for found in _MENTION.finditer(data)]
+
+    def open_at(self, end: int) -> int | None:
+        """Where the block begins that goes on behind *end*; None if none does."""
+        place = bisect_right(self._mentions, end)
+        if not place:
+            return None
+        last = self._mentions[place - 1]
+        near = max(0, last - _LONGEST_HEADER), min(end, last + _LONGEST_HEADER)
+        headers = list(_HEADER.finditer(self._data, *near))
+        if not headers:
+            return None
+        start = headers[-1].start()
+        texts = [self._data[start:end]]
+        if end - start <= FAR:
+            texts.append(bare_of(texts[0]))
+        return start if any(_goes_on(text, headers[-1].end() - start) for text in dict.fromkeys(texts)) else None
+
+
+def _goes_on(data: bytes, begin: int) -> bool:
+    """Whether the block whose header ends at *begin* goes on behind the end of *data*."""
+    body = _BODY.match(data, begin)
+    stop = body.end() if body else begin
+    return len(data) - stop < _LONGEST_HEADER and not _CLOSING.match(data, stop)

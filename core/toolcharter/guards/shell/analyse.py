@@ -1,0 +1,396 @@
+"""From what a tool would run to what rules and the world have to say of it: every command, whatever starts it.
+
+A line is parsed (`script`), each command is read by the table of its program (`reading`), what a command starts or hands
+to a shell joins the others and is read in turn, and the floor looks at all of it. Pure: nothing is run or opened.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from posixpath import join, normpath
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.cwd import moves
+from toolcharter.guards.shell.deny_forms import bare, guises
+from toolcharter.guards.shell.floor import look as look_at_floor
+from toolcharter.guards.shell.nodes import (
+    ENDLESS,
+    Command,
+    Inner,
+    Listed,
+    NotUnderstood,
+    Reach,
+    Reading,
+    Redirection,
+    Requirement,
+    Requirements,
+    Script,
+    Word,
+)
+from toolcharter.guards.shell.requirements import read
+from toolcharter.guards.shell.script import of_vector, parse
+from toolcharter.guards.shell.tables import CORE
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import inputs, kept
+    from toolcharter.guards.shell import links as links_of_lines
+    from toolcharter.guards.shell.inputs import Fed
+    from toolcharter.guards.shell.tables import Tables
+else:
+    inputs = lazy("toolcharter.guards.shell.inputs")
+    kept = lazy("toolcharter.guards.shell.kept")
+    links_of_lines = lazy("toolcharter.guards.shell.links")
+
+MAX_COMMANDS = 200
+"""Of all that a call would run, what its commands start included."""
+MAX_DEPTH = 8
+"""How deep commands may start commands."""
+_BASH = frozenset({"bash", "rbash"})
+_SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
+"""They hand their text to the shell that runs them."""
+_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
+_TOP = (".",)
+_LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
+_GIT_LINKERS = frozenset({"mv", "clone"})
+_LATER = "trap"
+"""Its text runs at some later time, wherever the shell is then."""
+
+
+class AnalysedCommand(NamedTuple):
+    """One command that a call would run."""
+
+    form: str
+    """Its normal form, which rules see."""
+    needs: tuple[Requirement, ...] = ()
+    """What an allow rule has to name besides matching."""
+    reaches: tuple[Reach, ...] = ()
+    """What has to lie in the workspace by more than its letters."""
+    program: str = ""
+    """As written; empty for assignments and redirections alone."""
+    folders: tuple[str, ...] = (".",)
+    """Where it may run, relative to the workspace; empty if that cannot be told."""
+    is_known: bool = True
+    """Whether there is a table of its program."""
+    bare: str | None = None
+    """The normal form without the assignments before the program, if they are all harmless; that of `[[ ... ]]` as `test`
+    would have it; None otherwise."""
+    is_transparent: bool = False
+    """Whether it needs no allow rule beside those of what it starts."""
+    within: tuple[str, ...] = ()
+    """What it stands in, outermost first."""
+    guises: tuple[str, ...] = ()
+    """What else a deny rule may match: its words alone where assignments or redirections stand beside them, the bare
+    name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`. Those of the
+    first command hold what the floor has found in texts and files of the line, too."""
+    listings: tuple[Listed, ...] = ()
+    """Names that it gets from what another command prints."""
+
+
+class Analysis(NamedTuple):
+    """All that a call would run, and what nobody may permit of it."""
+
+    commands: tuple[AnalysedCommand, ...] = ()
+    catastrophe: str | None = None
+    """Why the floor refuses it."""
+    unnamed: str | None = None
+    """Why it cannot be told what would run."""
+    strange: str | None = None
+    """What in it no allow rule can cover."""
+    reaches: tuple[Reach, ...] = ()
+    """What a shell itself looks at, and has to lie in the workspace by more than its letters."""
+
+
+def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> Analysis:
+    """Judge all that one call would run.
+
+    Args:
+        commands: Shell lines (text) and argument vectors (tuples of texts).
+        workspace: Real path of the workspace.
+        tables: What is known of programs; by default what the core knows.
+
+    Raises:
+        NotUnderstood: One of them does not parse, or is too much to look at.
+    """
+    commands = tuple(commands)
+    look = _looked(commands, workspace, tables, resolves=True)
+    if look.fed and not _is_still(commands, look):
+        look = _looked(commands, workspace, tables, resolves=False)
+    if look.leaves:
+        look = _entered(commands, look, workspace, tables) or look
+    programs = {_name(command) for command in look.commands}
+    if look.functions and not programs.isdisjoint(look.functions):
+        look.strange = look.strange or "A function runs under the name of a program."
+    if look.keeps or len(look.commands) > 1 or look.reaches:
+        look.add_needs(programs)
+    judged = tuple(map(_judged, look.commands, look.readings))
+    script = Script(tuple(look.commands), look.strange, look.unnamed, tuple(look.functions))
+    why, seen = look_at_floor(script, workspace=workspace)
+    if seen:
+        judged = (judged[0]._replace(guises=(*judged[0].guises, *seen)), *judged[1:])
+    return Analysis(judged, why, look.unnamed, look.strange, tuple(look.reaches))
+
+
+def _looked(
+    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: bool = False
+) -> "_Look":
+    look = _Look(workspace, tables, resolves=resolves)
+    for command in commands:
+        look.at(_script(command, workspace, enters=enters, settles=True))
+    return look
+
+
+def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables: "Tables | None") -> "_Look | None":
+    """The same, if it can be seen on disk that each `cd` succeeds: nothing in the line changes what there is."""
+    if not any(isinstance(one, str) and ".." in one for one in commands) or look.fed:
+        return None
+    entered = _looked(commands, workspace, tables, resolves=False, enters=True)
+    if not _is_still(commands, entered):
+        return None
+    for at, command in enumerate(entered.commands):
+        if _name(command) == "cd" and len(command.words) > 1:
+            folder = Listed(command.words[1].text or "", command.folders, "folder")
+            reading = entered.readings[at]
+            entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
+    return entered
+
+
+def _is_still(commands: Iterable[object], look: "_Look") -> bool:
+    """Whether nothing that would run changes what there is to list, or prints more than the listing."""
+    mixes = any(isinstance(one, str) and "|&" in one for one in commands)
+    is_ordinary = not any(reading.demand.needs for reading in look.readings)
+    return is_ordinary and not (mixes or look.functions) and inputs.change_no_names(look.commands)
+
+
+def _script(
+    command: object, workspace: str, *, is_posix: bool = False, enters: bool = False, settles: bool = False
+) -> Script:
+    if isinstance(command, str):
+        return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles)
+    if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
+        return Script((of_vector(command),))
+    raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
+
+
+class _Look:
+    """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
+
+    def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
+
+        self.commands = list[Command]()
+        self.readings = list[Reading]()
+        self.functions = list[str]()
+        self.reaches = list[Reach]()
+        self.strange: str | None = None
+        self.unnamed: str | None = None
+        self.fed = dict[int, "Fed"]()
+        """By position, commands of which it can be told what they get from the input of xargs."""
+        self.leaves = False
+        """Whether a command asks for more, and it is not certain where it runs."""
+        self.keeps = False
+        """Whether a command may keep what others print."""
+        self._asked_for = set[int]()
+        """By position, commands whose needs are among those of their starter."""
+        self._resolves = resolves
+        self._depths = list[int]()
+        self._workspace = workspace
+        self._read = partial(read, workspace=workspace, tables=CORE if tables is None else tables)
+
+    def at(self, script: Script) -> None:
+        """Look at *script* and all that it starts."""
+        done = len(self.commands)
+        self._add(script, 0)
+        while done < len(self.commands):
+            command, depth = self.commands[done], self._depths[done] + 1
+            reading = self._read(command)
+            if done in self.fed:
+                reading = self._resolved(done, reading)
+            self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
+            if reading.demand.kept:
+                self.keeps = True
+            if reading.demand.needs and len(command.folders) != 1:
+                self.leaves = True
+            if reading.inner or reading.scripts or reading.runs_input:
+                if depth > MAX_DEPTH:
+                    raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
+                self._follow(done, reading, depth)
+            done += 1
+
+    def add_needs(self, programs: Collection[str]) -> None:
+        """Add what only the commands together tell; *programs* are all their names."""
+        if self.keeps:
+            for at in range(len(self.readings)):
+                self._demand(at, kept.needs_of(at, self.commands, self.readings))
+        if self._may_link(programs):
+            links = links_of_lines.Links(self.commands, self.readings, self._workspace)
+            for at, needs, listings in links.additions():
+                self._demand(at, needs, listings)
+            if links.are_passed(self.reaches):
+                self.strange = self.strange or "The shell itself looks behind a link that the line makes."
+
+    def _may_link(self, programs: Collection[str]) -> bool:
+        """Whether a command may make, move or copy links."""
+        if "git" in programs and any(word.text in _GIT_LINKERS for command in self.commands for word in command.words):
+            return True
+        # One that is named by its path may be any of them.
+        return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
+
+    def _demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[Listed] = ()) -> None:
+        """Add to what the command at position *at* asks for."""
+        reading = self.readings[at]
+        demand = reading.demand
+        needs, listings = (*demand.needs, *needs), (*demand.listings, *listings)
+        self.readings[at] = reading._replace(demand=demand._replace(needs=needs, listings=listings))
+
+    def _resolved(self, at: int, reading: Reading) -> Reading:
+        """The reading of a command with the words that it gets."""
+        words, listings = self.fed[at]
+        return inputs.resolved(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
+
+    def _follow(self, at: int, reading: Reading, depth: int) -> None:
+        command = self.commands[at]
+        for inner in reading.inner:
+            if self._resolves and _name(command) == "xargs":
+                self._feed(at, inner)
+            if inner.is_asked_for:
+                self._asked_for.add(len(self.commands))
+            self._append(_started(command, inner), depth)
+        for source in reading.scripts:
+            self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be told.")
+        if reading.runs_input:
+            why = f"{_name(command)!r} runs what it reads, and that cannot be told."
+            self._add_source(command, _fed(command), depth, why)
+
+    def _feed(self, at: int, inner: Inner) -> None:
+        found = inputs.fed(self.commands, at, inner)
+        if found is not None:
+            self.fed[len(self.commands)] = found
+
+    def _add_source(self, starter: Command, source: str | None, depth: int, why_not: str) -> None:
+        if source is None:
+            self.unnamed = self.unnamed or why_not
+            return
+        folders = starter.folders
+        if _name(starter) == _LATER:
+            if source == "-":
+                return  # It takes back what was set.
+            if any(moves(one.words) for one in self.commands):
+                folders = ()
+        # From another folder than the top, an absolute `cd` would be told from there: then it is not to be understood.
+        workspace = self._workspace if folders == _TOP else ""
+        script = _script(source, workspace, is_posix=not _runs_bash(starter))
+        commands = tuple(_moved(starter, folders, one) for one in script.commands)
+        reaches = tuple(one._replace(folders=_from(folders, one.folders)) for one in script.reaches)
+        self._add(script._replace(commands=commands, reaches=reaches), depth, starter.feeders)
+
+    def _add(self, script: Script, depth: int, outer: tuple[int, ...] = ()) -> None:
+        """Append the commands of *script*, all of which may also read what *outer* write."""
+        offset = len(self.commands)
+        for command in script.commands:
+            if outer or (offset and (command.feeders or command.substitutes)):
+                feeders = tuple(one + offset for one in command.feeders)
+                substitutes = tuple(one + offset for one in command.substitutes)
+                command = command._replace(feeders=(*feeders, *outer), substitutes=substitutes)  # noqa: PLW2901
+            self._append(command, depth)
+        self.functions += script.functions
+        self.reaches += script.reaches
+        self.strange = self.strange or script.strange
+        self.unnamed = self.unnamed or script.unnamed
+
+    def _append(self, command: Command, depth: int) -> None:
+        if len(self.commands) >= MAX_COMMANDS:
+            raise NotUnderstood(f"It would run more than {MAX_COMMANDS} commands.")
+        self.commands.append(command)
+        self._depths.append(depth)
+        if command.program is not None and not command.program.text:
+            self.unnamed = self.unnamed or f"{command.program.form} names the program, and cannot be told."
+
+
+def _without_needs(reading: Reading) -> Reading:
+    """The reading of a command for which the rule of its starter speaks, as long as that rule covers the starter."""
+    return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
+
+
+def _started(starter: Command, inner: Inner) -> Command:
+    """The command that *starter* starts, which reads and writes where its starter does."""
+    return Command(
+        inner.words,
+        inner.assignments,
+        feeders=starter.feeders,
+        substitutes=starter.substitutes,
+        folders=starter.folders if inner.folders is None else inner.folders,
+        within=(*starter.within, _name(starter)),
+        at=starter.at,
+    )
+
+
+def _moved(starter: Command, starts: Sequence[str], command: Command) -> Command:
+    """A command of a script text, which begins in one of *starts*."""
+    within = (*starter.within, _name(starter), *command.within)
+    return command._replace(folders=_from(starts, command.folders), within=within, at=starter.at)
+
+
+def _from(starts: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
+    """Where *folders* lie, seen from each of *starts*."""
+    return tuple(dict.fromkeys(normpath(join(outer, inner)) for outer in starts for inner in folders))
+
+
+def _fed(command: Command) -> str | None:
+    """The text that a command reads, if it is one text for certain."""
+    fed = [one for one in command.redirections if _is_input(one)]
+    return fed[-1].text if fed else None
+
+
+def _runs_bash(starter: Command) -> bool:
+    """Whether the shell source that *starter* holds is bash's for certain: its own, or that of the line."""
+    for name in (_name(starter), *reversed(starter.within)):
+        base = name.rpartition("/")[2]
+        if base in _BASH:
+            return True
+        if base not in _SAME_SHELL and base not in _CONTEXTS and not base.startswith("function "):
+            return False
+    return True
+
+
+def _is_input(redirection: Redirection) -> bool:
+    """Whether it says what the standard input is: `0>&3` does, too."""
+    if not redirection.descriptor:
+        return redirection.operator.startswith("<")
+    return not redirection.descriptor.strip("0")
+
+
+def _name(command: Command) -> str:
+    return "" if command.program is None else command.program.text or command.program.form
+
+
+def _judged(command: Command, reading: Reading) -> AnalysedCommand:
+    demand: Requirements = reading.demand
+    program = _name(command)
+    return AnalysedCommand(
+        command.form,
+        _as_often((*_path_need(command.words), *demand.needs), command),
+        demand.reaches,
+        program,
+        reading.folders or command.folders,
+        demand.is_known,
+        bare(command, demand.needs),
+        reading.is_transparent,
+        command.within,
+        guises(command, reading),
+        demand.listings,
+    )
+
+
+def _as_often(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:
+    """With the number of times that each of *needs* stands in *command*."""
+    if not needs:
+        return ()
+    times = Counter(word.form for word in command.words)
+    return tuple(need._replace(times=max(1, times[need.form])) for need in needs)
+
+
+def _path_need(words: Sequence[Word]) -> tuple[Requirement, ...]:
+    """A program named by a path is no other program: a rule has to write the path out."""
+    if words and "/" in (words[0].text or ""):
+        return (Requirement(words[0].form, f"{words[0].form} is a path, which a rule has to write out"),)
+    return ()

@@ -1,0 +1,395 @@
+"""What the words of one command ask for, by their roles: gathered while its words are read."""
+
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from posixpath import normpath, splitext
+from typing import Final
+
+from toolcharter.guards.shell import outputs, places
+from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Reach, Requirement, Word
+from toolcharter.guards.shell.table import Operands, Role
+from toolcharter.guards.shell.unknown import ask_paths
+
+INPUT: Final = Word("(input)", splits=True, is_output=True)
+"""Stands for the words that a program such as xargs reads and hands to the command that it starts."""
+_MAX_FOLDERS: Final = 8
+# Letters, digits and marks of globs: in other letters hg and jj write sets of files, lists of them and operators.
+_PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
+_NO_FILES: Final = frozenset({"-", "/dev/null"})
+_RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
+_SCRIPTS: Final = "toolcharter.guards.shell.languages."
+_TAKE_OUTPUT: Final = frozenset({"said", "shown"})
+"""Roles of which what other commands print may be a part."""
+_PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
+
+
+class RequirementCollector:
+    """What one command asks for; only `toolcharter.guards.shell.requirements` makes one, and it lives as long as a read."""
+
+    def __init__(self, folders: tuple[str, ...], workspace: str) -> None:
+        self.folders = folders
+        """Where paths may be seen from: where the command runs, and where its own options move it."""
+        self.workspace = workspace
+        self.needs: list[Requirement] = []
+        self.reaches: list[Reach] = []
+        self.inner: list[Inner] = []
+        self.scripts: list[Word] = []
+        self.assignments: list[Assignment] = []
+        self.given: frozenset[str] = frozenset()
+        """The options of the table that was read last."""
+        self.targets: list[Word] = []
+        """What links are to lead to."""
+        self.destinations: list[Word] = []
+        """Where the program puts what it makes."""
+        self.kept: list[Word] = []
+        """What the program keeps of what other commands of the line print."""
+        self.placeholder: str | None = None
+        """What the words of the input take the place of, if an option says so."""
+        self.leading: int | None = None
+        """How many words stand before the program's subcommand, once it is found."""
+        self.started: Sequence[Word] = ()
+        """A command that it starts, and for which it asks what that command would ask for."""
+        self._started_in = folders
+        self._moved: tuple[str, ...] | None = None
+
+    def need(self, word: Word, why: str) -> None:
+        """A rule has to name *word*."""
+        self.needs.append(Requirement(word.form, f"{word.form} {why}"))
+
+    def operand(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
+        """*word* is an operand; *may_grow*: several words in its place would mean the same."""
+        if role.is_named:
+            self.need(word, "is nothing that its program ordinarily does")
+        if role.kind == "write":
+            self.need(word, "is a file that is written")
+        if may_grow and word is INPUT and role.kind == "shown":
+            return
+        self.value(role, word, may_grow=may_grow)
+
+    def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
+        """*word* is what an option takes, or is like it."""
+        if word.text is None and word.pattern is None:
+            if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
+                self._unknown(role, word)
+            elif role.kind == "said":
+                self.kept.append(word)
+        elif word.text is None and not (role.takes_many and (may_grow or not word.splits)):
+            self.need(word, "may become other words than one")
+        elif role.kind not in _PLAIN_TEXTS or word.text is None:
+            _TAKE[role.kind](self, role, word)
+
+    def _unknown(self, role: Role, word: Word) -> None:
+        if role.kind == "script":
+            self.scripts.append(word)
+        elif role.kind == "chdir":
+            self.folders = self._moved = ()
+        self.need(word, "cannot be told")
+
+    def path(self, word: Word) -> bool:
+        """*word* is a path in the workspace, or has to be named; whether it is one."""
+        path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
+        why = places.objection(path, self.folders, self.workspace, is_pattern=is_pattern)
+        if why:
+            self.need(word, why)
+        elif path and path not in places.STREAMS:
+            self.reaches.append(Reach(path, is_pattern, self.folders))
+        return why is None
+
+    def command(self, words: Sequence[Word], *, appends: bool = False) -> None:
+        """The rest of the words is a command; *appends*: it gets more, which nobody knows."""
+        if not words:
+            return
+        words = tuple(words)
+        if self.placeholder is not None:
+            words = tuple(_hidden(word, self.placeholder) for word in words)
+        elif appends:
+            words = (*words, INPUT)
+        self.inner.append(Inner(words, tuple(self.assignments), self._moved))
+
+    def run(self, words: Sequence[Word]) -> None:
+        """The rest of the words is a command; a rule has to name its program, and what that program would ask for."""
+        self.need(words[0], "is the program that is started")
+        self.inner.append(Inner(tuple(words), tuple(self.assignments), self._moved, is_asked_for=True))
+        self.started = words
+
+    def source_or_command(self, words: Sequence[Word]) -> None:
+        """The rest of the words is a command, or `-c` and shell source."""
+        if words[0].text not in {"-c", "--command"}:
+            self.command(words)
+            return
+        self.need(words[0], "is an option that has to be named")
+        for place, word in enumerate(words[1:]):
+            if place:
+                self.need(word, "is more than its program takes")
+            else:
+                self.value(Role("script"), word)
+
+    def source_and_words(self, source: Word, words: Sequence[Word]) -> None:
+        """*source* is shell source, and *words* are further words of its last command."""
+        self.source([source, *(word if word.text is None else word._replace(text=word.form) for word in words)])
+
+    def source(self, words: Sequence[Word]) -> None:
+        """The rest of the words, joined by blanks, is shell source, as for `eval`."""
+        form = " ".join(word.form for word in words)
+        texts = [word.text for word in words if word.text is not None]
+        text = " ".join(texts) if len(texts) == len(words) else None
+        for word in words:
+            if word.text is None:
+                self.need(word, "cannot be told")
+        self.scripts.append(Word(form, text, prefix=text or ""))
+
+    def take_read(self, _: Role, word: Word) -> None:
+        """A path that is looked at; `-` is the standard input, and a process substitution is input too."""
+        if word.text != "-" and word.pattern != SUBSTITUTED:
+            self.path(word)
+
+    def take_said(self, _: Role, word: Word) -> None:
+        """Text that is shown or kept: of the names that a glob stands for, it matters where the shell looks for them."""
+        pattern = word.pattern or ""
+        if "**" in pattern or pattern == SUBSTITUTED:
+            # Names that find gives, not the shell.
+            self.take_read(_, word)
+            return
+        why = places.objection(pattern, self.folders, self.workspace, is_pattern=True)
+        folder = pattern.rpartition("/")[0]
+        if why:
+            self.need(word, why)
+        elif folder:
+            path = folder if folder.startswith("/") else f"./{folder}"
+            self.reaches.append(Reach(path, is_pattern=True, folders=self.folders))
+
+    def take_local(self, role: Role, word: Word) -> None:
+        """A path, unless a colon before any slash, or `github.com`, makes it a file of another machine.
+
+        Source: docker-build(1), "PATH | URL"; kustomize, "Remote resources": both fetch `github.com/OWNER/NAME`.
+        """
+        first = (word.text or "").partition("/")[0]
+        if ":" in first or first.lower() == "github.com":
+            self.need(word, "may lie on another machine")
+        self.take_read(role, word)
+
+    def take_plain(self, role: Role, word: Word) -> None:
+        """A path, unless its letters make it more: `listfile:x`, `set:a()`, `file:x`, `a|b`."""
+        if not _PLAIN_PATH.fullmatch((word.pattern if word.text is None else word.text) or ""):
+            self.need(word, "may be more than a path")
+        self.take_read(role, word)
+
+    def take_trusted(self, role: Role, word: Word) -> None:
+        """A file whose content can run programs: a rule says that it may be trusted."""
+        self.need(word, "is a file whose content can run programs")
+        self.take_local(role, word)
+
+    def take_message(self, _: Role, word: Word) -> None:
+        """A file whose text is kept: the scrubber never sees it. `-` is the standard input."""
+        if word.text == "-":
+            self.kept.append(word)
+        else:
+            self.need(word, "is a file whose text is kept")
+
+    def take_node(self, role: Role, word: Word) -> None:
+        """A path up to `::`, and something in that file."""
+        path = (word.text or "").partition("::")[0]
+        self.take_read(role, word if word.text is None else Word(word.form, path, prefix=path))
+
+    def take_tests(self, role: Role, word: Word) -> None:
+        """A node of pytest: a folder, or a file that is called as tests are.
+
+        Of any other it imports the Python, and runs the examples of the text, just as well.
+        """
+        path = ((word.pattern if word.text is None else word.text) or "").partition("[")[0].partition("::")[0]
+        stem, suffix = splitext(normpath(path).rpartition("/")[2])
+        may_run = word.text is None or suffix.lower() in _RUN_BY_PYTEST
+        if may_run and not (stem.startswith("test_") or stem.endswith("_test")):
+            self.need(word, "may be a program that is no test")
+        self.take_node(role, word if word.text is None else Word(word.form, path, prefix=path))
+
+    def take_tree(self, role: Role, word: Word) -> None:
+        """A path that is looked at, and below which links are followed: `**` stands for everything below."""
+        before = len(self.reaches)
+        self.take_read(role, word)
+        for seen in self.reaches[before:]:
+            # Below a folder that find finds lie links of any name.
+            below = seen.path.partition("/**")[0] if seen.is_pattern else places.escaped(seen.path)
+            self.reaches.append(Reach(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
+
+    def take_folder(self, _: Role, word: Word) -> None:
+        """A folder; `-` would be the one before."""
+        if word.text == "-":
+            self.need(word, "is a folder that cannot be told")
+        else:
+            self.path(word)
+
+    def take_chdir(self, _: Role, word: Word) -> None:
+        """A folder to move to: later paths may be seen from there, or from where the command began."""
+        self.take_folder(_, word)
+        begin = self._started_in if self._moved is None else self._moved
+        self._moved = places.moved(word.text or "", begin, self.workspace)
+        folders = tuple(dict.fromkeys((*self.folders, *self._moved)))
+        # A folder that cannot be told makes every later path one that cannot be told.
+        if self.folders and self._moved and len(folders) <= _MAX_FOLDERS:
+            self.folders = folders
+        else:
+            self.folders = self._moved = ()
+
+    def take_change(self, role: Role, word: Word) -> None:
+        """A path that is written, made or removed."""
+        path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
+        if role.kind == "into":
+            self.destinations.append(word)
+        if not self.path(word):
+            return
+        if self.reaches and path not in places.STREAMS:
+            self.reaches[-1] = self.reaches[-1]._replace(change=role.kind)
+        if path in places.STREAMS and role.kind != "write":
+            self.need(word, "is a device")
+        elif places.is_protected(path, is_pattern=is_pattern) or any(map(places.is_protected, self.folders)):
+            self.need(word, "is protected")
+        elif role.kind == "change" and places.is_top(path, self.folders, self.workspace):
+            self.need(word, "is the workspace itself")
+
+    def take_made(self, role: Role, word: Word) -> None:
+        """What the program makes: a path that is written, whose name is one for output."""
+        if word.text in _NO_FILES:
+            return
+        why = outputs.objection(word.text or "", role.argument)
+        if why:
+            self.need(word, why)
+        self.take_change(role, word)
+
+    def take_target(self, _: Role, word: Word) -> None:
+        """What a link is to lead to; where that lies, the other words tell."""
+        self.targets.append(word)
+
+    def take_number(self, _: Role, word: Word) -> None:
+        """A literal number."""
+        if not is_number(word.text or ""):
+            self.need(word, "is no number")
+
+    def take_only(self, role: Role, word: Word) -> None:
+        """One of the texts that the table lists."""
+        if word.text not in role.argument.split("|"):
+            self.need(word, "is not among what is known to be harmless there")
+
+    def take_name(self, _: Role, word: Word) -> None:
+        """A variable's name, perhaps with a value: an index between brackets would be evaluated."""
+        name = (word.text or "").partition("=")[0].removesuffix("+")
+        if not (name.isascii() and name.isidentifier()):
+            self.need(word, "is no plain name of a variable")
+
+    def take_script(self, _: Role, word: Word) -> None:
+        """Shell source."""
+        self.scripts.append(word)
+
+    def take_replace(self, _: Role, word: Word) -> None:
+        """What the words of the input take the place of."""
+        self.placeholder = word.text
+
+    def take_assignment(self, _: Role, word: Word) -> None:
+        """`NAME=value` for the environment of what is started."""
+        name, _equals, value = (word.text or "").partition("=")
+        assignment = Assignment(name, Word(value, value, prefix=value), word.form)
+        self.assignments.append(assignment)
+        why = assignment_objection(assignment._replace(form=word.text or ""))
+        if why:
+            self.need(word, why)
+
+    def take_format(self, role: Role, word: Word) -> None:
+        """A text in a little language."""
+        why = import_module(_SCRIPTS + role.argument).objection(word.text or "")
+        if why:
+            self.need(word, str(why))
+
+    def take_passed(self, _: Role, word: Word) -> None:
+        """A word for an unknown program: if it looks like a path, that path has to lie in the workspace."""
+        ask_paths(word, self)
+
+    def take_named(self, _: Role, word: Word) -> None:
+        """What has to be named, and whose letters say nothing more."""
+        self.need(word, "is a program or code")
+
+
+def assign(words: Sequence[Word], operands: Operands, asking: RequirementCollector, *, appends: bool = False) -> None:
+    """Give each of *words* its role among *operands*."""
+    rest, last = operands.rest, operands.last
+    roles: list[Role | None] = list(operands.first)
+    if rest is not None and rest.kind == "assignment":
+        start = len(roles)
+        while len(roles) < len(words) and _is_assignment(words[len(roles)]):
+            roles.append(rest)
+        roles += last if len(roles) >= start else ()
+    else:
+        roles += [rest] * (len(words) - len(roles) - len(last)) if rest else ()
+        roles += last
+    for place, word in enumerate(words):
+        role = roles[place] if place < len(roles) else None
+        if role is None:
+            asking.need(word, "is more than its program takes")
+        elif role.kind == "command":
+            asking.command(words[place:], appends=appends)
+            return
+        elif role.kind == "run":
+            asking.run(words[place:])
+            return
+        elif role.kind == "source_or_command":
+            asking.source_or_command(words[place:])
+            return
+        elif role.kind == "script" and role is rest:
+            asking.source(words[place:])
+            return
+        else:
+            asking.operand(role, word, may_grow=word.splits and operands.take_many(place))
+
+
+def is_number(text: str) -> bool:
+    """Whether *text* is an integer in digits."""
+    digits = text[1:] if text[:1] in {"-", "+"} else text
+    return digits.isascii() and digits.isdigit()
+
+
+def _is_assignment(word: Word) -> bool:
+    return "=" in (word.prefix if word.text is None else word.text)
+
+
+def _hidden(word: Word, placeholder: str) -> Word:
+    if word.text is not None and placeholder in word.text:
+        return Word(word.form, is_output=True)
+    return word
+
+
+_TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
+    "text": RequirementCollector.take_read,
+    "said": RequirementCollector.take_said,
+    "shown": RequirementCollector.take_said,
+    "message": RequirementCollector.take_message,
+    "target": RequirementCollector.take_target,
+    "read": RequirementCollector.take_read,
+    "local": RequirementCollector.take_local,
+    "node": RequirementCollector.take_node,
+    "tests": RequirementCollector.take_tests,
+    "tree": RequirementCollector.take_tree,
+    "name": RequirementCollector.take_name,
+    "folder": RequirementCollector.take_folder,
+    "chdir": RequirementCollector.take_chdir,
+    "change": RequirementCollector.take_change,
+    "into": RequirementCollector.take_change,
+    "write": RequirementCollector.take_change,
+    "made": RequirementCollector.take_made,
+    "plain": RequirementCollector.take_plain,
+    "trusted": RequirementCollector.take_trusted,
+    "number": RequirementCollector.take_number,
+    "only": RequirementCollector.take_only,
+    "script": RequirementCollector.take_script,
+    "replace": RequirementCollector.take_replace,
+    "assignment": RequirementCollector.take_assignment,
+    "format": RequirementCollector.take_format,
+    "program": RequirementCollector.take_named,
+    "code": RequirementCollector.take_named,
+    "exec": RequirementCollector.take_named,
+    "command": RequirementCollector.take_named,
+    "source_or_command": RequirementCollector.take_named,
+    "module": RequirementCollector.take_named,
+    "run": RequirementCollector.take_named,
+    "passed": RequirementCollector.take_passed,
+}

@@ -1,0 +1,200 @@
+"""A second opinion on what has been read: tree-sitter-bash has to see the same words and programs.
+
+Two readers that were written apart seldom err alike, so that a line on which they differ is refused. Known to differ
+from bash in tree-sitter-bash 0.25.1: a quote after two backslashes in `$'...'`, `$` before a separator, `<>`, digits
+before `<&` and `>&`, a `0` before `<` and `>`, an escaped `$(` in a here-document, a second here-document, anything
+behind one but a pipe (its issues 116, 213, 278, 305, 346).
+"""
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from toolcharter.guards.shell.nodes import NotUnderstood
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.scanner import Reader, Span
+
+_local = threading.local()
+
+_KINDS = frozenset(
+    """program word variable_name special_variable_name heredoc_start heredoc_body heredoc_content heredoc_end
+    file_descriptor test_operator number raw_string ansi_c_string string string_content comment redirected_statement
+    for_statement variable_assignment variable_assignments unary_expression binary_expression parenthesized_expression
+    while_statement do_group if_statement elif_clause else_clause case_statement case_item function_definition
+    compound_statement subshell pipeline list negated_command test_command declaration_command unset_command command
+    command_name file_redirect heredoc_redirect herestring_redirect arithmetic_expansion concatenation simple_expansion
+    expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()  # noqa: SIM905 - a table
+)
+"""What is read on purpose; a line that holds another kind of node is strange."""
+_MAX_BRACKETS = 500
+"""For each, tree-sitter-bash looks through the rest of the line: quadratic time."""
+_ZERO = re.compile(rb"0[<>]")
+"""Bash takes the digit for a descriptor, as it does any other."""
+_NOT_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
+
+
+def check(reader: "Reader") -> None:
+    """Compare what *reader* found with the tree of its source.
+
+    Raises:
+        NotUnderstood: The source does not parse, or the tree shows other words.
+    """
+    source = _masked(reader).encode()
+    if source.count(b"[") > _MAX_BRACKETS:
+        raise NotUnderstood(f"The command line holds more than {_MAX_BRACKETS} brackets.")
+    root = _parser().parse(source).root_node
+    if root.has_error and reader.here_strings:
+        source = _masked(reader, here_strings=True).encode()
+        root = _parser().parse(source).root_node
+    if root.has_error:
+        raise NotUnderstood("The command line does not parse.")
+    seen = _Seen()
+    seen.look(root)
+    offsets = None if len(source) == len(reader.source) else _offsets(reader.source)
+    if (
+        seen.programs != _in_bytes(reader.programs, offsets)
+        or seen.tests != _in_bytes(reader.tests, offsets)
+        or not _agree(seen.words, _in_bytes(reader.spans, offsets), source)
+    ):
+        raise NotUnderstood("Two readers of the command line see different words in it.")
+    if seen.strange is not None:
+        reader.wonder(f"A {seen.strange!r} stands in it.")
+
+
+def _masked(reader: "Reader", *, here_strings: bool = False) -> str:
+    """The source without the escapes of here-documents, before which tree-sitter-bash sees expansions.
+
+    With *here_strings*, each of them is a file that is read: the same word behind another operator.
+    """
+    if not (reader.masks or reader.hidden or here_strings):
+        return reader.source
+    characters = list(reader.source)
+    for at in reader.masks:
+        characters[at : at + 2] = "__"
+    for start, end in reader.hidden:
+        characters[start:end] = " " * (end - start)
+    for at in reader.here_strings if here_strings else ():
+        characters[at : at + 3] = "  <"
+    return "".join(characters)
+
+
+def _agree(tree: set["Span"], read: set["Span"], source: bytes) -> bool:
+    """Whether both saw the same words; the tree leaves out a lone `-` before a here-document, and `0<x` is two to it."""
+    if tree == read:
+        return True
+    is_left_out = all(source[start:end] == b"-" for start, end in read - tree)
+    return is_left_out and all(_ZERO.match(source, start) and end == start + 1 for start, end in tree - read)
+
+
+def _parser() -> Any:
+    """The parser of this thread."""
+    try:
+        return _local.parser
+    except AttributeError:
+        import tree_sitter_bash  # noqa: PLC0415 - plain lines need none
+        from tree_sitter import Language, Parser  # noqa: PLC0415 - plain lines need none
+
+        _local.parser = Parser(Language(tree_sitter_bash.language()))
+        return _local.parser
+
+
+def _offsets(source: str) -> list[int]:
+    """Where in the UTF-8 of *source* each of its *n* characters begins, and the end: *n* + 1 numbers."""
+    offsets = [0]
+    for character in source:
+        offsets.append(offsets[-1] + len(character.encode()))
+    return offsets
+
+
+def _in_bytes(spans: set["Span"], offsets: list[int] | None) -> set["Span"]:
+    return spans if offsets is None else {(offsets[start], offsets[end]) for start, end in spans}
+
+
+class _Seen:
+    """Where the tree shows words, programs and conditions."""
+
+    def __init__(self) -> None:
+        self.words = set["Span"]()
+        self.programs = set["Span"]()
+        self.tests = set["Span"]()
+        self.strange: str | None = None
+
+    def look(self, root: Any) -> None:
+        """Walk the whole tree, without recursion, except for what stands between backticks: that is read apart."""
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            kind, children = node.type, node.children
+            if kind not in _KINDS and node.is_named:
+                self.strange = self.strange or kind
+            if kind == "command_substitution" and children[0].type == "`":
+                continue
+            if kind in _LOOKS:
+                _LOOKS[kind](self, node, children)
+            stack += [child for child in children if child.child_count and not _is_counter(kind, child)]
+
+
+def _is_counter(kind: str, child: Any) -> bool:
+    """Whether it is the `i=0` of a loop over numbers: no word, and the reader takes nothing there but names and numbers."""
+    return kind == "c_style_for_statement" and child.type == "variable_assignment"
+
+
+def _span(node: Any) -> "Span":
+    return (node.start_byte, node.end_byte)
+
+
+def _command(seen: _Seen, _: Any, children: list[Any]) -> None:
+    for child in children:
+        kind = child.type
+        if kind not in _NOT_WORDS:
+            seen.words.add(_span(child))
+            if kind == "command_name":
+                seen.programs.add(_span(child))
+
+
+def _declaration(seen: _Seen, _: Any, children: list[Any]) -> None:
+    seen.programs.add(_span(children[0]))
+    seen.words.update(map(_span, children))
+
+
+def _redirect(seen: _Seen, _: Any, children: list[Any]) -> None:
+    seen.words.update(_span(child) for child in children if child.is_named and child.type != "file_descriptor")
+
+
+def _assignment(seen: _Seen, node: Any, children: list[Any]) -> None:
+    seen.words.add(_span(node))
+    for child in children:
+        if child.type == "array":
+            seen.words.update(_span(one) for one in child.children if one.is_named)
+
+
+def _values(seen: _Seen, node: Any, _: list[Any]) -> None:
+    seen.words.update(map(_span, filter(_is_named, node.children_by_field_name("value"))))
+
+
+def _arguments(seen: _Seen, node: Any, _: list[Any]) -> None:
+    seen.words.update(map(_span, node.children_by_field_name("argument")))
+
+
+def _is_named(node: Any) -> bool:
+    return bool(node.is_named)
+
+
+def _test(seen: _Seen, node: Any, _: list[Any]) -> None:
+    seen.tests.add(_span(node))
+
+
+_LOOKS = {
+    "command": _command,
+    "declaration_command": _declaration,
+    "unset_command": _declaration,
+    "file_redirect": _redirect,
+    "herestring_redirect": _redirect,
+    "heredoc_redirect": _arguments,
+    "variable_assignment": _assignment,
+    "for_statement": _values,
+    "case_statement": _values,
+    "case_item": _values,
+    "test_command": _test,
+}

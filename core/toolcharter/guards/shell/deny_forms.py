@@ -1,0 +1,44 @@
+"""Other forms of a command that rules match: without what stands around it, or what it starts elsewhere."""
+
+from collections.abc import Sequence
+
+from toolcharter.guards.shell.launchers import STARTERS, contained_words, started_words
+from toolcharter.guards.shell.nodes import Command, Reading, Requirement, Word, quoted
+
+
+def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
+    """The normal form without assignments that are all harmless; of `[[ ... ]]`, as `test` has it; None otherwise."""
+    if command.words and command.words[0].text == "[[":
+        # The same conditions in bash's own words: what is not the same is strange.
+        return " ".join(word.form for word in _test(command.words))
+    if not (command.assignments and command.words):
+        return None
+    named = {need.form for need in needs}
+    if any(assignment.form in named for assignment in command.assignments):
+        return None
+    return command._replace(assignments=()).form
+
+
+def guises(command: Command, reading: Reading) -> tuple[str, ...]:
+    """What else of a command a rule of `deny` is held against."""
+    if not command.words:
+        return ()
+    words = command.words
+    found = [words] if command.assignments or command.redirections else []
+    name = (words[0].text or "").rpartition("/")[2]
+    if name and name != words[0].text:
+        words = (Word(quoted(name), name, prefix=name), *words[1:])
+        found.append(words)
+    if reading.leading:
+        found.append((words[0], *words[1 + reading.leading :]))
+    if name in {"[", "[["}:
+        found.append(_test(words))
+    if name in STARTERS and not reading.inner and (inner := contained_words(name, words) or started_words(name, words)):
+        found.append(inner)
+    return tuple(" ".join(word.form for word in one) for one in found)
+
+
+def _test(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The words of `[` and `[[` as those of `test`."""
+    end = -1 if words[-1].text in {"]", "]]"} else None
+    return Word("test", "test", prefix="test"), *words[1:end]

@@ -1,0 +1,302 @@
+"""Hold every command of a script against the floor."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from toolcharter.guards.shell.floor import (
+    databases,
+    deletes,
+    dialects,
+    forks,
+    functions,
+    git,
+    indices,
+    installs,
+    others,
+    removers,
+    reverse,
+    systems,
+    variables,
+    windows,
+)
+from toolcharter.guards.shell.floor import embedded_commands as carried
+from toolcharter.guards.shell.floor import interpreters as running
+from toolcharter.guards.shell.floor.context import Call, Scene, base_name
+from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
+from toolcharter.guards.shell.floor.files import made_and_run
+from toolcharter.guards.shell.floor.programs import MAKERS, RULES
+from toolcharter.guards.shell.floor.words import readings
+from toolcharter.guards.shell.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
+from toolcharter.guards.shell.nodes import Command, Redirection, Script, Word
+
+Check = Callable[[Call, Scene], str | None]
+_APPENDABLE = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
+_MAKING = FETCHERS | {"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"}
+_PROBES = frozenset({":", "true", "echo", "printf"})
+_HARMLESS_TARGETS = frozenset({"/dev/null", "0", "1", "2", "-"})
+
+
+_CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
+    (systems.by_table, (name for name in RULES if name != "parted")),
+    (systems.partition, ("parted",)),
+    (deletes.remove, ("rm", "srm", "rmdir", "unlink", "rimraf", "trash", "del-cli", "grm")),
+    (deletes.overwrite, ("shred", "truncate", "wipe", "tee", "scrub", "nwipe", "gshred", "sponge", "ed", "mkfifo")),
+    (deletes.copy, ("cp", "install", "ln", "gcp", "dcfldd", "ddrescue")),
+    (deletes.move, ("mv", "gmv")),
+    (deletes.permissions, ("chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown")),
+    (deletes.find, ("find", "gfind", "bfs")),
+    (deletes.fd, ("fd", "fdfind")),
+    (deletes.archive, ("tar", "gtar", "bsdtar")),
+    (systems.units, ("systemctl", "service", "rc-service")),
+    (systems.tune, ("fallocate", "resize2fs")),
+    (reverse.module, ("zmodload", "ztcp")),
+    (installs.install, ("rpm", "yum", "dnf")),
+    (deletes.sync, ("rsync",)),
+    (deletes.git, ("git",)),
+    (removers.clean, removers.CLEANERS),
+    (removers.settings, ("env",)),
+    (removers.cmake, ("cmake",)),
+    (systems.convert, ("dd", "gdd", "dc3dd", "dcfldd", "pv")),
+    (
+        systems.tune,
+        ("tune2fs", "e2fsck", "fsck", "flash_erase", "flashcp", "nandwrite", "sfill", "pv", "partclone", "e2label"),
+    ),
+    (systems.levels, ("init", "telinit")),
+    (systems.end_process, ("kill",)),
+    (systems.end_by_name, ("killall", "pkill", "skill", "slay")),
+    (systems.forget, ("history",)),
+    (systems.set_kernel, ("sysctl",)),
+    (systems.network, ("ip",)),
+    (systems.unmount, ("mount", "umount")),
+    (systems.packages, ("apt", "apt-get", "aptitude", "yum", "dnf", "rpm", "pacman", "dpkg", "zypper", "apk")),
+    (systems.script_of_apple, ("osascript",)),
+    (windows.delete, ("del", "erase", "rd", "rmdir", "deltree", "remove-item", "ri")),
+    (windows.format_drive, ("format",)),
+    (windows.run_remote, ("mshta", "regsvr32", "msiexec", "rundll32", "cscript", "wscript", "installutil")),
+    (windows.power_shell, ("powershell", "pwsh")),
+    (windows.invoke, ("iex", "invoke-expression")),
+    (windows.registry, ("reg",)),
+    (
+        installs.install,
+        ("pip", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "pnpx", "gem", "cargo"),
+    ),
+    (installs.install, ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm")),
+    (installs.install_go, ("go",)),
+    (installs.container, ("docker", "podman", "nerdctl")),
+    (carried.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
+    (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
+    (reverse.socat, ("socat",)),
+    (reverse.forward, ("ssh", "autossh")),
+    (reverse.talk, ("telnet", "openssl", "websocat")),
+    (reverse.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
+    (running.shell, SHELLS),
+    (running.evaluate, ("eval",)),
+    (running.interpreter, (*INTERPRETERS, "awk", "mawk", "nawk")),
+    (running.shell, ("source", ".")),
+    (running.text, (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text))),
+    (running.trap, ("trap",)),
+    (running.found, ("find", "gfind", "bfs")),
+    (running.fed_lines, ("at", "batch", "parallel", "newgrp", "su")),
+    (running.timetable, ("crontab",)),
+    (forks.many, ("xargs", "parallel")),
+    (carried.options, carried.OPTIONS),
+    (carried.written, carried.OUTPUTS),
+    (carried.operands, carried.LINES),
+    (carried.checkpoint, ("tar", "gtar")),
+    (carried.connection, ("ssh", "scp", "sftp", "autossh")),
+    (carried.settings, carried.SETTERS),
+    (carried.aliases, ("alias",)),
+    (carried.callback, ("mapfile", "readarray")),
+    (carried.parallel, ("parallel",)),
+    (carried.screen, ("screen",)),
+    (git.carried, ("git",)),
+    (dialects.editor, dialects.EDITORS),
+    (dialects.sed, ("sed", "gsed")),
+    (dialects.make, ("make", "gmake", "remake")),
+    (dialects.debugger, ("gdb", "lldb", "cgdb")),
+    (databases.lite, databases.LITE),
+    (databases.served, databases.SERVED),
+    (dialects.tcl, ("expect", "tclsh", "wish")),
+)
+"""Which programs each check is about; those of one program are asked in this order."""
+
+
+def _by_program() -> dict[str, tuple[Check, ...]]:
+    found = dict[str, tuple[Check, ...]]()
+    for check, names in _CHECKED:
+        for name in names:
+            found[name] = (*found.get(name, ()), check)
+    return found
+
+
+_CHECKS = _by_program()
+_MAKE = (systems.make_file_system,)
+
+
+class _Interest(NamedTuple):
+    """What the name of a program alone tells."""
+
+    is_checked: bool
+    """Whether there is anything to look at."""
+    is_making: bool
+    """Whether it may make a file that is run later."""
+    is_shell: bool
+    is_other: bool
+    """Whether nothing is known of it."""
+
+
+@lru_cache(1024)
+def _interest(program: str) -> _Interest:
+    name = base_name(program)
+    is_making = name in _MAKING or name in LAUNCHERS or name in SUBCOMMANDS
+    return _Interest(
+        bool(is_making or _checks(name)),
+        is_making,
+        name in SHELLS or name in {"source", ".", "%0", "exec", "nohup", "setsid"},
+        ("/" in program and not program.startswith("/")) or others.is_other(name),
+    )
+
+
+_UNKNOWN = _Interest(is_checked=True, is_making=False, is_shell=True, is_other=True)
+
+
+def catastrophe(script: Script, *, workspace: str = "", home: str = "") -> str | None:
+    """Why a script is catastrophic, in a few words; None if it is not.
+
+    Args:
+        script: All that a line would run, inner commands and those of inner shells included.
+        workspace: Real path of the workspace; empty if it is not known.
+        home: Home folder of whoever runs it; empty if it is not known.
+    """
+    return look(script, workspace=workspace, home=home)[0]
+
+
+def look(script: Script, *, workspace: str = "", home: str = "") -> tuple[str | None, tuple[str, ...]]:
+    """The same, and the normal forms of the commands that were found in texts, among words and in files of the line.
+
+    Nothing is certain of these: a rule of `deny` may match them, and none of `allow` has to.
+    """
+    if not script.functions and all(map(_is_dull, script.commands)):
+        return None, ()
+    scene = Scene(script, workspace, home, _judge)
+    why = _judge(scene)
+    return why, tuple(dict.fromkeys(command.form for command in scene.seen if command.words))
+
+
+def _is_dull(command: Command) -> bool:
+    """Whether a command alone tells that nothing of it concerns the floor; for speed, as most are."""
+    words = command.words
+    if not words or command.redirections or command.within or command.assignments:
+        return False
+    program = words[0].text
+    if program is None:
+        return False
+    interest = _interest(program)
+    if (interest.is_other and len(words) > 1) or others.one_may_begin(words[1:]):
+        return False
+    for word in words:
+        if "[" in (word.text or word.form) and indices.may_index(word.text or word.form):
+            return False
+    return not (interest.is_checked or interest.is_shell) or (
+        program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
+    )
+
+
+def _judge(scene: Scene) -> str | None:
+    script = variables.filled(scene)
+    if script is not scene.script:
+        scene.learn(script)
+    makes = shells = False
+    for at, command in enumerate(scene.script.commands):
+        if command.redirections:
+            makes = True
+            if (why := _redirected(command, scene)) is not None:
+                return why
+        if not command.words:
+            continue
+        if command.assignments and (why := carried.assigned(command, scene) or others.set_for(command, scene)):
+            return why
+        program = command.words[0].text
+        interest = _UNKNOWN if program is None else _interest(program)
+        shells = shells or interest.is_shell
+        if interest.is_checked or interest.is_other or others.one_may_begin(command.words[1:]):
+            is_making = interest.is_making and (program != "sort" or _may_name_output(command))
+            makes = makes or is_making or (program == "git" and _clones(command))
+            if (why := _of_command(command, at, scene)) is not None:
+                return why
+    return _of_whole(scene, makes=makes, shells=shells)
+
+
+def _of_command(command: Command, at: int, scene: Scene) -> str | None:
+    for call in scene.chain(at):
+        for check in _checks(call.name):
+            if (why := check(call, scene)) is not None:
+                return why
+        if (why := others.set_by(call, scene) or others.started(call, scene)) is not None:
+            return why
+    return running.program(command, scene) if command.words[0].text is None else None
+
+
+def _checks(name: str) -> tuple[Check, ...]:
+    checks = _CHECKS.get(name)
+    if checks is not None:
+        return checks
+    if name.startswith(MAKERS):
+        return _MAKE
+    return _CHECKS.get(language(name), ())
+
+
+def _of_whole(scene: Scene, *, makes: bool, shells: bool) -> str | None:
+    """What only several commands together tell."""
+    commands = scene.script.commands
+    if (why := indices.evaluated(scene)) is not None:
+        return why
+    why = (forks.functions(scene) or _of_functions(scene)) if scene.script.functions else None
+    if why is None and any(command.within for command in commands):
+        why = forks.loops(scene)
+    if why is None and shells:
+        why = forks.itself(scene)
+    return why or (made_and_run(scene) if makes else None)
+
+
+def _of_functions(scene: Scene) -> str | None:
+    calls = (call for command in functions.called(scene) for call in scene.calls(command))
+    return next((why for call in calls for check in _checks(call.name) if (why := check(call, scene))), None)
+
+
+def _redirected(command: Command, scene: Scene) -> str | None:
+    for one in command.redirections:
+        if one.target is None or one.target.text in _HARMLESS_TARGETS or one.operator in {"<<", "<<-", "<<<"}:
+            continue
+        if (why := _opened(command, one, scene)) is not None:
+            return why
+    return None
+
+
+def _may_name_output(command: Command) -> bool:
+    """Whether `sort` may write a file: `-o`, also in a cluster, or a word that is not known."""
+    return any(word.text is None or (word.text[:1] == "-" and "o" in word.text) for word in command.words[1:])
+
+
+def _clones(command: Command) -> bool:
+    return any(word.text == "clone" for word in command.words)
+
+
+def _hands_nothing_over(command: Command) -> bool:
+    """Whether no program gets what is opened: a probe of a port. `exec` would keep it for all that follow."""
+    return not command.words or command.words[0].text in _PROBES
+
+
+def _opened(command: Command, one: Redirection, scene: Scene) -> str | None:
+    """Why opening the target of a redirection is catastrophic."""
+    for arg in readings(one.target or Word(""), scene.places.home):
+        if reverse.is_socket(arg.text) and not (reverse.is_of_this_machine(arg.text) and _hands_nothing_over(command)):
+            return f"{reverse.WHY} (/dev/tcp)"
+        if one.operator.startswith("<") and one.operator != "<>":
+            continue
+        for target in scene.places.targets(arg, command.folders):
+            why = scene.places.vital_file(target)
+            if why and not (one.operator.endswith(">>") and target.path in _APPENDABLE):
+                return f"overwrites {why}"
+    return None

@@ -1,0 +1,195 @@
+"""All the commands of a script as the floor looks at them: by the name of their program, through their launchers."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from toolcharter.guards.shell.floor.places import Places, Target, home_of
+from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.launchers import started_words
+from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
+
+REMOTE_SHELL = "hands a shell to a remote host"
+_SOCKETS = ("/dev/tcp/", "/dev/udp/", "zsh/net/tcp")
+_LOADERS = ("ld-linux", "ld-musl", "ld64", "ld.so")
+_MAX_DEPTH = 6
+_MAX_TEXTS = 200
+_SHORT = 80
+"""The base names of longer texts are not kept."""
+
+
+class Call:
+    """One program and what it gets, as far as it can be told."""
+
+    def __init__(self, name: str, command: Command, home: str, starters: tuple[str, ...] = ()) -> None:
+        self.name = name
+        """Of the program, without folder, case and `.exe`."""
+        self.command = command
+        """Its words begin with the program; the rest is that of the whole command."""
+        self.starters = starters
+        """The names of the programs of the same command that start it, outermost first."""
+        self._home = home
+        # Not `cached_property`: before Python 3.12 it takes a lock.
+        self._args: tuple[Arg, ...] | None = None
+        self._texts: tuple[str, ...] | None = None
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        """What the program may get."""
+        if self._args is None:
+            self._args = args_of(self.command.words[1:], self._home)
+        return self._args
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that the program may get."""
+        if self._texts is None:
+            self._texts = tuple([arg.text for arg in self.args])
+        return self._texts
+
+    def from_word(self, at: int, name: str) -> "Call":
+        """The same call as one of the program *name*, whose words begin after word number *at*."""
+        return Call(name, self.command._replace(words=self.command.words[at:]), self._home, self.starters)
+
+
+class Scene:
+    """A script, the places that matter, and what has been found out so far."""
+
+    def __init__(self, script: Script, workspace: str, home: str, judge: "Callable[[Scene], str | None]") -> None:
+        self.script = script
+        self._roots = workspace, home
+        self._home = home_of(home)
+        self.places = Places(workspace, self._home)
+        self._judge = judge
+        self._depth = 0
+        self._texts_left = [_MAX_TEXTS]
+        self.seen = list[Command]()
+        """The commands that were found in texts and among words, for rules of `deny`."""
+        self._visited: tuple[str, ...] | None = None
+        self._chains = dict[int, tuple[Call, ...]]()
+
+    def of_text(self, source: str) -> str | None:
+        """Why shell source that a command holds is catastrophic; of what does not parse, only the letters tell."""
+        from toolcharter.guards.shell.script import parse  # noqa: PLC0415 - few commands hold others
+
+        if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
+            return "holds more shell source within shell source than anybody reads"
+        self._texts_left[0] -= 1
+        try:
+            script = parse(source, self.places.workspace)
+        except NotUnderstood:
+            return REMOTE_SHELL if any(mark in source for mark in _SOCKETS) else None
+        return self._of_script(script)
+
+    def of_command(self, command: Command) -> str | None:
+        """Why a command among the words of another one is catastrophic."""
+        if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
+            return "holds more commands within commands than anybody reads"
+        self._texts_left[0] -= 1
+        return self._of_script(Script((command._replace(feeders=(), substitutes=()),)))
+
+    def _of_script(self, script: Script) -> str | None:
+        inner = Scene(script, *self._roots, self._judge)
+        inner.seen = self.seen
+        self.seen += script.commands
+        inner._depth, inner._texts_left = self._depth + 1, self._texts_left
+        return self._judge(inner)
+
+    def learn(self, script: Script) -> None:
+        """Take *script*, the same with more hints, in the place of what has been looked at."""
+        self.script = script
+        self._chains.clear()
+
+    def chain(self, at: int) -> tuple[Call, ...]:
+        """The program of one command and those that it starts by its own words, outermost first."""
+        chain = self._chains.get(at)
+        if chain is None:
+            chain = self._chains[at] = tuple(self.calls(self.script.commands[at]))
+        return chain
+
+    def calls(self, command: Command) -> Iterator[Call]:
+        """What a command may be, for each text that its program may be, and what that starts."""
+        for one in self._named(command):
+            yield from self._started(one)
+
+    def _named(self, command: Command) -> Iterator[Command]:
+        """A command with a literal for its program, and more words if that is what it splits into."""
+        if not command.words or command.words[0].text is not None:
+            yield command
+            return
+        program, rest = command.words[0], command.words[1:]
+        choices = [program._replace(hints=(hint,)) for hint in program.hints] or [program]
+        for choice in choices:
+            words = tuple(Word(arg.text, arg.text) for arg in args_of((choice,), self._home))
+            yield command._replace(words=(*words, *rest))
+
+    def _started(self, command: Command | None) -> Iterator[Call]:
+        starters: tuple[str, ...] = ()
+        while command is not None and command.words and command.words[0].text is not None:
+            name = base_name(command.words[0].text)
+            yield Call(name, command, self._home, starters)
+            words = started_words(name, command.words)
+            command = command._replace(words=words) if words else None
+            starters = (*starters, name)
+
+    def feeders(self, call: Call) -> Iterator[Call]:
+        """All calls whose output *call* may read."""
+        for at in call.command.feeders:
+            yield from self.chain(at)
+
+    def substitutes(self, call: Call) -> Iterator[Call]:
+        """All calls whose output becomes part of the words of *call*, and those that these read from."""
+        for at in call.command.substitutes:
+            for one in self.chain(at):
+                yield one
+                yield from self.feeders(one)
+
+    def targets(self, call: Call, arg: Arg) -> Iterator[Target]:
+        """Where a path that *call* gets leads."""
+        return self.places.targets(arg, self.folders(call.command))
+
+    def folders(self, command: Command) -> tuple[str, ...]:
+        """Where a command is meant to run; if that cannot be told, wherever the script goes.
+
+        In `cd build; rm -rf *` the first folder is the one that is meant.
+        """
+        if command.folders or not command.words:
+            return command.folders[:1]
+        if self._visited is None:
+            self._visited = (".", *self._goals())
+        return self._visited
+
+    def _goals(self) -> Iterator[str]:
+        for at in range(len(self.script.commands)):
+            for call in self.chain(at):
+                if call.name in {"cd", "pushd", "chdir", "set-location"}:
+                    yield from (arg.text for arg in call.args if arg.text.startswith("/") or ".." in arg.text)
+                    if not call.args:
+                        yield self.places.home
+
+    def loss(self, call: Call, arg: Arg, *, own: bool = True) -> str | None:
+        """What would be lost with all that lies below a path."""
+        return next((why for one in self.targets(call, arg) if (why := self.places.loss(one, own=own))), None)
+
+    def vital_file(self, call: Call, arg: Arg) -> str | None:
+        """What a path leads to, if the system cannot do without that file."""
+        return next((why for one in self.targets(call, arg) if (why := self.places.vital_file(one))), None)
+
+    def disk(self, call: Call, arg: Arg) -> str | None:
+        """What a path leads to, if that is a disk."""
+        return next((why for one in self.targets(call, arg) if (why := self.places.disk(one))), None)
+
+
+def base_name(program: str) -> str:
+    r"""The name of a program, as file systems without case and Windows see it too: `/bin/RM`, `C:\x\FORMAT.COM`."""
+    return _base_name(program) if len(program) < _SHORT else _found_base_name(program)
+
+
+def _found_base_name(program: str) -> str:
+    name = program[program.rfind("/") + 1 :]
+    name = name[name.rfind("\\") + 1 :].lower()
+    if name.startswith(_LOADERS):
+        return "ld.so"
+    return name[:-4] if name.endswith((".exe", ".com", ".cmd", ".bat")) else name
+
+
+_base_name = lru_cache(4096)(_found_base_name)

@@ -1,0 +1,176 @@
+"""Shell source that programs of other trades carry among their words: archivers, terminals, what sets variables.
+
+What is found is read as a shell would read it; a text that is no shell source says nothing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import SHELLS
+from toolcharter.guards.shell.floor.interpreters import EVALUATES
+from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.launchers import CONTAINER, LAUNCHERS, after_options
+from toolcharter.guards.shell.nodes import Command
+
+_TAR = "-I --use-compress-program --to-command -F --info-script --new-volume-script --rmt-command --rsh-command"
+_TERMINAL = "-e -x --command"
+# Source: the manuals of the programs; GTFOBins, functions "shell" and "command".
+OPTIONS = {
+    name: frozenset(options.split())
+    for names, options in (
+        ("tar gtar bsdtar", _TAR),
+        ("rsync", "-e --rsh --rsync-path"),
+        ("split gsplit", "--filter"),
+        ("sort gsort", "--compress-program"),
+        ("rg", "--pre"),
+        ("zip", "-TT --unzip-command"),
+        ("man", "-P --pager -H --html"),
+        ("mapfile readarray complete", "-C"),
+        ("npm npx pnpm", "-c --call"),
+        ("nix-shell", "--run --command"),
+        ("mise rtx", "-c --command"),
+        ("nodemon", "-x --exec"),
+        ("chokidar", "-c --command"),
+        ("ansible", "-a --args"),
+        ("entr", "-s"),
+        ("xterm urxvt rxvt konsole gnome-terminal xfce4-terminal x-terminal-emulator", _TERMINAL),
+        ("hyperfine", "-p --prepare -s --setup -c --cleanup"),
+    )
+    for name in names.split()
+}
+"""Options whose value a shell reads, or is a program with its words."""
+OUTPUTS = {
+    "sort": frozenset({"-o", "--output"}),
+    "curl": frozenset({"-o", "--output"}),
+    "wget": frozenset({"-O", "--output-document"}),
+    "cc": frozenset({"-o"}),
+    "gcc": frozenset({"-o"}),
+    "clang": frozenset({"-o"}),
+}
+"""Options whose value is a file that is written over."""
+LINES = frozenset({"hyperfine", "concurrently"})
+"""Programs whose operands are lines of shell source, each by itself."""
+SETTERS = frozenset({"env", "export", "declare", "typeset", "local", "readonly", "sudo", "doas"})
+# Source: git(1), "ENVIRONMENT VARIABLES"; less(1); man(1); environ(7); rsync(1).
+_SETTINGS = frozenset(
+    {"GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF"}
+    | {"GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "PAGER", "MANPAGER", "EDITOR", "VISUAL"}
+    | {"SUDO_EDITOR", "KUBE_EDITOR", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "PSQL_PAGER", "PSQL_EDITOR", "BROWSER"}
+    | {"LESSOPEN", "LESSCLOSE", "PROMPT_COMMAND", "RSYNC_RSH", "CVS_RSH", "FZF_DEFAULT_COMMAND", "FCEDIT"}
+)
+"""Variables whose value a shell reads."""
+_START_FILES = frozenset({"BASH_ENV", "ENV"})
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
+_LISTS = (":::", ":::+")
+_EVALUATORS = frozenset({"eval", "source", ".", "exec", "command", "builtin", "env"}) | SHELLS
+
+
+def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
+    """The values of *options* among *texts*: the next word, behind `=`, attached, behind a cluster or an abbreviation."""
+    for at, text in enumerate(texts):
+        name, equals, value = text.partition("=")
+        if text in options or _ends_in(text, options):
+            yield from texts[at + 1 : at + 2]
+        elif text.startswith("--") and _is_abbreviated(name, options):
+            yield from [value] if equals else texts[at + 1 : at + 2]
+        elif text[:2] in options:
+            yield text[2:]
+
+
+def _ends_in(text: str, options: frozenset[str]) -> bool:
+    return text[:1] == "-" and text[1:].isalpha() and f"-{text[-1]}" in options
+
+
+def _is_abbreviated(name: str, options: frozenset[str]) -> bool:
+    return len(name) > len("--x") and any(option.startswith(name) for option in options)
+
+
+def of_lines(scene: Scene, lines: Iterator[str]) -> str | None:
+    """Why one of *lines*, each shell source, is catastrophic."""
+    return next((why for line in lines if line.strip() and (why := scene.of_text(line)) is not None), None)
+
+
+def options(call: Call, scene: Scene) -> str | None:
+    """`tar --to-command TEXT`, `rsync -e TEXT`, `split --filter=TEXT`."""
+    return of_lines(scene, values(call.texts, OPTIONS[call.name]))
+
+
+def operands(call: Call, scene: Scene) -> str | None:
+    """`hyperfine TEXT`, `concurrently TEXT`."""
+    return of_lines(scene, (text for text in call.texts if text[:1] != "-"))
+
+
+def checkpoint(call: Call, scene: Scene) -> str | None:
+    """`tar --checkpoint-action=exec=TEXT`."""
+    actions = values(call.texts, frozenset({"--checkpoint-action"}))
+    return of_lines(scene, (action[5:] for action in actions if action.startswith("exec=")))
+
+
+def connection(call: Call, scene: Scene) -> str | None:
+    """`ssh -o ProxyCommand=TEXT`: it runs here."""
+    settings = (text.replace(" ", "=", 1).partition("=") for text in values(call.texts, frozenset({"-o"})))
+    return of_lines(scene, (value for name, _, value in settings if name.lower().endswith("command")))
+
+
+def settings(call: Call, scene: Scene) -> str | None:
+    """`export PAGER=TEXT`, `env GIT_SSH_COMMAND=TEXT`."""
+    found = (match for text in call.texts if (match := _ASSIGNED.fullmatch(text)))
+    return of_lines(scene, (match[2].lstrip("|!") for match in found if match[1] in _SETTINGS))
+
+
+def aliases(call: Call, scene: Scene) -> str | None:
+    """`alias ls=TEXT`."""
+    return of_lines(scene, (text.partition("=")[2] for text in call.texts if "=" in text))
+
+
+def callback(call: Call, _scene: Scene) -> str | None:
+    """`mapfile -C eval`: each line that is read becomes part of the source."""
+    given = (text.split()[:1] for text in values(call.texts, OPTIONS[call.name]))
+    return EVALUATES if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
+
+
+def container(call: Call, scene: Scene) -> str | None:
+    """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: it runs in a system that is somebody's, too."""
+    texts = call.texts
+    at = texts.index("exec") if "exec" in texts else len(texts)
+    if "--" in texts[at:]:
+        words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
+    else:
+        words = after_options(call.command.words[at + 1 :], CONTAINER)
+    return of_lines(scene, iter([" ".join(word.form for word in words)]))
+
+
+def written(call: Call, scene: Scene) -> str | None:
+    """`sort -o FILE`, `curl -o FILE`: what is written over."""
+    named = (Arg(text) for text in values(call.texts, OUTPUTS[call.name]))
+    return next((f"overwrites {why}" for arg in named if (why := scene.vital_file(call, arg))), None)
+
+
+def assigned(command: Command, scene: Scene) -> str | None:
+    """`GIT_PAGER=TEXT git log`, `BASH_ENV=<(TEXT) bash`."""
+    for one in command.assignments:
+        if one.name in _START_FILES and (why := scene.of_text(f". {one.value.form}")) is not None:
+            return why
+    given = (one for one in command.assignments if one.name in _SETTINGS)
+    return of_lines(scene, ((one.value.text or "").lstrip("|!") for one in given))
+
+
+def parallel(call: Call, scene: Scene) -> str | None:
+    """`parallel 'rm -rf {}' ::: /`, `parallel ::: 'rm -rf /'`."""
+    words = after_options(call.command.words, LAUNCHERS["parallel"])
+    texts = [arg.text for arg in args_of(words, scene.places.home)]
+    at = next((place for place, text in enumerate(texts) if text in _LISTS), len(texts))
+    template = " ".join(texts[:at])
+    return of_lines(scene, (_filled(template, text) for text in texts[at:] if text not in _LISTS))
+
+
+def _filled(template: str, text: str) -> str:
+    return template.replace("{}", text) if "{}" in template else f"{template} {text}"
+
+
+def screen(call: Call, scene: Scene) -> str | None:
+    r"""`screen -X stuff 'TEXT\n'`, `screen -X exec TEXT`."""
+    texts = call.texts
+    at = next((place for place, text in enumerate(texts) if text in {"stuff", "exec"}), len(texts))
+    return of_lines(scene, iter([" ".join(texts[at + 1 :]).replace("\\n", "\n").replace("^M", "\n")]))

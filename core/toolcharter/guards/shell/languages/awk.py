@@ -1,0 +1,189 @@
+"""What an awk program does besides reading its input and printing.
+
+Source: POSIX.1-2017, awk; the manuals of gawk 5.2, mawk 1.3.4 and the one true awk. Where they divide a program
+differently, we object.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from toolcharter.guards.shell.languages.cursor import Cursor, ObjectionableError
+
+# Possessive, so that hostile input takes linear time. A regex must not hold what may, or may not, be an open bracket.
+# A backslash at the end of a comment is refused.
+_SPACE = re.compile(r"(?:[ \t]|\\\n|#[^\n]*+(?<!\\))*+")
+_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"')
+_REGEX = re.compile(
+    r"/(?:[^\[\\/\n]|\\[^\n]|\[\^?+\]?+(?:[^\]\[\\/\n]|\\[^\n]|\[:[a-z]++:\])*+\])*+/",
+)
+_SHORT = re.compile(
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*+)"
+    r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![A-Za-z_]))"
+    r"|(?P<operator>\*\*=|&&|\|\||\+\+|--|\*\*|>>|[-+*/%^!=<>]=|!~|[-+*/%^!=<>(){}\[\],;?:~$])"
+)
+_FUNCTIONS = frozenset(
+    [
+        *("and", "asort", "asorti", "atan2", "close", "compl", "cos", "exp", "fflush", "gensub", "gsub", "index"),
+        *("int", "isarray", "length", "log", "lshift", "match", "mkbool", "mktime", "or", "patsplit", "rand", "rshift"),
+        *("sin", "split", "sprintf", "sqrt", "srand", "strftime", "strtonum", "sub", "substr", "systime", "tolower"),
+        *("toupper", "typeof", "xor"),
+    ]
+)
+"""Functions that compute."""
+_KEYWORDS = frozenset(
+    [
+        *("BEGIN", "BEGINFILE", "END", "ENDFILE", "break", "case", "continue", "default", "delete", "do", "else"),
+        *("exit", "for", "func", "function", "getline", "if", "in", "next", "nextfile", "print", "printf", "return"),
+        *("switch", "while"),
+    ]
+)
+_FORBIDDEN = {
+    "system": "runs a program",
+    "ENVIRON": "is the environment",
+    "PROCINFO": "tells about the process and steers its input and output",
+    "SYMTAB": "reaches every variable",
+    "FUNCTAB": "names functions to call",
+    "ARGV": "chooses the files that are read",
+    "ARGC": "chooses the files that are read",
+    "TEXTDOMAIN": "chooses files of translations",
+}
+_UNKNOWN = {
+    "|": "'|' in an awk program runs a program",
+    "@": "'@' in an awk program loads files or calls what cannot be told",
+}
+_STREAMS = frozenset({'"/dev/stdout"', '"/dev/stderr"'})
+"""Names that awk itself takes for its own streams."""
+_BEFORE_DIVISION = frozenset({")", "]", "number", "string", "name"})
+_BEFORE_EITHER = frozenset(
+    [
+        *("++", "--", "$", "regex", "function name", "condition", "getline", "in"),
+        # Keywords of some awks, names of variables for the others.
+        *("BEGINFILE", "ENDFILE", "case", "default", "delete", "func", "nextfile", "switch"),
+    ]
+)
+"""Behind these, one awk reads a slash as a division and another as the beginning of a regex."""
+_ENDING = frozenset({"name", "number", "string", "regex", ")", "]", "++", "--", "getline", "print", "printf"})
+"""Only behind these a newline ends a statement that prints: busybox goes on behind any operator."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    """An operator or keyword itself, else `name`, `number`, `string`, `regex`, `newline`, `end`."""
+    text: str
+
+
+def objection(text: str) -> str | None:
+    """Why a program needs naming; None if it only reads its input and prints."""
+    try:
+        tokens = _Reader(text).tokens()
+        _check_names(tokens)
+        _check_output(tokens)
+    except ObjectionableError as error:
+        return str(error)
+    return None
+
+
+class _Reader(Cursor):
+    """Divides a program into tokens."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._last = "newline"
+        """What decides on the meaning of a slash: a token's kind, `function name`, or `condition` for a `)`."""
+        self._conditions: list[bool] = []
+        """Of the parentheses that are open, whether each holds the condition of a statement."""
+
+    def tokens(self) -> list[_Token]:
+        """All tokens, the last of kind `end`."""
+        found: list[_Token] = []
+        while not found or found[-1].kind != "end":
+            self.take_match(_SPACE)
+            token = self._token()
+            found.append(token)
+            self._last = self._meaning(token)
+        return found
+
+    def _meaning(self, token: _Token) -> str:
+        if token.kind == "(":
+            self._conditions.append(self._last in {"if", "while", "for", "switch"})
+        elif token.kind == ")":
+            if not self._conditions:
+                raise ObjectionableError("the awk program closes a parenthesis that it did not open")
+            return "condition" if self._conditions.pop() else ")"
+        return "function name" if token.text in _FUNCTIONS else token.kind
+
+    def _token(self) -> _Token:
+        here = self.here
+        if not here:
+            return _Token("end", "")
+        if here == "\n":
+            self.at += 1
+            return _Token("newline", here)
+        if here == '"':
+            return self._whole("string", _STRING)
+        if here == "/" and not self._divides():
+            return self._whole("regex", _REGEX)
+        return self._short(here)
+
+    def _whole(self, kind: str, pattern: re.Pattern[str]) -> _Token:
+        found = self.take_match(pattern)
+        if found is None:
+            raise ObjectionableError(f"it cannot be told where a {kind} of the awk program ends")
+        return _Token(kind, found[0])
+
+    def _short(self, here: str) -> _Token:
+        found = self.take_match(_SHORT)
+        if found is None:
+            raise ObjectionableError(_UNKNOWN.get(here, f"{here!r} is no known part of an awk program"))
+        text, kind = found[0], found.lastgroup or ""
+        return _Token(text if kind == "operator" or text in _KEYWORDS else kind, text)
+
+    def _divides(self) -> bool:
+        if self._last in _BEFORE_DIVISION:
+            return True
+        if self._last not in _BEFORE_EITHER:
+            return False
+        end = self.text.find("\n", self.at)
+        # No awk can take it for a regex if the line has no other slash.
+        if self.text.find("/", self.at + 1, len(self.text) if end < 0 else end) >= 0:
+            raise ObjectionableError("a '/' in the awk program may be a division or begin a regex")
+        return True
+
+
+def _check_names(tokens: list[_Token]) -> None:
+    """Object to variables and functions that do more than compute, and to functions that nobody knows."""
+    known = _FUNCTIONS | {after.text for token, after in pairwise(tokens) if token.kind in {"function", "func"}}
+    for token, after in pairwise(tokens):
+        if token.kind == "name" and token.text in _FORBIDDEN:
+            raise ObjectionableError(f"{token.text!r} in an awk program {_FORBIDDEN[token.text]}")
+        if token.kind == "name" and after.kind == "(" and token.text not in known:
+            raise ObjectionableError(f"{token.text!r} is no known function of awk")
+        if token.kind == after.kind == ":":
+            raise ObjectionableError("'::' in an awk program reaches other name spaces")
+    if {"getline", "<"} <= {token.kind for token in tokens}:
+        raise ObjectionableError("'getline' in an awk program may read another file")
+
+
+def _check_output(tokens: list[_Token]) -> None:
+    """Object to redirections: every `>` of a print statement outside parentheses."""
+    prints, depth, last = False, 0, "newline"
+    for place, token in enumerate(tokens):
+        kind = token.kind
+        if kind in {"print", "printf"}:
+            prints, depth = True, 0
+        elif kind in {";", "}"} or (kind == "newline" and last in _ENDING):
+            prints = False
+        depth += (kind == "(") - (kind == ")")
+        if kind == ">>" or (kind in {">", ">="} and prints and not depth):
+            _check_target(tokens[place + 1 : place + 3])
+        if kind != "newline":  # However many follow a comma, the statement goes on.
+            last = kind
+
+
+def _check_target(after: Iterable[_Token]) -> None:
+    """Object to what follows a `>` unless it is the name of a stream, whole."""
+    kinds = [token.text in _STREAMS or token.kind in {";", "}", "newline", "end"} for token in after]
+    if kinds != [True, True]:
+        raise ObjectionableError("'>' in an awk program writes to a file")

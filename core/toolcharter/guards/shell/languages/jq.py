@@ -1,0 +1,173 @@
+r"""What a jq filter does besides reading its input and printing.
+
+Source: the manuals of jq 1.6 to 1.8 and `src/lexer.l`. Texts nest: `"\(.a + "\(.b)")"` is filters within texts.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from toolcharter.guards.shell.languages.cursor import Cursor, ObjectionableError
+
+# jq 1.7 lets a backslash continue a comment, jq 1.6 does not.
+_SPACE = re.compile(r"(?:[ \t\n]|#[^\n]*+(?<!\\))*+")
+_TEXT = re.compile(r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_SHORT = re.compile(
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*+)"
+    r"|(?P<field>\.[A-Za-z_][A-Za-z0-9_]*+)"
+    r"|(?P<format>@[A-Za-z0-9_]++)"
+    r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+)"
+    r"|(?P<operator>\?//=|\?//|//=|\|=|//|\.\.|[-+*/%<>=!]=|[-+*/%<>=.?|,:;$(){}\[\]])"
+)
+_KEYWORDS = frozenset(
+    [
+        *("def", "if", "then", "elif", "else", "end", "as", "reduce", "foreach", "try", "catch", "label", "break"),
+        *("and", "or", "not", "__loc__"),
+    ]
+)
+_FUNCTIONS = frozenset(
+    """
+    IN INDEX GROUP_BY UNIQUE_BY JOIN abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh
+    atan atan2 atanh booleans bsearch builtins capture cbrt ceil combinations contains copysign cos cosh date dateadd
+    datesub debug del delpaths drem empty endswith erf erfc error exp exp10 exp2 explode expm1 fabs false fdim finites
+    first flatten floor fma fmax fmin fmod format frexp from_entries fromdate fromdateiso8601 fromjson fromstream gamma
+    getpath gmtime group_by gsub halt halt_error has have_decnum have_literal_numbers hypot implode in index indices
+    infinite input input_filename input_line_number inputs inside isempty isfinite isinfinite isnan isnormal isvalid
+    iterables j0 j1 join keys keys_unsorted last ldexp leaf_paths length lgamma lgamma_r limit localtime log log10
+    log1p log2 logb ltrim ltrimstr map map_values match max max_by min min_by mktime modf nan nearbyint nextafter
+    nexttoward normals now nth null nulls numbers objects path paths pick pow pow10 range recurse recurse_down
+    remainder repeat reverse rindex rint round rtrim rtrimstr scalars scalars_or_empty scalb scalbln scan select
+    setpath significand sin sinh skip sort sort_by split splits sqrt startswith stderr strflocaltime strftime strings
+    strptime sub tan tanh test tgamma to_entries toarray toboolean todate todateiso8601 tojson tonumber tostream
+    tostring transpose trim trimstr true trunc truncate_stream type unique unique_by until utf8bytelength values walk
+    while with_entries y0 y1
+    """.split()  # noqa: SIM905 - a list of this length would be unreadable
+)
+"""Functions that compute, read the input or print."""
+_FORBIDDEN = {
+    "env": "is the environment",
+    "import": "reads a file",
+    "include": "reads a file",
+    "modulemeta": "reads a file",
+}
+_PAIRS = {"(": ")", "[": "]", "{": "}", "\\(": ")", "if": "end"}
+
+
+class _Token(NamedTuple):
+    kind: str
+    """An operator itself, else `name`, `field`, `format`, `number`, `text`, `end`."""
+    text: str
+    is_key: bool = False
+    """Of a name: whether it stands where an object's key does."""
+
+
+def objection(text: str) -> str | None:
+    """Why a filter needs naming; None if it only reads its input and prints."""
+    try:
+        _check(list(_Reader(text).tokens()))
+    except ObjectionableError as error:
+        return str(error)
+    return None
+
+
+class _Reader(Cursor):
+    """Divides a filter into tokens."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._open: list[str] = []
+        """The brackets that are open, `\\(` for a filter within a text, `if` for a condition."""
+
+    def tokens(self) -> Iterator[_Token]:
+        """All tokens, those within texts too; the last is of kind `end`."""
+        last = ""
+        while True:
+            self.take_match(_SPACE)
+            token = self._token(last)
+            yield token
+            if token.kind == "end":
+                return
+            last = token.kind
+
+    def _token(self, last: str) -> _Token:
+        if not self.here:
+            if self._open:
+                raise ObjectionableError(f"the jq filter lacks a {_PAIRS[self._open[-1]]!r}")
+            return _Token("end", "")
+        if self.here == '"':
+            self.at += 1
+            return self._text()
+        found = self.take_match(_SHORT)
+        if found is None:
+            raise ObjectionableError(f"{self.here!r} is no known part of a jq filter")
+        kind = found.lastgroup or ""
+        if kind == "operator":
+            return self._operator(found[0])
+        token = _Token(kind, found[0], kind == "name" and self._is_key(last))
+        if kind == "name" and not token.is_key and last != "$":
+            self._condition(token.text)
+        return token
+
+    def _condition(self, name: str) -> None:
+        """Within `if` and `end`, which are one value since jq 1.7, a comma stands between results, not keys."""
+        if name == "if":
+            self._open.append(name)
+        elif name == "end" and (not self._open or self._open.pop() != "if"):
+            raise ObjectionableError("'end' closes nothing in the jq filter")
+
+    def _is_key(self, last: str) -> bool:
+        return bool(self._open) and self._open[-1] == "{" and last in {"{", ","}
+
+    def _operator(self, operator: str) -> _Token:
+        if operator in _PAIRS:
+            self._open.append(operator)
+        elif operator in {")", "]", "}"}:
+            opened = self._open.pop() if self._open else ""
+            if _PAIRS.get(opened) != operator:
+                raise ObjectionableError(f"{operator!r} closes nothing in the jq filter")
+            if opened == "\\(":
+                return self._text()
+        return _Token(operator, operator)
+
+    def _text(self) -> _Token:
+        """The rest of a text, up to its end or the next filter within it."""
+        self.take_match(_TEXT)
+        if self.here == '"':
+            self.at += 1
+            return _Token("text", '"')
+        if self.text.startswith("\\(", self.at):
+            self.at += 2
+            self._open.append("\\(")
+            return _Token("\\(", "\\(")
+        raise ObjectionableError("a text of the jq filter does not end, or escapes what jq does not know")
+
+
+def _check(tokens: list[_Token]) -> None:
+    known = _FUNCTIONS | _KEYWORDS | set(_own(tokens))
+    last = ""
+    for token, after in pairwise(tokens):
+        if token.kind == after.kind == ":":
+            raise ObjectionableError("'::' in a jq filter reaches a module")
+        if last == "$":
+            if token.text == "ENV":
+                raise ObjectionableError("'$ENV' in a jq filter is the environment")
+        elif token.kind == "name" and not (token.is_key and after.kind in {":", ",", "}"}):
+            if token.text in _FORBIDDEN:
+                raise ObjectionableError(f"{token.text!r} in a jq filter {_FORBIDDEN[token.text]}")
+            if token.text not in known:
+                raise ObjectionableError(f"{token.text!r} is no known function of jq")
+        last = token.kind
+
+
+def _own(tokens: list[_Token]) -> Iterator[str]:
+    """The names of functions that the filter defines, and of what they take."""
+    heads = ""
+    for token, after in pairwise(tokens):
+        if token.text == "def":
+            heads = "name"
+        elif token.kind == "name" and heads:
+            yield token.text
+            heads = "parameters" if heads == "parameters" or after.kind == "(" else ""
+        elif token.kind == ")":
+            heads = ""

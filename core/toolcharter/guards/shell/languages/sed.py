@@ -1,0 +1,250 @@
+"""What a sed script does besides reading its input and printing.
+
+Source: GNU sed 4.9, manual and `sed/compile.c`; where GNU, BusyBox and POSIX divide a script differently, we object.
+"""
+
+from toolcharter.guards.shell.languages.cursor import Cursor, ObjectionableError
+
+_BLANKS = " \t"
+_SPACES = " \t\n\v\f\r"
+_DIGITS = "0123456789"
+_SIMPLE = frozenset("=dDFgGhHnNpPxz")
+"""Commands without arguments, none of which touches a file."""
+_STREAMS = frozenset({"/dev/stdout", "/dev/stderr"})
+"""Names that sed itself takes for its own streams."""
+_S_FLAGS = frozenset("giImMp" + _DIGITS + _BLANKS)
+
+
+def objection(text: str) -> str | None:
+    """Why a script, all `-e` fragments joined by newlines, needs naming; None if it only reads its input and prints."""
+    try:
+        _Script(text).read()
+    except ObjectionableError as error:
+        return str(error)
+    return None
+
+
+class _Script(Cursor):
+    """One script; every method reads what its name says and raises `ObjectionableError` where it finds more."""
+
+    def read(self) -> None:
+        """Read commands to the end."""
+        depth = 0
+        while True:
+            self.skip(_SPACES + ";")
+            if not self.here:
+                break
+            depth += self._command()
+            if depth < 0:
+                raise ObjectionableError("the sed script closes a block that it did not open")
+        if depth:
+            raise ObjectionableError("the sed script leaves a block open")
+
+    def _command(self) -> int:
+        """One command; by how much it changes the depth of blocks."""
+        has_address = self._addresses()
+        name = self.take()
+        if name == "{":
+            return 1
+        if name == "}":
+            self._no_address(name, present=has_address)
+            self._end()
+            return -1
+        if name in _SIMPLE:
+            self._end()
+        elif name == "#":
+            self._no_address(name, present=has_address)
+            self.take_line()
+        elif name == ":":
+            self._no_address(name, present=has_address)
+            self._label(is_needed=True)
+        else:
+            self._command_with_argument(name)
+        return 0
+
+    def _no_address(self, name: str, *, present: bool) -> None:
+        if present:
+            raise ObjectionableError(f"{name!r} takes no address in a sed script")
+
+    def _command_with_argument(self, name: str) -> None:
+        if name in {"b", "t", "T", "v"}:
+            self._label()
+        elif name in {"q", "Q", "l"}:
+            self.skip(_BLANKS)
+            self.skip(_DIGITS)
+            self._end()
+        elif name in {"a", "i", "c"}:
+            self._text(name)
+        elif name == "s":
+            self._substitution()
+        elif name == "y":
+            self._transliteration()
+        elif name in {"r", "R", "w", "W"}:
+            self._file(name)
+        elif name == "e":
+            raise ObjectionableError("the sed command 'e' runs a program")
+        else:
+            raise ObjectionableError(f"{name!r} is no known sed command" if name else "the sed script ends too early")
+
+    def _addresses(self) -> bool:
+        """Up to two addresses and a `!`; whether there is an address."""
+        found = self._address(is_second=False)
+        self.skip(_BLANKS)
+        if found and self.here == ",":
+            self.at += 1
+            self.skip(_BLANKS)
+            if not self._address(is_second=True):
+                raise ObjectionableError("a sed address is missing after ','")
+            self.skip(_BLANKS)
+        if self.here == "!":
+            self.at += 1
+            self.skip(_BLANKS)
+        return found
+
+    def _address(self, *, is_second: bool) -> bool:
+        here = self.here
+        if here == "$":
+            self.at += 1
+        elif here and here in _DIGITS:
+            self._number()
+            if self.here == "~":
+                self.at += 1
+                self._number()
+        elif here in {"/", "\\"}:
+            self.at += 1
+            self._regex(self._delimiter() if here == "\\" else here)
+            self.skip("IM" + _BLANKS)
+        elif here in {"+", "~"} and is_second:
+            self.at += 1
+            self._number()
+        else:
+            return False
+        return True
+
+    def _number(self) -> None:
+        if not self.take_all(_DIGITS):
+            raise ObjectionableError("a number is missing in a sed address")
+
+    def _delimiter(self) -> str:
+        character = self.take()
+        # Other characters divide a script differently from one sed, or one locale, to the next.
+        if not ("!" <= character <= "~") or character in "\\[]":
+            raise ObjectionableError(f"{character!r} is a strange delimiter for a sed expression")
+        return character
+
+    def _regex(self, delimiter: str) -> None:
+        while True:
+            character = self._part_of(delimiter)
+            if character == delimiter:
+                return
+            if character == "[":
+                self._bracket(delimiter)
+
+    def _part_of(self, delimiter: str) -> str:
+        """The next character of an expression, an escaped one with its backslash; never past the end or the line."""
+        character = self.take()
+        if character == "\\":
+            character += self.take()
+            # Newer versions of GNU sed take `\cX` as one, X being the delimiter too.
+            if character == "\\c" and not self.here.isalnum():
+                raise ObjectionableError("'\\c' in a sed expression is read differently from version to version")
+        if character in {"", "\\", "\n"}:
+            raise ObjectionableError(f"a sed expression lacks its {delimiter!r}")
+        return character
+
+    def _bracket(self, delimiter: str) -> None:
+        """The rest of a bracket expression, in which no delimiter counts.
+
+        A backslash in it is literal. Some sed do not know `[:alpha:]` there and find its end too early, so that a
+        delimiter behind a second `[` is not ours to judge.
+        """
+        start = self.at
+        if self.here == "^":
+            self.at += 1
+        if self.here == "]":
+            self.at += 1
+        while (character := self.take()) != "]":
+            if character in {"", "\n"}:
+                raise ObjectionableError("a sed expression leaves a bracket open")
+            if character == "[" and self.here and self.here in ".:=":
+                self._class(self.take() + "]")
+        inside = self.text[start : self.at]
+        if delimiter in inside and "[" in inside:
+            raise ObjectionableError("a sed expression has its delimiter in a bracket with another bracket")
+
+    def _class(self, end: str) -> None:
+        # Class, equivalence and collation names are short; a missing end must not make every bracket look to the end.
+        found = self.text.find(end, self.at, self.at + 64)
+        if found < 0 or "\n" in self.text[self.at : found]:
+            raise ObjectionableError(f"a sed expression lacks its {end!r}")
+        self.at = found + len(end)
+
+    def _substitution(self) -> None:
+        delimiter = self._delimiter()
+        self._regex(delimiter)
+        self._plain(delimiter)
+        while self.here in _S_FLAGS and self.here:
+            self.at += 1
+        if self.here == "e":
+            raise ObjectionableError("the sed flag 'e' runs what it made as a program")
+        if self.here == "w":
+            self.at += 1
+            self._file("w")
+        else:
+            self._end()
+
+    def _transliteration(self) -> None:
+        delimiter = self._delimiter()
+        start = self.at
+        self._plain(delimiter)
+        if "[" in self.text[start : self.at]:
+            raise ObjectionableError("a '[' in a sed 'y' is read differently from sed to sed")
+        self._plain(delimiter)
+        self._end()
+
+    def _plain(self, delimiter: str) -> None:
+        """A replacement, in which brackets mean nothing."""
+        while self._part_of(delimiter) != delimiter:
+            pass
+
+    def _label(self, *, is_needed: bool = False) -> None:
+        self.skip(_BLANKS)
+        start = self.at
+        while self.here and self.here not in _SPACES + ";}":
+            self.at += 1
+        if is_needed and start == self.at:
+            raise ObjectionableError("a sed label lacks its name")
+        self._end()
+
+    def _text(self, name: str) -> None:
+        """The text of `a`, `i` or `c`: to the first newline without a backslash before it."""
+        self.skip(_BLANKS)
+        if self.here in {"", "\n"}:
+            raise ObjectionableError(f"the sed command {name!r} lacks its text")
+        start = self.at
+        if self.here == "\\" and self.text[self.at + 1 : self.at + 2] != "\n":
+            self.at += 1
+            self.skip(_BLANKS)
+            # Where such a text ends differs from sed to sed.
+            if self.here in {"", "\n", "\\"}:
+                raise ObjectionableError("a sed text begins with a backslash that may mean several things")
+            self.at = start
+        while (character := self.take()) not in {"", "\n"}:
+            # At the end of an `-e` fragment the text would go on in the next one.
+            if character == "\\" and not self.take():
+                raise ObjectionableError("a sed text ends in a backslash")
+
+    def _file(self, name: str) -> None:
+        self.skip(_BLANKS)
+        file = self.take_line()
+        if name in {"w", "W"}:
+            if file not in _STREAMS:
+                raise ObjectionableError(f"the sed command {name!r} writes to {file!r}")
+        elif file != "/dev/stdin":
+            raise ObjectionableError(f"the sed command {name!r} reads {file!r}")
+
+    def _end(self) -> None:
+        """What may follow a command on its line."""
+        self.skip(_BLANKS)
+        if self.here and self.here not in "\n;}#":
+            raise ObjectionableError(f"{self.here!r} follows a sed command")

@@ -1,0 +1,226 @@
+"""What a shell line is made of once it is understood: words, redirections, commands, the script. Values only.
+
+`toolcharter.guards.shell.script` makes them from text; everything else in this package looks at them.
+"""
+
+from shlex import quote
+from typing import Final, NamedTuple
+
+_BARE: Final = frozenset({"[", "]", "[[", "]]", "{}", "!"})
+"""Words that people write without quotes, and that are the same text with them."""
+
+
+SUBSTITUTED: Final = "/dev/fd/\0"
+"""The pattern of a word that is a process substitution, one descriptor: nobody can write it, for no line holds a NUL."""
+
+
+ENDLESS: Final = "endless"
+"""What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
+
+
+class NotUnderstood(ValueError):
+    """What the command would do cannot be told; the text says why."""
+
+
+class Part(NamedTuple):
+    """A part of a word that holds variables of loops over literal words."""
+
+    text: str
+    """What stands there; nothing for a variable."""
+    name: str = ""
+    """Of the variable."""
+    is_quoted: bool = True
+
+
+class Word(NamedTuple):
+    """One word after quote removal, as far as it can be told without running anything."""
+
+    form: str
+    """As the normal form shows it: a literal word shell-quoted (`quoted`), any other as it is written."""
+    text: str | None = None
+    """What the program gets, if that is one text for certain; None otherwise."""
+    pattern: str | None = None
+    """For a word of unquoted `*`, `?` or `[`, or a variable that stands for one: a glob over paths in which a
+    backslash makes the next character literal. The program gets names that match, or the glob itself."""
+    prefix: str = ""
+    """What every word that it may become begins with; for a literal, the whole text."""
+    splits: bool = False
+    """Whether it may become several words, or none."""
+    hints: tuple[str, ...] = ()
+    """Texts that it may be, as far as assignments and loops of the same script tell. For the floor and deny rules;
+    nothing is ever permitted because of them."""
+    parts: tuple[Part, ...] = ()
+    """Of what it consists, if it is one text for certain in each turn of a loop. Only while loops are read."""
+    is_output: bool = False
+    """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
+    that the line has found."""
+    is_number: bool = False
+    """Whether it is digits or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is one text for certain."""
+        return self.text is not None
+
+
+def quoted(text: str) -> str:
+    """*text* as the normal form shows a literal word: quoted by `shlex.quote`, but for brackets, `{}` and `!` alone."""
+    return text if text in _BARE else quote(text)
+
+
+class Assignment(NamedTuple):
+    """`NAME=value` before a command, or alone."""
+
+    name: str
+    value: Word
+    form: str
+    """The whole, as the normal form shows it; `NAME+=...` and `NAME[...]=...` as written."""
+
+
+class Redirection(NamedTuple):
+    """One redirection."""
+
+    operator: str
+    """`>`, `>>`, `>|`, `&>`, `&>>`, `>&`, `<`, `<>`, `<&`, `<<`, `<<-`, `<<<`."""
+    descriptor: str
+    """As written in front of it, `2` or `{fd}`; empty if there is none."""
+    target: Word | None
+    """A file, a descriptor (`1`, `-`), or the text of a here-string; None for a here-document."""
+    text: str | None
+    """What a here-document or here-string feeds, if it is one text for certain."""
+    form: str
+    """As the normal form shows it: `>out.txt`, `2>&1`, `<<<'a;b'`; a here-document as `<<` and its delimiter."""
+
+
+class Command(NamedTuple):
+    """One simple command, wherever in the script it stands."""
+
+    words: tuple[Word, ...]
+    """The program and its arguments; empty for assignments and redirections alone."""
+    assignments: tuple[Assignment, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    feeders: tuple[int, ...] = ()
+    """The commands, by position in the script, whose output it may read: those before it in a pipeline, in process
+    substitutions among its words and redirections, in substitutions within its here-text."""
+    substitutes: tuple[int, ...] = ()
+    """The commands, by position, whose output becomes part of its own words (`$(...)`)."""
+    folders: tuple[str, ...] = (".",)
+    """Where it may run, relative to the workspace, lexically; empty if that cannot be told (`cd "$x"`)."""
+    within: tuple[str, ...] = ()
+    """What it stands in, outermost first: `function f`, `loop`, `substitution`, `subshell`, `background`, `sh -c`."""
+    at: int = 0
+    """Where it begins in the source, in characters."""
+    is_unread: bool = False
+    """It keeps what a command prints in a variable that the line does not use."""
+
+    @property
+    def program(self) -> Word | None:
+        """The word that names what runs."""
+        return self.words[0] if self.words else None
+
+    @property
+    def form(self) -> str:
+        """The normal form: assignments, words, redirections, joined by one space."""
+        forms = [word.form for word in self.words]
+        if self.assignments or self.redirections:
+            before, behind = [one.form for one in self.assignments], [one.form for one in self.redirections]
+            forms = [*before, *forms, *behind]
+        return " ".join(forms)
+
+
+class Reach(NamedTuple):
+    """A path that a command may look at: it lies in the workspace by its letters, and links are for others to judge."""
+
+    path: str
+    """As the program gets it, or a glob over such paths."""
+    is_pattern: bool = False
+    folders: tuple[str, ...] = (".",)
+    """From where it is seen."""
+    change: str = ""
+    """Empty if the path is only looked at. Else the role of its word: what is made in a folder is made `into` it."""
+
+
+class Listed(NamedTuple):
+    """Names on disk that one program prints and another one reads as its words."""
+
+    path: str
+    """Below or in what they lie, or a glob that they match; as the printing program gets it."""
+    folders: tuple[str, ...] = (".",)
+    """From where it is seen."""
+    kind: str = "below"
+    """`below`: at any depth; `in`: right in it; `matches`; `files`: that match, and none of them a folder; `index`: those
+    that git tracks there; `folder`: a folder that can be entered; `unlinked`: that match, of which none is a link or holds one."""
+    is_bare: bool = False
+    """Whether they are printed without the path in front, so that one could be an option."""
+    is_split: bool = True
+    """Whether a blank, a newline, a quote or a backslash in one would make other words of it."""
+    name: str = ""
+    """A glob that all of them match, for `below`: folders on the way do not. Empty for any name."""
+
+
+class Script(NamedTuple):
+    """All that a line runs, in the order of the source; what stands inside a command comes before it."""
+
+    commands: tuple[Command, ...] = ()
+    strange: str | None = None
+    """What in it nobody has taught the guard (a node kind, an arithmetic context): no allow rule covers the line."""
+    unnamed: str | None = None
+    """Why it cannot be told what runs (a program name or a script text that is no literal): denied in every mode."""
+    functions: tuple[str, ...] = ()
+    """The names of the functions that it defines."""
+    reaches: tuple[Reach, ...] = ()
+    """The folders that the shell itself looks into for the names that a loop runs over."""
+
+
+class Requirement(NamedTuple):
+    """A word of a command that an allow rule has to name before it covers the command."""
+
+    form: str
+    """As in the normal form."""
+    why: str
+    """For people: `'-delete' deletes`, `'/etc/passwd' lies outside the workspace`."""
+    times: int = 1
+    """How often the word stands in the command: a rule has to write it as often, for `git *` names no branch `git`."""
+
+
+class Inner(NamedTuple):
+    """A command that another one starts: of `env`, `xargs`, `find -exec`."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    folders: tuple[str, ...] | None = None
+    """Where it runs, if its starter moves (`env -C`); None for the same place."""
+    is_asked_for: bool = False
+    """Whether the needs of its starter hold its own, so that a rule for the starter covers it: `uv run pytest -q`."""
+
+
+class Requirements(NamedTuple):
+    """What one command asks of the rule that would allow it, and of the world."""
+
+    needs: tuple[Requirement, ...] = ()
+    reaches: tuple[Reach, ...] = ()
+    is_known: bool = True
+    """Whether there is a table of its program."""
+    listings: tuple[Listed, ...] = ()
+    """Names that it gets, and that have to be such as are handed on unchanged."""
+    kept: tuple[Word, ...] = ()
+    """Words whose text outlives the line (a commit message) and comes from other commands of it; `-` stands for the
+    standard input. `kept` tells whether those commands read files."""
+
+
+class Reading(NamedTuple):
+    """One command as the table of its program reads it."""
+
+    demand: Requirements
+    inner: tuple[Inner, ...] = ()
+    """The commands that it starts."""
+    scripts: tuple[Word, ...] = ()
+    """Its words that are shell source: of `sh -c`, `eval`, `trap`. One that is no literal is refused in every mode."""
+    runs_input: bool = False
+    """Whether its standard input is shell source: `sh`, `bash -s`."""
+    is_transparent: bool = False
+    """Whether it needs no allow rule of its own beside those of the commands that it starts: `time`, `command`."""
+    leading: int = 0
+    """How many words stand as options between the program and its subcommand: one for `git --no-pager push`."""
+    folders: tuple[str, ...] = ()
+    """Where its own options may move it (`git -C sub`), where it began included; empty for nowhere else."""

@@ -1,0 +1,272 @@
+"""`read`: what one command asks of the rule that would allow it, by the table of its program.
+
+Pure: nothing is run or opened but the table's own file. Linear in the words and their letters.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from toolcharter.guards.shell import expressions, places, redirected, unknown
+from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.collector import RequirementCollector, assign, is_number
+from toolcharter.guards.shell.launchers import started_words
+from toolcharter.guards.shell.nodes import Command, Reading, Requirement, Requirements, Word
+from toolcharter.guards.shell.options import Divided, divide
+from toolcharter.guards.shell.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
+from toolcharter.guards.shell.tables import CORE, Tables
+
+_NOWHERE: Final = "(unknown folder)"
+"""Stands for the place where a command runs, which only `bash:*` names."""
+_HERE: Final = (".",)
+_HERE_WORD: Final = Word(".", ".", prefix=".")
+_READ: Final = Role("read")
+_GROUP: Final = re.compile(
+    r"(?!(?:get|print|reset|show|set|export|generate|create|add|regenerate|rotate)-)[a-z][a-z0-9-]*"
+)
+# What a star in a table must not stand for: subcommands that are there to print what is secret.
+_CREDENTIALS: Final = re.compile(
+    r"(?:^|-)(?:credentials?|passwords?|passphrases?|(?:auth|access|id|identity|bearer|session|security|refresh)-?tokens?|token|secret-values?"
+    r"|connection-strings?|access-details|auth-string|key-strings?|private-keys?|api-keys?|embed-url|user-pool-client)(?:-|$)"
+)
+_INPUTS: Final = frozenset({"-", "/dev/stdin"})
+
+_WRAPPERS: Final = {"./gradlew": "gradle", "./mvnw": "mvn"}
+
+
+def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
+    """One command as the table of its program reads it.
+
+    Args:
+        command: With `folders` as they are known.
+        workspace: Its real path.
+        tables: Core's, or those and a plugin's.
+
+    Raises:
+        TableError: The table of the program cannot be used.
+    """
+    asking = RequirementCollector(command.folders, workspace)
+    for redirection in command.redirections:
+        redirected.ask(redirection, asking)
+    if not command.words:
+        for assignment in command.assignments:
+            if not is_own(assignment.name):
+                asking.needs.append(Requirement(assignment.form, f"{assignment.form} changes the shell itself"))
+            elif command.is_unread:
+                asking.needs.append(
+                    Requirement(assignment.form, f"{assignment.form} keeps output that the line does not use")
+                )
+        demand = Requirements(tuple(asking.needs), tuple(asking.reaches))
+        return Reading(demand, is_transparent=not asking.needs)  # Such as the `>/dev/null` of a whole loop.
+    for assignment in command.assignments:
+        if assignment.name == "IFS" and command.words[0].text == "read" and assignment.value.text is not None:
+            continue  # It tells `read` alone where words end.
+        why = assignment_objection(assignment)
+        if why:
+            asking.needs.append(Requirement(assignment.form, f"{assignment.form} {why}"))
+    return _program(command, asking, tables)
+
+
+def _program(command: Command, asking: RequirementCollector, tables: Tables) -> Reading:
+    program, words = command.words[0], command.words[1:]
+    entry = tables.find(table_name(program))
+    if program.text is None:
+        asking.need(program, "names the program, and cannot be told")
+    if not _is_inside(command.folders, asking.workspace):
+        asking.needs.append(Requirement(_NOWHERE, "it cannot be told that it runs in the workspace"))
+    if entry is None:
+        name = table_name(program)
+        started = started_words(name, command.words)
+        unknown.ask(words[: len(words) - len(started)], asking, is_vault=not started and name in unknown.VAULTS)
+        asking.command(started)
+        return Reading(Requirements(tuple(asking.needs), tuple(asking.reaches), is_known=False), tuple(asking.inner))
+    runs_input = _Reader(asking, tables).table(program, words, entry.table)
+    if asking.targets:
+        _ask_targets(asking.given, asking)
+    is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
+    demand = Requirements(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept) if asking.kept else ())
+    inner, scripts = tuple(asking.inner), tuple(asking.scripts)
+    folders = () if asking.folders == command.folders else asking.folders
+    return Reading(demand, inner, scripts, runs_input, is_transparent, asking.leading or 0, folders)
+
+
+def table_name(program: Word) -> str:
+    """The name under which a program's table is looked up; a program in the workspace has none, whatever it is called.
+
+    But for the wrappers that gradle and maven put into projects: a rule has to write their path out, and their options
+    are those of what they fetch.
+
+    Returns:
+        Empty for a program that has no table.
+    """
+    text = program.text or ""
+    if "/" not in text:
+        return text
+    return text.rpartition("/")[2] if text.startswith("/") else _WRAPPERS.get(text, "")
+
+
+def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
+    if folders == _HERE:
+        return True
+    return bool(folders) and not any(places.is_outside(folder, workspace) for folder in folders)
+
+
+def _is_transparent(table: Table, words: Sequence[Word]) -> bool:
+    if table.transparent == "numbers":
+        return all(is_number(word.text or "") for word in words)
+    return table.transparent == "always"
+
+
+class _Reader:
+    """Reads words by tables that may hand over to other tables."""
+
+    def __init__(self, asking: RequirementCollector, tables: Tables) -> None:
+        self.asking = asking
+        self._tables = tables
+
+    def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
+        """Gather what *words* ask for; *name* is the program's word, or the subcommand's. Whether it runs its input."""
+        asking = self.asking
+        if table.named:
+            asking.need(name, "is nothing that a program's ordinary rule covers")
+        if table.arguments_from:
+            _ask_arguments(words, table.arguments_from, asking)
+        if table.style in _EXPRESSIONS:
+            _EXPRESSIONS[table.style](words, table, asking)
+            return False
+        divided = Divided(words, frozenset()) if table.style == "words" else divide(words, table, asking)
+        if divided.module is not None:
+            return self._module(divided.module, divided.operands, table)
+        if table.alone_named or table.named_with_operands or table.requires or table.at_least:
+            _ask_more(name, words, divided, table, asking)
+        if table.style == "subcommands":
+            return self._subcommand(words, divided.operands, table)
+        if (divided.behind or asking.placeholder is not None or asking.scripts) and self._other(name, divided, table):
+            return False
+        operands = divided.operands
+        assign(operands, _roles(table, divided), asking, appends=table.appends)
+        asking.given = divided.given
+        if asking.started:
+            self._started()
+        return table.runs_input and _runs_input(operands, divided.given, table)
+
+    def _other(self, name: Word, divided: Divided, table: Table) -> bool:
+        """Words behind `--`, what the input becomes, and source that other words continue; whether nothing is left."""
+        asking = self.asking
+        if table.behind is not None and divided.behind:
+            self.table(name, divided.behind, table.behind)
+        if asking.placeholder is not None and not divided.given.isdisjoint(table.replace_undone_by):
+            asking.need(name, "takes its input in two ways")
+        if asking.scripts and not divided.given.isdisjoint(table.joined_by):
+            asking.source_and_words(asking.scripts.pop(), divided.operands)
+            return True
+        return False
+
+    def _subcommand(self, words: Sequence[Word], operands: Sequence[Word], table: Table) -> bool:
+        if self.asking.leading is None and operands:
+            self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
+        name = operands[0].text or "" if operands else ""
+        subcommand = table.subcommands.get(name) or _found(name, table)
+        if operands and subcommand is not None:
+            return self.table(operands[0], operands[1:], subcommand)
+        if operands and table.operands == NO_OPERANDS:
+            self.asking.need(operands[0], "is no subcommand that is known")
+            unknown.ask(operands[1:], self.asking)
+        elif operands:
+            # Behind a word that is no subcommand options may stand anywhere, unless it begins another command.
+            style: Style = "posix" if _starts_command(table.operands) else "gnu"
+            plain = table._replace(style=style, named=False, alone_named=False, requires=frozenset())
+            self.table(operands[0], operands, plain)
+        return False
+
+    def _started(self) -> None:
+        """Ask what the command asks for that this one starts; what that one starts is found when it is read itself."""
+        words, self.asking.started = self.asking.started, ()
+        inner, scripts = len(self.asking.inner), len(self.asking.scripts)
+        entry = self._tables.find(table_name(words[0]))
+        if entry is None:
+            unknown.ask(words[1:], self.asking)
+        else:
+            self.table(words[0], words[1:], entry.table)
+        del self.asking.inner[inner:], self.asking.scripts[scripts:]
+
+    def _module(self, name: Word, words: Sequence[Word], table: Table) -> bool:
+        module = table.modules.get(name.text or "")
+        if isinstance(module, str):
+            entry = self._tables.find(module)
+            module = None if entry is None else entry.table
+        if module is not None:
+            return self.table(name, words, module)
+        self.asking.need(name, "is no module that is known")
+        unknown.ask(words, self.asking)
+        return False
+
+
+def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:
+    """Ask for what links are to lead to: only a symbolic one that is not made relative is seen from the link."""
+    if "-s" in given and "-r" not in given:
+        from toolcharter.guards.shell.links import ask_targets  # noqa: PLC0415 - few lines make links
+
+        ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)
+    else:
+        for word in asking.targets:
+            asking.take_read(_READ, word)
+
+
+def _ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, asking: RequirementCollector) -> None:
+    """Some programs do more than is ordinary: with too few operands, with any, or without one of some options."""
+    count = len(divided.operands)
+    lacks = bool(table.requires) and table.requires.isdisjoint(divided.given)
+    is_short = count < table.at_least and (lacks or not table.requires)
+    more = []
+    if is_short or (table.alone_named and not count):
+        more.append("does more where less than that follows it")
+    if table.named_with_operands and count:
+        more.append("does more with the words that follow it")
+    if lacks:
+        more.append(f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
+    for why in more:
+        for word in (name, *words) if is_short or table.written_out else (name,):
+            asking.need(word, why)
+
+
+def _found(name: str, table: Table) -> Table | None:
+    """The subcommand of *table* that a star stands for where *name* is none; or a group of the same, which is any word."""
+    subcommand = (
+        next((sub for begin, sub in table.patterns if name.startswith(begin)), None) if table.patterns else None
+    )
+    if subcommand is not None and _CREDENTIALS.search(name):
+        return subcommand._replace(named=True)
+    if subcommand is None and table.nested and _GROUP.fullmatch(name):
+        return table._replace(alone_named=True)
+    return subcommand
+
+
+def _starts_command(operands: Operands) -> bool:
+    roles = (*operands.first, operands.rest, *operands.last)
+    return any(role is not None and role.kind in STARTING for role in roles)
+
+
+def _ask_arguments(words: Sequence[Word], mark: str, asking: RequirementCollector) -> None:
+    for word in words:
+        if (word.prefix if word.text is None else word.text).startswith(mark):
+            asking.need(word, "stands for words in a file")
+
+
+def _runs_input(operands: Sequence[Word], given: frozenset[str], table: Table) -> bool:
+    if not given.isdisjoint(table.input_options):
+        return True
+    if (table.input_only_with and given.isdisjoint(table.input_only_with)) or not given.isdisjoint(table.input_unless):
+        return False
+    return sum(word.text not in _INPUTS for word in operands) <= table.input_operands
+
+
+def _roles(table: Table, divided: Divided) -> Operands:
+    for options, operands in table.operands_if:
+        if not options.isdisjoint(divided.given):
+            return operands
+    return table.operands
+
+
+_EXPRESSIONS: Final = {"find": expressions.find, "test": expressions.test}

@@ -1,0 +1,161 @@
+"""From the pieces of a word, as its quotes part them, to the word that a program gets.
+
+Whatever is not certain makes a word unknown, never another text. Source: bash(1), "EXPANSION".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product, takewhile
+from typing import NamedTuple
+
+from toolcharter.guards.shell.nodes import Part, Word, quoted
+
+MAX_HINTS = 16
+"""Of one word or variable."""
+_MAX_HINT_CHARS = 1000
+_MAX_HINTED_PIECES = 50
+
+_ESCAPED = re.compile(r"[\\*?\[\]]")
+# Without options, several stars mean what one does; in a pattern of ours, `**` is what `find` walks.
+_STARS = re.compile(r"(\\.)|\*+", re.DOTALL)
+_TILDE = re.compile(r"(?:\A|[=:])~")
+_GLOBS = "*?["
+
+
+class Piece(NamedTuple):
+    """A part of a word that is quoted in one way."""
+
+    text: str
+    """After quote removal; nothing, if it is not known."""
+    is_quoted: bool = True
+    is_known: bool = True
+    splits: bool = False
+    """Whether an unknown piece may become several words, or none."""
+    hints: tuple[str, ...] = ()
+    """Texts that an unknown piece may be."""
+    pattern: str | None = None
+    """A glob that stands for an unknown piece."""
+    name: str = ""
+    """The variable that an unknown piece is, if a loop over literal words has set it."""
+    is_output: bool = False
+    """Whether an unknown piece is what commands print."""
+
+
+class Mode(NamedTuple):
+    """Which expansions a word undergoes where it stands."""
+
+    braces: bool = True
+    globs: bool = True
+
+
+ARGUMENT = Mode()
+VALUE = Mode(braces=False, globs=False)
+"""Values of assignments, words of `case` and `[[ ]]`, here-strings."""
+
+
+def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
+    """The word of *pieces*, whose braces have been seen to.
+
+    Args:
+        pieces: In order.
+        source: As it is written: the form of a word that is no literal.
+        mode: Where it stands.
+    """
+    text = "".join(piece.text for piece in pieces)
+    bare = _bare(pieces)
+    if not all(piece.is_known for piece in pieces):
+        return _unknown(pieces, source, mode, bare)
+    if "~" in bare and (tilde := _TILDE.search(bare)):
+        return Word(source, prefix=_start(pieces, tilde.end()), hints=(text,))
+    if mode.globs and (glob := _first_glob(bare)) is not None:
+        return Word(source, pattern=_pattern(pieces), prefix=text[:glob], splits=True)
+    return Word(quoted(text), text, prefix=text)
+
+
+def literal(text: str) -> Word:
+    """The word that is *text* and nothing else."""
+    return Word(quoted(text), text, prefix=text)
+
+
+def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """All joins of one text of each part, at most `MAX_HINTS`; none, if there is nothing to say of a part."""
+    texts = [""]
+    for part in parts:
+        joined = (left + right for left, right in product(texts, part))
+        texts = [one for one in joined if len(one) <= _MAX_HINT_CHARS][:MAX_HINTS]
+    return tuple(dict.fromkeys(texts))
+
+
+def _bare(pieces: Iterable[Piece]) -> str:
+    """The word with every character that quotes protect, and every expansion, blotted out; its length is the text's.
+
+    A quoted `]` stays: whether it closes a bracket is a matter of fine rules, so that it is taken to.
+    """
+    return "".join(
+        piece.text if not piece.is_quoted else re.sub(r"[^\]]", "\0", piece.text) if piece.is_known else "\0"
+        for piece in pieces
+    )
+
+
+def _start(pieces: Iterable[Piece], end: int) -> str:
+    return "".join(piece.text for piece in pieces)[:end]
+
+
+def _first_glob(bare: str) -> int | None:
+    """Where the first character stands that may make a glob of the word."""
+    found = [at for at in (bare.find("*"), bare.find("?")) if at >= 0]
+    bracket = bare.find("[")
+    if 0 <= bracket < bare.rfind("]"):
+        found.append(bracket)
+    return min(found, default=None)
+
+
+def _pattern(pieces: Iterable[Piece]) -> str | None:
+    """The glob that stands for the word; None, if a piece is unknown and has none."""
+    parts = list[str]()
+    for piece in pieces:
+        if not piece.is_known:
+            if piece.pattern is None:
+                return None
+            parts.append(piece.pattern)
+        else:
+            parts.append(_ESCAPED.sub(r"\\\g<0>", piece.text) if piece.is_quoted else piece.text)
+    return _STARS.sub(lambda found: found.group(1) or "*", "".join(parts))
+
+
+def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Word:
+    has_glob = mode.globs and any(mark in bare for mark in _GLOBS)
+    splits = any(piece.splits for piece in pieces)
+    is_open = splits or has_glob or _TILDE.search(bare) is not None
+    pattern = None if is_open else _pattern(pieces)
+    hints = tuple[str, ...]()
+    if len(pieces) <= _MAX_HINTED_PIECES:
+        hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
+    parts = () if has_glob or _TILDE.search(bare) else _parts(pieces)
+    is_output = not is_open and pattern is None and all(map(_tells_nothing, pieces))
+    return Word(source, None, pattern, _prefix(pieces, mode, pattern), splits or has_glob, hints, parts, is_output)
+
+
+def _tells_nothing(piece: Piece) -> bool:
+    """Whether it holds nothing but what the line itself says and does."""
+    # Of a variable that the line has set before, only `settled` tells.
+    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", "="}
+
+
+def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
+    """The parts of a word in a loop; none, if the loop does not tell what it is."""
+    if not all(piece.is_known or piece.name for piece in pieces):
+        return ()
+    return tuple(Part(piece.text, piece.name, piece.is_quoted) for piece in pieces)
+
+
+def _prefix(pieces: Iterable[Piece], mode: Mode, pattern: str | None) -> str:
+    """What stands in front of the first thing that is not known."""
+    start = list(takewhile(lambda piece: piece.is_known, pieces))
+    text = "".join(piece.text for piece in start)
+    bare = _bare(start)
+    if tilde := _TILDE.search(bare):
+        text = text[: tilde.end()]
+    if mode.globs:
+        text = text[: _first_glob(bare)]
+    return text or re.split(r"[\\*?\[]", pattern or "", maxsplit=1)[0]

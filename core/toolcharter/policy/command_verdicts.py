@@ -1,0 +1,77 @@
+"""What rules make of each command of a call, for `explain`: which rule denies or covers it, or what one would lack."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from toolcharter.api.call import Decision
+from toolcharter.policy.evaluate import ToolPolicyView
+from toolcharter.policy.matching import Matcher
+from toolcharter.policy.rule_input import Requirements, RuleInput
+from toolcharter.profile.rules import Rule
+
+
+class CommandVerdict(NamedTuple):
+    """What rules make of one command."""
+
+    said: str
+    """As a clause."""
+    decides: bool = False
+    """Whether the call is refused, or needs a person, because of it."""
+
+
+def command_verdicts(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> tuple[CommandVerdict, ...]:
+    """What becomes of each of the subject's commands, in their order.
+
+    Args:
+        view: What policy says of the tool for the caller.
+        subject: The call.
+        decision: What `view.decide(subject)` says.
+    """
+    deciding = None if decision.outcome == "allow" else decision.stage
+    has_others = any(not needs.is_exempt for _, needs in subject.paired)
+    asks = (*view.policy.asks_above.matchers, *view.policy.asks.matchers) if deciding == "ask" else ()
+    return tuple(
+        _matched(view.policy.deny.matchers, subject, command, needs, "denied by", decides=deciding == "deny")
+        or _matched(asks, subject, command, needs, "a person is asked because of", decides=True)
+        or (_FREE if needs.is_exempt and has_others else None)
+        or _permitted(view, subject, command, needs)
+        or _lacking(view, subject, command, needs, decides=deciding == "mode")
+        for command, needs in subject.paired
+    )
+
+
+def _matched(
+    matchers: Sequence[Matcher], subject: RuleInput, command: str, needs: Requirements, said: str, *, decides: bool
+) -> CommandVerdict | None:
+    """What the first rule of `deny` or `ask` makes of a command that it matches."""
+    forms = (command, *needs.guises)
+    rule = _first(matchers, subject, lambda one: any(map(one.matches_command, forms)))
+    return None if rule is None else CommandVerdict(f"{said} {rule.text!r} at {rule.source}", decides)
+
+
+def _permitted(view: ToolPolicyView, subject: RuleInput, command: str, needs: Requirements) -> CommandVerdict | None:
+    rule = _first(_coverers(view, subject), subject, lambda one: one.covers_command(command, needs))
+    return None if rule is None else CommandVerdict(f"covered by {rule.text!r} at {rule.source}")
+
+
+def _lacking(
+    view: ToolPolicyView, subject: RuleInput, command: str, needs: Requirements, *, decides: bool
+) -> CommandVerdict:
+    rule = _first(_coverers(view, subject), subject, lambda one: one.touches_command(command, needs))
+    if rule is None:
+        return CommandVerdict("covered by no allow rule", decides)
+    return CommandVerdict(f"matched by {rule.text!r} at {rule.source}, but does not name all that it has to", decides)
+
+
+def _coverers(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:
+    """The rules that may cover commands of the tool; none, where no rule covers the line."""
+    if subject.strange is not None:
+        return ()
+    return [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.may_cover(view.facts)]
+
+
+def _first(matchers: Sequence[Matcher], subject: RuleInput, says: Callable[[Matcher], bool]) -> Rule | None:
+    return next((one.rule for one in matchers if says(one) and one.condition_holds(subject.args)), None)
+
+
+_FREE = CommandVerdict("needs no rule of its own")

@@ -1,0 +1,128 @@
+"""What a ceiling takes away from a profile: for the profile's author, who cannot see it in the profile. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from toolcharter.api.call import Verdict
+from toolcharter.policy.capability import CapabilityLimits, bound
+from toolcharter.policy.compile import compile_policy
+from toolcharter.policy.evaluate import by_mode
+from toolcharter.policy.lint.coverage import Coverers, Reaching
+from toolcharter.policy.lint.rules import Finding, Reviewed, RulesReview, names, rules_named, why_hidden
+from toolcharter.policy.rules_by_tool import DenyRules, RuleList
+from toolcharter.profile.model import Limits, smaller
+from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
+from toolcharter.profile.shapes import same_tool
+
+_VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
+_LIMITS = ("timeout_s", "max_output_chars")
+
+
+def taken_away(subject: Reviewed) -> Iterator[Finding]:
+    """What each ceiling changes for the profile: tools, rules, mode and limits. Places are those of the profile."""
+    rules = RulesReview(subject)
+    for ceiling in subject.ceilings:
+        yield from _hidden(subject, ceiling)
+        yield from _closed(subject, ceiling)
+        yield from _denied(rules, ceiling)
+        yield from _asked(subject, ceiling)
+        yield from _tightened(subject, ceiling)
+        yield from _lowered(subject, ceiling)
+
+
+def _hidden(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    before, after = compile_policy(subject.profile, ()), compile_policy(subject.profile, (ceiling,))
+    for tool in subject.tools:
+        hidden_because = after.for_tool(tool.facts).hidden_because
+        if hidden_because is not None and before.for_tool(tool.facts).hidden_because is None:
+            name = tool.facts.name
+            what = f"{ceiling.name} hides it from everyone: {why_hidden(hidden_because)}"
+            yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
+
+
+def _closed(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    """Actions that a ceiling's capabilities close, of tools that keep others."""
+    after = compile_policy(subject.profile, (ceiling,))
+    own, its = (
+        CapabilityLimits([bound("profile", subject.profile.capabilities)]),
+        CapabilityLimits([bound(ceiling.name, ceiling.capabilities)]),
+    )
+    for tool in subject.tools:
+        if after.for_tool(tool.facts).hidden_because is not None:
+            continue
+        for action in sorted(tool.open_actions):
+            refused = its.refuse(tool.facts, action)
+            if refused is not None and own.refuse(tool.facts, action) is None:
+                name = tool.facts.name
+                what = f"{ceiling.name} closes an action of it: {refused.message}"
+                yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
+
+
+def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:
+    above = Coverers(ceiling.deny, rules.letter)
+    for rule in map(Reaching, rules.subject.profile.allow if ceiling.deny else ()):
+        needy = rules.needy(rule)
+        deciding = [above.first(rule, tool, "deny") for tool in needy]
+        if needy and all(deciding) and not rules.may_come(rule.rule):
+            by = rules_named(deciding)
+            what = f"{ceiling.name} takes {rule.rule.text!r} away: all that it would allow is denied by {by}."
+            yield Finding("ceiling", rule.rule.source, "allow", what)
+
+
+def _asked(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    """Tools of which every call waits for a person; a rule on some calls says itself which."""
+    rules = RuleList(ceiling.ask)
+    for tool in subject.tools if ceiling.ask else ():
+        rule = DenyRules(rules, tool.facts).on_every_call()
+        if rule is not None:
+            name = tool.facts.name
+            what = f"{ceiling.name} has a person asked before each call of it, by {rules_named([rule])}."
+            yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
+
+
+def _tightened(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    if ceiling.mode is None:
+        return
+    own, mode = subject.profile.mode, ceiling.mode
+    needy = [
+        tool
+        for tool in subject.tools
+        if _strictness(mode, bounded=tool.facts.is_bounded) > _strictness(own, bounded=tool.facts.is_bounded)
+    ]
+    if needy:
+        need = "an `allow` rule or a person's consent" if mode == "ask" else "an `allow` rule"
+        what = f"{ceiling.name} sets mode {mode!r}: now {need} is needed for {names(needy)}."
+        yield Finding("ceiling", subject.place_of("mode"), "mode", what)
+
+
+def _strictness(mode: Mode, *, bounded: bool) -> int:
+    return _VERDICTS.index(by_mode(mode, bounded=bounded, covered=False))
+
+
+def _lowered(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
+    profile = subject.profile
+    tools = {same_tool(tool.facts.name) for tool in subject.tools}
+    own = numbers(profile.limits, profile.tool_limits, profile.rates)
+    for path, number in numbers(ceiling.limits or Limits(), ceiling.tool_limits, ceiling.rates).items():
+        if path[0] == "tools" and path[1] not in tools:
+            continue
+        # What the profile sets for all tools holds for each, too.
+        ours = smaller(own.get(path), own.get(path[-1:]) if path[0] == "tools" else None)
+        if ours is None or number < ours:
+            said = "sets none" if ours is None else f"has {ours:g}"
+            what = f"{ceiling.name} permits no more than {number:g}; the profile {said}."
+            yield Finding("ceiling", subject.place_of("limits", *path), ".".join(("limits", *path)), what)
+
+
+def numbers(limits: Limits, tool_limits: Mapping[str, Limits], rates: Rates) -> dict[tuple[str, ...], float]:
+    """Every number that is set, by its path below `limits`."""
+    found: dict[tuple[str, ...], float | None] = {(key,): getattr(limits, key) for key in _LIMITS}
+    found |= {("tools", tool, key): getattr(one, key) for tool, one in tool_limits.items() for key in _LIMITS}
+    for path, rate in _rates(rates):
+        found |= {(*path, key): getattr(rate, key) for key in Rate._fields}
+    return {path: number for path, number in found.items() if number is not None}
+
+
+def _rates(rates: Rates) -> Iterator[tuple[tuple[str, ...], Rate]]:
+    yield (), rates.total
+    yield from ((("tools", tool), rate) for tool, rate in rates.tools.items())
+    yield from ((("agents", agent), rate) for agent, rate in rates.agents.items())

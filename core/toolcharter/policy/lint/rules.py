@@ -1,0 +1,374 @@
+"""What in a profile can never match or never matter, and what is risky: for its author, not for a call. Pure.
+
+Only true statements: to remove a rule that is said to do nothing changes no decision. What cannot be known from the
+profile and the specs of its tools is not said.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from toolcharter.api.call import Decision
+from toolcharter.errors import did_you_mean
+from toolcharter.policy.availability import PlaceOf, idle_entries
+from toolcharter.policy.capability import CapabilityLimits, bound
+from toolcharter.policy.evaluate import Policy, by_mode
+from toolcharter.policy.lint.coverage import Coverers, Reaching, Sense, ToolSignature, declared_by, placeholder
+from toolcharter.policy.names import literal_name, written_patterns
+from toolcharter.policy.signs import taken_literally
+from toolcharter.profile.globs import fold
+from toolcharter.profile.model import Profile
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Ceiling
+
+Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared", "hidden", "ceiling"]
+"""Of the first two, the rule or entry at that place can be removed and no decision changes."""
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
+_KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
+_MOST_NAMED = 6
+
+
+class Finding(NamedTuple):
+    """One thing that the author of a profile may not have meant."""
+
+    word: Word
+    place: str
+    """`file:line:column`."""
+    path: str
+    """The key in the file, such as `deny`."""
+    what: str
+    """A sentence."""
+    fix: str = ""
+
+
+class Reviewed(NamedTuple):
+    """A profile and all that is known about its tools."""
+
+    profile: Profile
+    tools: Sequence[ToolSignature]
+    """Those that the profile lists and that are installed."""
+    ceilings: Sequence[Ceiling] = ()
+    pending: Collection[str] = ()
+    """Names in `missing_ok` that nothing provides yet: of what they will be, nothing is known."""
+    place_of: PlaceOf = lambda *_: ""
+    is_launcher: Callable[[str], bool] = lambda _: False
+    """Whether a program, as written, is known to run other programs or code."""
+    has_table: Callable[[str], bool] = lambda _: True
+    """Whether it is known what the options and operands of a program, as written, do."""
+
+
+def review(subject: Reviewed) -> Iterator[Finding]:
+    """Everything that there is to say of a profile without its ceilings' help, rules first, in the order of the keys."""
+    yield from RulesReview(subject).findings()
+    yield from _of_tools(subject)
+    for index, entry, what in idle_entries(subject.profile.availability):
+        yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or mend it.")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names as a sentence has them; of many, the first few."""
+    shown = list(map(repr, names))
+    more = len(shown) - _MOST_NAMED
+    return ", ".join(shown[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def names(tools: Iterable[ToolSignature]) -> str:
+    """The names of some tools as a sentence has them."""
+    return listed(tool.facts.name for tool in tools)
+
+
+class RulesReview:
+    """The rules and patterns of one profile."""
+
+    def __init__(self, subject: Reviewed) -> None:
+        self.subject = subject
+        self.tools = subject.tools
+        profile = subject.profile
+        self.patterns = tuple(written_patterns(profile, ()))
+        self.modes = Policy(mode=profile.mode, ceilings=subject.ceilings).modes
+        above = (rule for ceiling in subject.ceilings for rule in (*ceiling.deny, *ceiling.ask))
+        self.letter = placeholder([*(rule for _, rule in self.patterns), *above])
+        self.deny, self.ask, self.allow = (
+            Coverers(rules, self.letter) for rules in (profile.deny, profile.ask, profile.allow)
+        )
+        self._pending = frozenset(map(fold, subject.pending))
+
+    def findings(self) -> Iterator[Finding]:
+        """The gravest finding on each rule that there is one on."""
+        ordinals = {"deny": 0, "ask": 0, "allow": 0}
+        for path, rule in self.patterns:
+            ordinal = ordinals.get(path, 0)
+            if path in ordinals:
+                ordinals[path] += 1
+            found = next(self._of_rule(path, Reaching(rule), ordinal), None)
+            if found is not None:
+                yield found
+
+    def _of_rule(self, path: str, rule: Reaching, ordinal: int) -> Iterator[Finding]:
+        """The findings on one rule, the gravest first."""
+        sense: Sense = "allow" if path == "allow" else "deny"
+        yield from self._contradictory(path, rule.rule)
+        if not self.may_come(rule.rule):
+            yield from self._never_matches(path, rule, sense)
+            if path == "allow":
+                yield from self._idle_allow(rule, ordinal)
+            if path == "ask":
+                yield from self._denied_before_asked(rule)
+            if path in {"deny", "ask"}:
+                reached = [tool for tool in self.tools if rule.reaches(tool, "deny")]
+                yield from self._repeated(rule, path, ordinal, reached)
+            yield from self._vague(path, rule, sense)
+        if path == "allow":
+            yield from self._launching(rule.rule)
+        if what := taken_literally(rule.rule.text):
+            yield Finding("risky", rule.rule.source, path, what, "Write a star, or a rule for each.")
+
+    def may_come(self, rule: Rule) -> bool:
+        """Whether a tool that is not there yet may be what the rule is about."""
+        if not self._pending:
+            return False
+        name = literal_name(rule)
+        return name is None or name in self._pending
+
+    # -- never matches
+
+    def _never_matches(self, path: str, rule: Reaching, sense: Sense) -> Iterator[Finding]:
+        if any(rule.reaches(tool, sense) for tool in self.tools):
+            return
+        what, fix = self._why_never(rule, sense)
+        yield Finding("never_matches", rule.rule.source, path, f"{rule.rule.text!r} can never match: {what}", fix)
+
+    @staticmethod
+    def _contradictory(path: str, rule: Rule) -> Iterator[Finding]:
+        """Globs on one argument that no text matches all of."""
+        texts = [(name, glob.literal) for name, glob in rule.args if glob.literal is not None]
+        for name, text in texts:
+            for other, glob in rule.args:
+                if other == name and not glob.matches(text):
+                    what = f"{rule.text!r} can never match: {name!r} cannot be both {text!r} and {glob.text!r}."
+                    fix = "Write two rules for one or the other."
+                    yield Finding("never_matches", rule.source, path, what, fix)
+                    return
+
+    def _why_never(self, rule: Reaching, sense: Sense) -> tuple[str, str]:
+        named = [tool for tool in self.tools if rule.concerns(tool, sense)]
+        if not named:
+            return self._why_nobody(rule.rule, sense)
+        acting = [tool for tool in named if rule.acts_on(tool, sense)]
+        if not acting:
+            known = sorted({action for tool in named for action in tool.named_actions})
+            fix = f"{_nearest(rule.rule, known)} Actions: {listed(known) or 'none'}.".lstrip()
+            return f"no action of {names(named)} is of that name.", fix
+        lacking = [name for name in rule.asked if all(name in rule.lacks(tool) for tool in acting)]
+        arguments = sorted({name for tool in acting for name in tool.arguments or ()})
+        if not lacking:
+            return f"none of {names(acting)} has all the arguments that it asks for.", ""
+        fix = f"{did_you_mean(lacking[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
+        return f"no argument of {names(acting)} is named {lacking[0]!r}.", fix
+
+    def _why_nobody(self, rule: Rule, sense: Sense) -> tuple[str, str]:
+        known = [name for tool in self.tools for name in (tool.facts.name, *tool.facts.aliases)]
+        name = literal_name(rule)
+        if rule.prefix == "bash":
+            what = "of kind 'bash' gives commands" if sense == "allow" else "gives commands"
+            return f"no tool of the profile {what}.", "List such a tool under `tools`, or remove the rule."
+        if rule.prefix in _KINDS and all(tool.facts.kind != rule.prefix for tool in self.tools):
+            return f"no tool of the profile is of kind {rule.prefix!r}.", "List one under `tools`, or remove the rule."
+        if name is not None and name not in map(fold, known):
+            near = did_you_mean(name, known)
+            return f"the profile does not list {name!r}.", f"{near} List it under `tools`, or remove the rule.".lstrip()
+        if rule.prefix == "group":
+            groups = sorted({group for tool in self.tools for group in tool.facts.groups})
+            return "no tool of the profile is in such a group.", f"Groups: {listed(groups) or 'none'}."
+        if rule.prefix == "cap":
+            words = sorted(_capabilities(self.tools))
+            return "no tool of the profile declares such a capability.", f"Capabilities: {listed(words) or 'none'}."
+        return "no tool of the profile has such a name.", f"Tools: {names(self.tools) or 'none'}."
+
+    # -- never matters
+
+    def _idle_allow(self, rule: Reaching, ordinal: int) -> Iterator[Finding]:
+        reached = [tool for tool in self.tools if rule.reaches(tool, "allow")]
+        covered = [tool for tool in self.tools if rule.could_cover(tool)]
+        needy = self.needy(rule)
+        if not needy:
+            yield self._idle(rule, *(self._why_free(covered) if covered else _why_uncovering(rule, reached)))
+        elif all(deciding := [self.deny.first(rule, tool, "deny") for tool in needy]):
+            yield self._idle(rule, f"all that it would allow is denied by {rules_named(deciding)}.", "Remove it.")
+        else:
+            yield from self._repeated(rule, "allow", ordinal, needy)
+            yield from self._always_asked(rule, needy)
+
+    @staticmethod
+    def _idle(rule: Reaching, what: str, fix: str, path: str = "allow") -> Finding:
+        return Finding("never_matters", rule.rule.source, path, f"{rule.rule.text!r} has no effect: {what}", fix)
+
+    def _denied_before_asked(self, rule: Reaching) -> Iterator[Finding]:
+        """Rules of `ask` about nothing but calls that `deny` ends before."""
+        deciding = [self.deny.first(rule, tool, "deny") for tool in self.tools if rule.reaches(tool, "deny")]
+        if deciding and all(deciding):
+            what = f"all that a person would be asked about is denied by {rules_named(deciding)}."
+            yield self._idle(rule, what, "Remove it.", "ask")
+
+    def _always_asked(self, rule: Reaching, needy: Sequence[ToolSignature]) -> Iterator[Finding]:
+        """Rules of `allow` after which a person is asked all the same."""
+        deciding = [self.ask.first(rule, tool, "deny") for tool in needy]
+        if all(deciding):
+            what = f"all that {rule.rule.text!r} would allow waits for a person, by {rules_named(deciding)}."
+            fix = "`ask` comes before `allow`: narrow the ask rule, or remove this one."
+            yield Finding("asked", rule.rule.source, "allow", what, fix)
+
+    def needy(self, rule: Reaching) -> list[ToolSignature]:
+        """The tools of which a rule in `allow` could cover calls that some mode does not let through without one."""
+        return [
+            tool
+            for tool in self.tools
+            if rule.could_cover(tool)
+            and any(by_mode(mode, bounded=tool.facts.is_bounded, covered=False) != "allow" for mode, _ in self.modes)
+        ]
+
+    def _why_free(self, covered: Sequence[ToolSignature]) -> tuple[str, str]:
+        mode = self.subject.profile.mode
+        if mode == "dangerous":
+            return "in mode 'dangerous' no call needs a rule.", "Remove it, or choose another mode."
+        what = f"in mode {mode!r} bounded tools, such as {names(covered)}, need no rule."
+        return what, "Bound it by its policy or by `deny`, or choose the mode 'restrict' or 'ask'."
+
+    def _repeated(self, rule: Reaching, path: str, ordinal: int, tools: Sequence[ToolSignature]) -> Iterator[Finding]:
+        coverers, done = {
+            "deny": (self.deny, "denies is denied"),
+            "ask": (self.ask, "asks about is asked about"),
+            "allow": (self.allow, "allows is allowed"),
+        }[path]
+        sense: Sense = "allow" if path == "allow" else "deny"
+        earlier = [coverers.first(rule, tool, sense, before=ordinal) for tool in tools]
+        if earlier and all(earlier):
+            yield self._idle(rule, f"all that it {done} before, by {rules_named(earlier)}.", "Remove it.", path)
+
+    # -- doubtful
+
+    def _vague(self, path: str, rule: Reaching, sense: Sense) -> Iterator[Finding]:
+        """Rules that can match, but hardly what their author meant."""
+        reached = [tool for tool in self.tools if rule.reaches(tool, sense)]
+        idle = [name for name in rule.asked if all(name in rule.is_idle(tool) for tool in reached)]
+        textless = [name for name, _ in rule.rule.args if reached and all(name in tool.textless for tool in reached)]
+        text = rule.rule.text
+        if textless:
+            what = (
+                f"{text!r}: no call of {names(reached)} has text in {textless[0]!r}, and a glob matches nothing else."
+            )
+            yield Finding("risky", rule.rule.source, path, what, "Write the long form with `when`.")
+        elif idle:
+            arguments = sorted({name for tool in reached for name in tool.arguments or ()})
+            fix = f"{did_you_mean(idle[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
+            what = f"{text!r} asks of {idle[0]!r}, which no argument of {names(reached)} is named: that always holds."
+            yield Finding("risky", rule.rule.source, path, what, fix)
+        elif rule.rule.prefix == "cap" and not any(rule.contributes(frozenset({one})) for one in self._capabilities):
+            fix = f"Capabilities: {listed(sorted(self._capabilities)) or 'none'}."
+            what = f"no tool of the profile declares what {text!r} names: it matches only actions that declare nothing."
+            yield Finding("risky", rule.rule.source, path, what, fix)
+        elif reached and all(_is_undeclared(rule, tool, sense) for tool in reached):
+            known = sorted({action for tool in reached for action in tool.named_actions})
+            fix = f"{_nearest(rule.rule, known)} Actions: {listed(known)}.".lstrip()
+            yield Finding("risky", rule.rule.source, path, f"{text!r}: {names(reached)} declares no such action.", fix)
+
+    @cached_property
+    def _capabilities(self) -> frozenset[str]:
+        return _capabilities(self.tools)
+
+    def _launching(self, rule: Rule) -> Iterator[Finding]:
+        if rule.prefix != "bash":
+            yield from self._naming_a_shell(Reaching(rule))
+            return
+        if rule.glob.literal is not None:
+            return
+        head = rule.glob.prefix
+        while found := _ASSIGNMENT.match(head):
+            head = head[found.end() :]
+        program = head.partition(" ")[0]
+        if not program or program.endswith("/"):
+            what = f"the star of {rule.text!r} means any program, interpreters included."
+        elif self.subject.is_launcher(program):
+            what = f"{program!r} can run any other program, and {rule.text!r} leaves its arguments open."
+        elif not ("*" in program or self.subject.has_table(program)):
+            what = f"nothing is known about {program!r}: {rule.text!r} covers all its options, and only paths are confined."
+        else:
+            return
+        yield Finding("risky", rule.source, "allow", what, "Write the commands out, without a star.")
+
+    def _naming_a_shell(self, rule: Reaching) -> Iterator[Finding]:
+        shells = [tool for tool in self.tools if tool.gives_commands and tool.facts.kind == "bash"]
+        named = [tool for tool in shells if rule.could_cover(tool)]
+        if named and not rule.asked:
+            what = f"{rule.rule.text!r} means any program that {names(named)} may start, interpreters included."
+            yield Finding("risky", rule.rule.source, "allow", what, "Write the commands out: `bash:git status`.")
+
+
+def _capabilities(tools: Iterable[ToolSignature]) -> frozenset[str]:
+    return frozenset(
+        word for tool in tools for action in tool.facts.actions for word in tool.facts.capabilities_of(action) or ()
+    )
+
+
+def _is_undeclared(rule: Reaching, tool: ToolSignature, sense: Sense) -> bool:
+    """Whether the rule is about actions of the tool, and about none that it declares."""
+    if rule.takes_commands(tool, sense) or rule.rule.prefix == "cap" or not tool.named_actions:
+        return False
+    return not any(rule.matcher.names(tool.facts, action) for action in (None, *tool.named_actions))
+
+
+def _nearest(rule: Rule, known: Collection[str]) -> str:
+    """A question after the action that a rule may mean."""
+    action = (rule.glob.literal or "").rpartition(":")[2]
+    return did_you_mean(action, known) if action else ""
+
+
+def rules_named(rules: Iterable[Rule | None]) -> str:
+    """The rules that oppose another, each with its place."""
+    distinct = dict.fromkeys((rule.text, rule.source) for rule in rules if rule is not None)
+    return " and ".join(f"{text!r} ({source})" for text, source in distinct)
+
+
+def _why_uncovering(rule: Reaching, reached: Sequence[ToolSignature]) -> tuple[str, str]:
+    """Why a rule that names tools can permit none of them."""
+    prefix = rule.rule.prefix
+    unbounded = [tool for tool in reached if not tool.facts.is_bounded]
+    if prefix == "cap":
+        unbounded = [tool for tool in unbounded if any(map(rule.contributes, declared_by(tool.facts)))]
+        if not unbounded:
+            words = sorted(_capabilities(reached))
+            return "no tool of the profile declares such a capability.", f"Capabilities: {listed(words) or 'none'}."
+    kinds = " or ".join(sorted({f"'{tool.facts.kind}:'" for tool in unbounded}))
+    form = f"'{prefix}:'" if prefix else "a glob"
+    what = f"{form} allows no unbounded tool, such as {names(unbounded)}."
+    return what, f"Write the tool's own name, or a rule that begins with {kinds}."
+
+
+# -- tools
+
+
+def _of_tools(subject: Reviewed) -> Iterator[Finding]:
+    capabilities = subject.profile.capabilities
+    bounds = CapabilityLimits([bound("profile", capabilities)])
+    profile = subject.profile
+    policy = Policy(profile.deny, profile.allow, profile.mode, bounds, ask=profile.ask)
+    for tool in subject.tools:
+        name = tool.facts.name
+        place, path = subject.place_of("tools", name), f"tools.{name}"
+        if tool.facts.capabilities is None:
+            what = "declares no capabilities, so it counts as touching everything, at the highest safety level."
+            yield Finding("undeclared", place, path, what, "The plugin's author has to declare them.")
+        hidden_because = policy.for_tool(tool.facts).hidden_because
+        if hidden_because is not None and hidden_because.stage != "deny":
+            yield Finding("hidden", place, path, f"no caller sees it: {why_hidden(hidden_because)}")
+
+
+def why_hidden(hidden_because: Decision) -> str:
+    """The decision that hides a tool from everyone, as the end of a sentence."""
+    if hidden_because.rule is not None:
+        return f"{hidden_because.rule.text!r} ({hidden_because.rule.source}) denies every call."
+    if hidden_because.stage == "mode":
+        return "it needs an `allow` rule, and there is none that could cover it."
+    return hidden_because.message or f"{hidden_because.reason}."

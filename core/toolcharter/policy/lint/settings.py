@@ -1,0 +1,109 @@
+"""What in `guards` and `limits` never has an effect, and tools whose commands no rule can see: for a profile's author. Pure.
+
+Only true statements, as in `toolcharter.policy.lint.rules`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from toolcharter.errors import did_you_mean
+from toolcharter.policy.lint.ceilings import numbers
+from toolcharter.policy.lint.coverage import Reaching, ToolSignature
+from toolcharter.policy.lint.rules import Finding, Reviewed, listed, names
+from toolcharter.policy.names import literal_name
+from toolcharter.profile.globs import fold
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import Memory
+
+
+def review_settings(subject: Reviewed) -> Iterator[Finding]:
+    """What there is to say of a profile beside its rules."""
+    memory = subject.profile.memory
+    yield from _untold(subject)
+    yield from _evaluated(subject)
+    yield from _warnings(subject, memory)
+    yield from _arguments(subject, memory)
+    yield from _numbers(subject)
+
+
+def _untold(subject: Reviewed) -> Iterator[Finding]:
+    for tool in subject.tools:
+        if tool.facts.kind == "bash" and not tool.gives_commands:
+            name = tool.facts.name
+            what = (
+                "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
+            )
+            fix = "The plugin's author has to add it."
+            yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
+
+
+def _evaluated(subject: Reviewed) -> Iterator[Finding]:
+    for tool in subject.tools:
+        name = tool.facts.name
+        for argument in tool.evaluated:
+            what = f"a shell or an interpreter gets its argument {argument!r} as code: who calls it writes programs."
+            fix = "Give the program a file or words, or let `ask` mode have each call looked at."
+            yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
+
+
+def _warnings(subject: Reviewed, memory: Memory) -> Iterator[Finding]:
+    """Warnings of guards that refuse before they would warn."""
+    # The message of `same_result` comes with a result, the refusal only with the call after it.
+    for key, late in (("repeated_calls", 0), ("same_result", 1)):
+        warn, deny = getattr(memory, key)
+        if warn is not None and deny is not None and warn >= deny + late:
+            what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
+            place = subject.place_of("guards", key, "warn")
+            yield Finding("never_matters", place, f"guards.{key}.warn", what, "Let `warn` be less than `deny`.")
+
+
+def _arguments(subject: Reviewed, memory: Memory) -> Iterator[Finding]:
+    """Arguments by which guards go, and which no tool has that they are about."""
+    reading = memory.read_before_write
+    if reading.mode != "off":
+        named = set(map(fold, (*reading.reads, *reading.writes)))
+        tools = [tool for tool in subject.tools if named & set(map(fold, (tool.facts.name, *tool.facts.aliases)))]
+        if not named & _pending(subject):
+            yield from _lacking(subject, tools, ("guards", "read_before_write", "argument"), reading.argument)
+    for index, skip in enumerate(memory.skip_duplicate):
+        for name in skip.args or ():
+            yield from _asked(subject, skip.match, ("guards", "skip_duplicate", index, "args"), name)
+    for index, depends in enumerate(memory.depends_on):
+        for name in depends.args:
+            path = ("guards", "depends_on", index, "args")
+            found = next((one for rule in depends[:2] for one in _asked(subject, rule, path, name)), None)
+            yield from () if found is None else (found,)
+
+
+def _asked(subject: Reviewed, rule: Rule, path: tuple[str | int, ...], name: str) -> Iterator[Finding]:
+    """The argument *name* of the calls that *rule* matches."""
+    literal, pending = literal_name(rule), _pending(subject)
+    if not pending or (literal is not None and literal not in pending):
+        reaching = Reaching(rule)
+        yield from _lacking(subject, [tool for tool in subject.tools if reaching.reaches(tool, "deny")], path, name)
+
+
+def _pending(subject: Reviewed) -> set[str]:
+    return set(map(fold, subject.pending))
+
+
+def _lacking(
+    subject: Reviewed, tools: Sequence[ToolSignature], path: tuple[str | int, ...], name: str
+) -> Iterator[Finding]:
+    known = sorted({argument for tool in tools for argument in tool.arguments or ()})
+    if tools and name not in known and all(tool.arguments is not None for tool in tools):
+        fix = f"{did_you_mean(name, known)} Arguments: {listed(known) or 'none'}.".lstrip()
+        what = f"no argument of {names(tools)} is named {name!r}."
+        yield Finding("risky", subject.place_of(*path), ".".join(map(str, path)), what, fix)
+
+
+def _numbers(subject: Reviewed) -> Iterator[Finding]:
+    """Limits of single tools and agents above those that hold for every call."""
+    profile = subject.profile
+    own = numbers(profile.limits, profile.tool_limits, profile.rates)
+    for path, number in own.items():
+        total = own.get(path[-1:])
+        if len(path) == 1 or total is None or number <= total:
+            continue
+        what = f"{number:g} never matters: for every call it is {total:g}, and the smaller number wins."
+        place = subject.place_of("limits", *path)
+        yield Finding("never_matters", place, ".".join(("limits", *path)), what, "Lower it, or raise the other.")

@@ -1,0 +1,342 @@
+"""`RuleList`: the rules of `deny` or `allow`, found by what they name instead of one after the other.
+
+A list of 10,000 rules decides as fast as one of 10: each prefix has an index of its globs, what the rules say of a tool
+and action is looked up once and kept, and globs over arguments have an index of their own. What each rule means is said
+in `toolcharter.policy.matching`; tests hold the two against each other.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from toolcharter.policy.matching import Matcher, argument, subjects_of
+from toolcharter.policy.rule_index import GlobIndex
+from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts
+from toolcharter.profile.globs import Glob, fold
+from toolcharter.profile.rules import Rule
+
+MAX_ACTIONS = 64
+"""Of how many actions of a tool the answer is kept: the model may make up any number of them."""
+_BY_NAME = ("", "*", "builtin", "cli", "mcp", "custom", "group")
+
+
+class _Filed(NamedTuple):
+    """Some rules of a list, by one glob of each."""
+
+    ordinals: tuple[int, ...]
+    globs: GlobIndex
+
+    def all(self, subject: str) -> Iterator[int]:
+        return (self.ordinals[found] for found in self.globs.all(subject))
+
+    def first(self, subject: str) -> int | None:
+        found = self.globs.first(subject)
+        return None if found is None else self.ordinals[found]
+
+
+def _filed(globs: Mapping[int, Glob]) -> _Filed:
+    return _Filed(tuple(globs), GlobIndex(list(globs.values())))
+
+
+class RuleList:
+    """Rules in the order in which they are reported."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.matchers = tuple(map(Matcher, rules))
+        by_prefix: dict[str, dict[int, Glob]] = {}
+        plain: dict[str, dict[int, Glob]] = {"bash": {}, "*": {}}
+        for ordinal, matcher in enumerate(self.matchers):
+            rule = matcher.rule
+            by_prefix.setdefault(rule.prefix, {})[ordinal] = rule.glob
+            if rule.prefix in plain and not matcher.is_conditional:
+                plain[rule.prefix][ordinal] = rule.glob
+        self._by_prefix = {prefix: _filed(by_prefix[prefix]) for prefix in (*_BY_NAME, "cap") if prefix in by_prefix}
+        self._on_commands, self._on_anything = _filed(plain["bash"]), _filed(plain["*"])
+        self.conditional_on_commands = tuple(
+            ordinal
+            for ordinal, matcher in enumerate(self.matchers)
+            if matcher.is_conditional and matcher.rule.prefix in plain
+        )
+        """Rules on commands that ask something of the arguments, too."""
+
+    def __len__(self) -> int:
+        return len(self.matchers)
+
+    def naming(self, facts: ToolFacts, action: str | None) -> Iterator[int]:
+        """The rules that name the tool, its action or its group; `cap:` rules aside."""
+        for prefix in _BY_NAME:
+            filed = self._by_prefix.get(prefix)
+            if filed is not None:
+                for subject in subjects_of(prefix, facts, action):
+                    yield from filed.all(subject)
+
+    def on_capability(self, capability: str) -> Iterator[int]:
+        """The `cap:` rules that name *capability*."""
+        filed = self._by_prefix.get("cap")
+        return iter(()) if filed is None else filed.all(capability)
+
+    def on_capabilities(self) -> Sequence[int]:
+        """All `cap:` rules."""
+        filed = self._by_prefix.get("cap")
+        return () if filed is None else filed.ordinals
+
+    def first_on_command(self, command: str) -> int | None:
+        """The first `bash:` rule without conditions that matches *command*."""
+        return self._on_commands.first(command)
+
+    def first_covering(self, command: str, needs: Requirements) -> int | None:
+        """The first `bash:` rule without conditions that matches *command* and names what has to be named."""
+        if not needs.words and needs.bare is None:
+            return self._on_commands.first(command)
+        matchers = self.matchers
+        found = {one for form in (command, needs.bare) if form is not None for one in self._on_commands.all(form)}
+        return min((one for one in found if matchers[one].names_words(needs.words)), default=None)
+
+    def first_on_anything(self, command: str) -> int | None:
+        """The first `*:` rule without conditions that matches *command*."""
+        return self._on_anything.first(fold(command))
+
+    def has_commands(self) -> bool:
+        """Whether any rule looks at commands."""
+        return bool(self._on_commands.ordinals or self._on_anything.ordinals or self.conditional_on_commands)
+
+
+class Conditional:
+    """Rules that also ask something of the arguments, by what they ask first."""
+
+    def __init__(self, rules: RuleList, ordinals: Iterable[int]) -> None:
+        self._matchers = rules.matchers
+        by_argument: dict[str, dict[int, Glob]] = {}
+        self._others: list[int] = []
+        for ordinal in set(ordinals):
+            args = self._matchers[ordinal].rule.args
+            if args:
+                by_argument.setdefault(args[0][0], {})[ordinal] = args[0][1]
+            else:
+                self._others.append(ordinal)
+        self._by_argument = {name: _filed(globs) for name, globs in by_argument.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._others or self._by_argument)
+
+    def holding(self, args: Mapping[str, Any]) -> Iterator[int]:
+        """The rules whose conditions *args* fulfil, in order."""
+        candidates = list(self._others)
+        for name, filed in self._by_argument.items():
+            value = argument(args, name)
+            if isinstance(value, str):
+                candidates += filed.all(value)
+        return (ordinal for ordinal in sorted(candidates) if self._matchers[ordinal].condition_holds(args))
+
+
+class _Named(NamedTuple):
+    """What a list says of one tool and action, as far as no argument matters."""
+
+    plain: int | None
+    """The first rule that asks nothing of the arguments."""
+    conditional: Conditional
+
+
+class _ToolRules(ABC):
+    """The rules of one list as they concern one tool."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._known: dict[str | None, _Named] = {}
+
+    def named(self, action: str | None) -> _Named:
+        """What the list says of *action*, looked up once."""
+        known = self._known.get(action)
+        if known is None:
+            if len(self._known) >= MAX_ACTIONS:
+                self._known.clear()
+            known = self._known[action] = self._look_up(action)
+        return known
+
+    def _look_up(self, action: str | None) -> _Named:
+        found = list(self._naming(action))
+        matchers = self._rules.matchers
+        plain = min((ordinal for ordinal in found if not matchers[ordinal].is_conditional), default=None)
+        return _Named(plain, Conditional(self._rules, (one for one in found if matchers[one].is_conditional)))
+
+    @abstractmethod
+    def _naming(self, action: str | None) -> Iterator[int]:
+        """The rules that match whatever no argument and no command can change."""
+
+
+class DenyRules(_ToolRules):
+    """The rules of `deny`, or of `ask`, that concern one tool: of several commands, one that matches suffices."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        super().__init__(rules, facts)
+        self._on_commands = Conditional(rules, rules.conditional_on_commands)
+        self.look_at_commands = rules.has_commands()
+
+    def first(self, subject: RuleInput) -> Rule | None:
+        """The first rule that matches the call."""
+        best, conditional = self.named(subject.action)
+        found = [] if best is None else [best]
+        if conditional:
+            for args in subject.forms:
+                found.extend(_next(conditional.holding(args)))
+        if self.look_at_commands:
+            found.extend(self._by_command(subject))
+        return self._rules.matchers[min(found)].rule if found else None
+
+    def on_every_call(self) -> Rule | None:
+        """A rule that matches every call of the tool, whatever its action."""
+        # `cap:` rules look at the action, so that each sort of action needs one.
+        by_action = [self.named(action).plain for action in self._facts.actions]
+        found = [ordinal for ordinal in by_action if ordinal is not None]
+        return self._rules.matchers[found[-1]].rule if len(found) == len(by_action) else None
+
+    def could_match(self) -> bool:
+        """Whether a rule could match any call of the tool at all; errs on the side of yes."""
+        return any(map(self._could_match, self._rules.matchers))
+
+    def _could_match(self, matcher: Matcher) -> bool:
+        prefix = matcher.rule.prefix
+        if prefix == "cap":
+            return any(matcher.names(self._facts, action) for action in self._facts.actions)
+        # Which tools run commands, their facts do not say.
+        return prefix in {"bash", "*"} or _could_name(matcher.rule.glob, subjects_of(prefix, self._facts, None))
+
+    def _naming(self, action: str | None) -> Iterator[int]:
+        yield from self._rules.naming(self._facts, action)
+        declared = self._facts.capabilities_of(action)
+        if declared is None:
+            yield from self._rules.on_capabilities()
+        else:
+            for capability in declared:
+                yield from self._rules.on_capability(capability)
+
+    def _by_command(self, subject: RuleInput) -> Iterator[int]:
+        rules = self._rules
+        commands = subject.deniable
+        for command in commands:
+            for found in (rules.first_on_command(command), rules.first_on_anything(command)):
+                if found is not None:
+                    yield found
+        if self._on_commands:
+            holding = (one for args in subject.forms for one in self._on_commands.holding(args))
+            yield from _next(one for one in holding if any(map(rules.matchers[one].matches_command, commands)))
+
+
+class AllowRules(_ToolRules):
+    """The `allow` rules that concern one tool."""
+
+    def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
+        super().__init__(rules, facts)
+        self.matchers = rules.matchers
+        """All of the list, also those that do not concern the tool."""
+        self._may_cover = frozenset(one for one, matcher in enumerate(rules.matchers) if matcher.may_cover(facts))
+        takes_commands = facts.kind == "bash"
+        self._on_commands = Conditional(rules, rules.conditional_on_commands)
+        self.look_at_commands = takes_commands and rules.has_commands()
+        self._by_capability: dict[str, tuple[int, ...]] = {}
+
+    def first(self, subject: RuleInput) -> Rule | None:
+        """The first rule that takes part in covering the call: by its name, all its commands or all its capabilities."""
+        plain, conditional = self.named(subject.action)
+        found = [] if plain is None else [plain]
+        if conditional:
+            found.extend(_next(conditional.holding(subject.args)))
+        if self.look_at_commands:
+            found.extend(self._on_all(self._on_each_command(subject)))
+        if self._facts.is_bounded:
+            found.extend(self._on_all(self._on_each_capability(subject)))
+        return self._rules.matchers[min(found)].rule if found else None
+
+    def first_uncovered(self, subject: RuleInput) -> tuple[str, Requirements] | None:
+        """The first command that no rule covers; None if each has one, or there are none."""
+        if not subject.commands or not self.look_at_commands:
+            return subject.needing[0] if subject.commands else None
+        found = zip(subject.needing, self._on_each_command(subject), strict=False)
+        return next((pair for pair, rule in found if rule is None), None)
+
+    @cached_property
+    def name_everything(self) -> bool:
+        """Whether `bash:*`, without conditions, is among them: then nothing has to be confined, either."""
+        return self.look_at_commands and self._rules.first_covering("\0", Requirements(frozenset({"\0"}))) is not None
+
+    def could_cover(self) -> bool:
+        """Whether there is a rule that could cover any call of the tool at all; errs on the side of yes."""
+        return any(map(self._could_cover, self._may_cover))
+
+    def _naming(self, action: str | None) -> Iterator[int]:
+        return (one for one in self._rules.naming(self._facts, action) if one in self._may_cover)
+
+    @staticmethod
+    def _on_all(found: Iterator[int | None]) -> Iterator[int]:
+        """The first of the rules for all commands, or for all capabilities, if each has one and there are any."""
+        ordinals = list[int]()
+        for one in found:
+            if one is None:
+                return
+            ordinals.append(one)
+        if ordinals:
+            yield min(ordinals)
+
+    def _on_each_command(self, subject: RuleInput) -> Iterator[int | None]:
+        if subject.strange is not None:
+            yield None
+            return
+        rules = self._rules
+        holding = [one for one in self._on_commands.holding(subject.args) if rules.matchers[one].rule.prefix == "bash"]
+        for command, needs in subject.needing:
+            plain = rules.first_covering(command, needs)
+            others = (one for one in holding if rules.matchers[one].covers_command(command, needs))
+            yield min((one for one in (plain, next(others, None)) if one is not None), default=None)
+
+    def _on_each_capability(self, subject: RuleInput) -> Iterator[int | None]:
+        matchers = self._rules.matchers
+        for capability in self._facts.capabilities_of(subject.action) or ():
+            candidates = self._on_capability(capability)
+            yield next((one for one in candidates if matchers[one].condition_holds(subject.args)), None)
+
+    def _on_capability(self, capability: str) -> tuple[int, ...]:
+        """The `cap:` rules that can be the first on *capability*, looked up once: none behind one without conditions."""
+        known = self._by_capability.get(capability)
+        if known is None:
+            known = self._by_capability[capability] = tuple(self._up_to_plain(self._rules.on_capability(capability)))
+        return known
+
+    def _up_to_plain(self, ordinals: Iterator[int]) -> Iterator[int]:
+        for ordinal in ordinals:
+            yield ordinal
+            if not self._rules.matchers[ordinal].is_conditional:
+                return
+
+    def _could_cover(self, ordinal: int) -> bool:
+        facts, matcher = self._facts, self._rules.matchers[ordinal]
+        prefix, glob = matcher.rule.prefix, matcher.rule.glob
+        if prefix == "bash":
+            return True
+        if prefix == "cap":
+            return any(
+                map(
+                    matcher.matches_capability,
+                    (word for action in facts.actions for word in facts.capabilities_of(action) or ()),
+                )
+            )
+        return _could_name(glob, subjects_of(prefix, facts, None))
+
+
+def _could_name(glob: Glob, subjects: Iterable[str]) -> bool:
+    """Whether *glob* could match one of *subjects*, or one with some action behind it."""
+    return any(glob.matches(subject) or _could_name_action(glob, subject) for subject in subjects)
+
+
+def _could_name_action(glob: Glob, name: str) -> bool:
+    """Whether *glob* could match the name with some action behind it."""
+    before, head = f"{name}:", glob.prefix
+    return (glob.literal is None and before.startswith(head[: len(before)])) or head.startswith(before)
+
+
+def _next(ordinals: Iterator[int]) -> Iterator[int]:
+    """The first of *ordinals*, if there is one."""
+    for ordinal in ordinals:
+        yield ordinal
+        return
