@@ -5,6 +5,7 @@ import re
 import select
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,8 @@ class Session:
     def _answer(self, question: dict[str, Any], patience_s: float, *, hint: str | None = None) -> dict[str, Any]:
         until = min(time.monotonic() + patience_s, self._rt.deadline - 0.2)
         try:
-            self._write(json.dumps(question).encode() + b"\n", until)
+            with suppress(Gone):  # One that has ended may have said why in its last line.
+                self._write(json.dumps(question).encode() + b"\n", until)
             answer = json.loads(self._line(until))
         except (Gone, ValueError) as error:
             self.close()
@@ -160,7 +162,8 @@ class Session:
                 time.sleep(_PAUSE_S)
 
     def _line(self, until: float) -> bytes:
-        running = self._live()
+        if (running := self._running) is None:
+            raise Gone
         most = self._policy.max_image_bytes * 4 // 3 + BESIDE_IMAGE
         ready = select.poll()
         ready.register(running.fileno(), select.POLLIN)

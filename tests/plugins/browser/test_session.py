@@ -128,6 +128,28 @@ def test_a_browser_that_fails_is_told(open_box: Box, stand_in: Callable[[str], N
     assert calling(box)("browser", action="read").reason == "no_page"
 
 
+def test_a_browser_that_has_ended_already_still_says_why(
+    open_box: Box, stand_in: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last line is read, although it ended before it was asked anything."""
+    write = module.Session._write
+
+    def write_after_its_end(self: module.Session, data: bytes, until: float) -> None:
+        running = self._running
+        assert running is not None
+        while running.exit_code is None:
+            time.sleep(0.01)
+        write(self, data, until)
+
+    monkeypatch.setattr(module.Session, "_write", write_after_its_end)
+    stand_in('print(\'{"error": "browser_unavailable", "message": "No Chromium."}\')')
+
+    made = calling(open_box())("browser", action="open", url=URL)
+
+    assert (made.outcome, made.reason) == ("error", "browser_unavailable")
+    assert "No Chromium." in made.text
+
+
 @pytest.mark.parametrize(
     "source",
     [
