@@ -105,6 +105,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
         ("git -c core.pager=x log", "-c"),
         ("git -ccore.pager=x log", "-ccore.pager=x"),
         ("git --config-env=core.pager=X status", "--config-env=core.pager=X"),
+        ("git --list-cmds=main", "--list-cmds=main"),
         ("git --exec-path=./bin status", "--exec-path=./bin"),
         ("git --exec-path ./bin status", "--exec-path ./bin"),
         ("git -C.. status", "-C.."),
