@@ -36,7 +36,9 @@ settings.load_profile("usual")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts its background jobs with Ctrl-C ignored, and so would be every program that a test interrupts.
+    # A shell starts its background jobs with Ctrl-C ignored, nohup ignores the hang-up, and every program that a test
+    # interrupts would inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
