@@ -81,7 +81,7 @@ def test_names_of_modes(row: dict[str, Any], bench: Bench) -> None:
     def opens(mode: Any) -> bool:
         try:
             bench.open(
-                {"guards": {"read_before_write": {"mode": mode}}},
+                {"session_guards": {"read_before_write": {"mode": mode}}},
                 *map(tool_of, ("read_file", "write_file", "edit_file")),
             )
         except ConfigurationError:

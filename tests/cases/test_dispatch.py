@@ -8,10 +8,10 @@ import pytest
 from tests.cases.conftest import Bench, bash_tool, tool_of
 
 from toolcharter.api.call import Call, Caller, Deny
-from toolcharter.guards.memory import SessionMemory
-from toolcharter.guards.memory.digests import of_call
+from toolcharter.guards.session import ActiveSessionGuards
+from toolcharter.guards.session.state import of_call
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats, SkipDuplicate
+from toolcharter.profile.settings import ReadBeforeWrite, Repeats, SessionGuards, SkipDuplicate
 
 SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/002-dispatch.jsonl"
 ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
@@ -47,15 +47,15 @@ def call_of(tool: str, **args: Any) -> Call:
     return Call(TOOLS.get(tool, tool), None, args, Caller(), "1", None, "p", Path("/ws"), "builtin", None, "low")
 
 
-def memory_of(settings: Memory, *, exists: bool = False) -> SessionMemory:
-    return SessionMemory(settings, matcher=lambda _: lambda _: True, identify=lambda _: 1 if exists else None)
+def memory_of(settings: SessionGuards, *, exists: bool = False) -> ActiveSessionGuards:
+    return ActiveSessionGuards(settings, matcher=lambda _: lambda _: True, identify=lambda _: 1 if exists else None)
 
 
 @pytest.mark.parametrize("row", params(is_about_reading))
 def test_reading_before_writing(row: dict[str, Any]) -> None:
     """The same decision in each mode; a denial and a warning name the file."""
     given, expect = row["input"], row.get("unified", row["expect"])
-    memory = memory_of(Memory(ReadBeforeWrite(given["mode"])), exists=given["file_exists"])
+    memory = memory_of(SessionGuards(ReadBeforeWrite(given["mode"])), exists=given["file_exists"])
     if given["was_read"]:
         read = call_of("Read", path=given["path"])
         memory.entered("s", read, has_effects=False)
@@ -73,7 +73,7 @@ def test_reading_before_writing(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", params(lambda row: has_calls(row, str)))
 def test_nothing_is_answered_from_a_cache(row: dict[str, Any]) -> None:
     """Every call runs again once something may have changed, as `unified` says."""
-    settings = Memory(repeated_calls=Repeats(deny=4), skip_duplicate=(SkipDuplicate(parse_rule("*")),))
+    settings = SessionGuards(repeated_calls=Repeats(deny=4), skip_duplicate=(SkipDuplicate(parse_rule("*")),))
     memory = memory_of(settings)
     outcomes = []
     for line in row["input"]["calls"]:
@@ -104,7 +104,7 @@ def file_tools() -> list[Any]:
 def test_reading_before_writing_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
     """The same through a toolbox, with a real file: a denied write never enters its tool, a warned one says so."""
     given, expect = row["input"], row.get("unified", row["expect"])
-    toolbox = bench.open({"guards": {"read_before_write": {"mode": given["mode"]}}}, *file_tools())
+    toolbox = bench.open({"session_guards": {"read_before_write": {"mode": given["mode"]}}}, *file_tools())
     args = {"path": given["path"]}
     if given["file_exists"]:
         (bench.workspace / given["path"]).write_text("content")
@@ -124,7 +124,7 @@ def test_reading_before_writing_at_the_gate(row: dict[str, Any], bench: Bench) -
 def test_nothing_is_answered_from_a_cache_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
     """With all guards against repetition on, what may have another result runs again."""
     guards = {"repeated_calls": {"deny": 4}, "skip_duplicate": [{"match": "*"}]}
-    toolbox = bench.open({"mode": "dangerous", "guards": guards}, *file_tools())
+    toolbox = bench.open({"mode": "dangerous", "session_guards": guards}, *file_tools())
     results = []
     for line in row["input"]["calls"]:
         tool, _, rest = line.partition(" ")
@@ -140,7 +140,7 @@ def test_nothing_is_answered_from_a_cache_at_the_gate(row: dict[str, Any], bench
 def test_order_of_arguments_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
     """The second of two calls that are the same is a repetition."""
     names = {name for call in row["input"]["calls"] for name in call}
-    toolbox = bench.open({"guards": {"repeated_calls": {"deny": 2}}}, tool_of("tool", arguments=names))
+    toolbox = bench.open({"session_guards": {"repeated_calls": {"deny": 2}}}, tool_of("tool", arguments=names))
 
     reasons = [toolbox.call("tool", call).reason for call in row["input"]["calls"]]
 

@@ -9,9 +9,9 @@ from tests.cases.conftest import Bench, bash_tool, tool_of
 
 from toolcharter import ToolResult
 from toolcharter.api.call import Call, Caller, Deny
-from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.profile.rules import Rule, parse_rule
-from toolcharter.profile.settings import Memory, SkipDuplicate
+from toolcharter.profile.settings import SessionGuards, SkipDuplicate
 
 SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
 
@@ -65,8 +65,8 @@ def call_of(given: dict[str, Any]) -> Call:
 def test_before_a_call(row: dict[str, Any]) -> None:
     """The same calls are refused, with the reason that ours have."""
     given = row["input"]
-    settings = Memory(skip_duplicate=tuple(map(skipping, given["before_tool"])))
-    memory = SessionMemory(settings, matcher=by_subject, identify=lambda _: None)
+    settings = SessionGuards(skip_duplicate=tuple(map(skipping, given["before_tool"])))
+    memory = ActiveSessionGuards(settings, matcher=by_subject, identify=lambda _: None)
     for earlier in given["history"]:
         call = call_of(earlier)
         memory.entered("s", call, has_effects=False)
@@ -107,7 +107,7 @@ def play(bench: Bench, given: dict[str, Any], call: dict[str, Any]) -> ToolResul
     names = {one["tool"] for one in made} | {pattern.partition(":")[0] for pattern in patterns if pattern} - {"*"}
     arguments = {argument for one in made for argument in one["args"]}
     tools = [bash_tool() if name == "bash" else tool_of(name, arguments=arguments) for name in sorted(names)]
-    toolbox = bench.open({"mode": "dangerous", "guards": guards_of(given)}, *tools)
+    toolbox = bench.open({"mode": "dangerous", "session_guards": guards_of(given)}, *tools)
     for earlier in given.get("history", []):
         toolbox.call(earlier["tool"], earlier["args"])
     return toolbox.call(call["tool"], call["args"])

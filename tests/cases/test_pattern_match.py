@@ -73,7 +73,7 @@ def speaks(bench: Bench, pattern: str, text: str) -> bool:
     guards = {"after_call": [{"match": pattern, "message": "The guard speaks."}]}
     named = pattern_name(pattern)
     tools = [tool_of(name, "bash" if name == "bash" else "builtin"), *([tool_of(named)] if named else [])]
-    toolbox = bench.open({"mode": "dangerous", "guards": guards}, *tools)
+    toolbox = bench.open({"mode": "dangerous", "session_guards": guards}, *tools)
     return "The guard speaks." in toolbox.call(name, {"action": action} if action else {}).text
 
 

@@ -368,7 +368,7 @@ def session_guards(stage: Stage) -> None:
         "after_call": [{"match": "files:write", "message": "Tell somebody."}],
     }
     (stage.workspace / "a.txt").write_text("x")
-    toolbox = stage.open("echo", "files", guards=guards)
+    toolbox = stage.open("echo", "files", session_guards=guards)
     for _ in range(4):
         stage.call(toolbox, "echo", WORD)
     write = {"path": "a.txt", "action": "write", "content": "y"}
@@ -381,7 +381,7 @@ def session_guards(stage: Stage) -> None:
 def session_guards_on_results(stage: Stage) -> None:
     """The same result again and again, and calls that need not be made twice."""
     guards = {"same_result": {"warn": 2, "deny": 3}, "skip_duplicate": [{"match": "echo", "args": ["word"]}]}
-    toolbox = stage.open("echo", "body", guards=guards, caller=Caller(session="s"))
+    toolbox = stage.open("echo", "body", session_guards=guards, caller=Caller(session="s"))
     for how in ("text", "text", "text"):
         stage.call(toolbox, "body", {"how": how})
     for _ in range(2):
@@ -395,6 +395,6 @@ def read_before_write(stage: Stage) -> None:
     """A file that was not read is not written."""
     (stage.workspace / "a.txt").write_text("x")
     guard = {"mode": "strict", "reads": ["echo"], "writes": ["files"]}
-    toolbox = stage.open("files", "echo", guards={"read_before_write": guard})
+    toolbox = stage.open("files", "echo", session_guards={"read_before_write": guard})
     stage.call(toolbox, "files", {"path": "a.txt", "action": "write", "content": "y"})
     stage.call(toolbox, "files", {"path": "new.txt", "action": "write", "content": "y"})

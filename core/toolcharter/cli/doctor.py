@@ -35,7 +35,7 @@ from toolcharter.loader.load import Loaded
 from toolcharter.loader.scan import installed
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import Capabilities, Ceiling, Memory, Rates
+from toolcharter.profile.settings import Capabilities, Ceiling, Rates, SessionGuards
 from toolcharter.testing.samples import sample_arguments
 
 Result = Literal["ok", "failed", "not tried", "note"]
@@ -259,7 +259,7 @@ def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
         mode="dangerous",
         capabilities=Capabilities(),
         availability=(),
-        memory=Memory(),
+        session_guards=SessionGuards(),
         notify=(),
         rates=Rates(),
     )

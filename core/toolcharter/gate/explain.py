@@ -172,7 +172,7 @@ def _checks(pipeline: CallPipeline) -> str:
 def _guards(pipeline: CallPipeline, ctx: CallContext) -> str:
     memory = pipeline.state.session
     looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
-    return f"{looked_at}guards that remember calls: " + ("none" if memory is None else ", ".join(memory.switched_on))
+    return f"{looked_at}session guards: " + ("none" if memory is None else ", ".join(memory.switched_on))
 
 
 def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:

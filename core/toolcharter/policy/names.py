@@ -8,7 +8,7 @@ from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.nodes import dotted
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Ceiling, Memory, Notify, ReadBeforeWrite
+from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite, SessionGuards
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
 
@@ -18,7 +18,7 @@ def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[
     yield from (("deny", rule) for rule in profile.deny)
     yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
-    yield from _remembered(profile.memory)
+    yield from _remembered(profile.session_guards)
     yield from _told(profile.notify)
     for ceiling in ceilings:
         yield from (("deny", rule) for rule in ceiling.deny)
@@ -26,11 +26,11 @@ def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[
         yield from _told(ceiling.notify)
 
 
-def _remembered(memory: Memory) -> Iterator[tuple[str, Rule]]:
+def _remembered(memory: SessionGuards) -> Iterator[tuple[str, Rule]]:
     for depends in memory.depends_on:
-        yield from (("guards.depends_on", depends.match), ("guards.depends_on", depends.needs))
-    yield from (("guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
-    yield from (("guards.after_call", entry.match) for entry in memory.after_call)
+        yield from (("session_guards.depends_on", depends.match), ("session_guards.depends_on", depends.needs))
+    yield from (("session_guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
+    yield from (("session_guards.after_call", entry.match) for entry in memory.after_call)
 
 
 def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
@@ -43,9 +43,9 @@ def written_tools(
     """Every name of a tool that a ceiling's limit or a guard is written for: its place, its key, and the name."""
     for ceiling in ceilings:
         yield from ((ceiling.name, f"limits.tools.{name}", name) for name in ceiling.tool_limits)
-    usual, written = ReadBeforeWrite(), profile.memory.read_before_write
+    usual, written = ReadBeforeWrite(), profile.session_guards.read_before_write
     for key in ("reads", "writes"):
-        path = ("guards", "read_before_write", key)
+        path = ("session_guards", "read_before_write", key)
         yield from (
             (place_of(*path), ".".join(path), name) for name in getattr(written, key) if name not in getattr(usual, key)
         )

@@ -19,12 +19,12 @@ from toolcharter.profile.settings import (
     Ceiling,
     DependsOn,
     HiddenGlob,
-    Memory,
     Notify,
     Rate,
     Rates,
     ReadBeforeWrite,
     Repeats,
+    SessionGuards,
     SkipDuplicate,
 )
 from toolcharter.profile.shapes import same_tool
@@ -53,7 +53,7 @@ def profile_from(node: Node) -> Profile:
         toolsets=_tool_lists(below.get("toolsets", {})),
         groups=_tool_lists(below.get("groups", {})),
         approvals=_approvals(below.get("approvals", {})),
-        memory=_memory(entries(node)["guards"].node) if "guards" in below else Memory(),
+        session_guards=_memory(entries(node)["session_guards"].node) if "session_guards" in below else SessionGuards(),
         rates=rates,
         notify=tuple(map(_notify, _items(node, "notify"))),
         hidden=tuple(map(_hidden, below["hidden"])) if "hidden" in below else DEFAULT_HIDDEN,
@@ -139,11 +139,11 @@ def _approvals(written: Mapping[str, Any]) -> Approvals:
     return Approvals(**values)
 
 
-def _memory(node: Node) -> Memory:
+def _memory(node: Node) -> SessionGuards:
     below = plain(node)
     reading: dict[str, Any] = dict(below.get("read_before_write", {}))
     reading |= {key: tuple(reading[key]) for key in reading.keys() & {"reads", "writes"}}
-    return Memory(
+    return SessionGuards(
         ReadBeforeWrite(**reading),
         Repeats(**below.get("repeated_calls", {})),
         Repeats(**below.get("same_result", {})),

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from toolcharter.profile.model import Case, Limits, Profile, values_of
-from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Memory, Rate, Rates
+from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, SessionGuards
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 """Text that needs no quotes, unless YAML has another meaning for the word."""
@@ -28,7 +28,7 @@ def written(profile: Profile) -> dict[str, Any]:
         "toolsets": values_of(profile.toolsets),
         "groups": values_of(profile.groups),
         "approvals": _given(profile.approvals),
-        "guards": _guards(profile.memory),
+        "session_guards": _guards(profile.session_guards),
         "limits": _limits(profile),
         "notify": [_given(entry) for entry in profile.notify],
         "runner": profile.runner,
@@ -88,7 +88,7 @@ def _availability(entry: Availability) -> dict[str, Any]:
     return {"for": callers, **fields}
 
 
-def _guards(memory: Memory) -> dict[str, Any]:
+def _guards(memory: SessionGuards) -> dict[str, Any]:
     reading = _given(memory.read_before_write)
     lists = ("depends_on", "skip_duplicate", "after_call")
     guards: dict[str, Any] = {

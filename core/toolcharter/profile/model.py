@@ -14,10 +14,10 @@ from toolcharter.profile.settings import (
     Capabilities,
     Ceiling,
     HiddenGlob,
-    Memory,
     Mode,
     Notify,
     Rates,
+    SessionGuards,
 )
 from toolcharter.profile.shapes import same_tool
 
@@ -107,7 +107,7 @@ class Profile:
     toolsets: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     approvals: Approvals = field(default_factory=Approvals)
-    memory: Memory = field(default_factory=Memory)
+    session_guards: SessionGuards = field(default_factory=SessionGuards)
     rates: Rates = field(default_factory=Rates)
     notify: tuple[Notify, ...] = ()
     hidden: tuple[HiddenGlob, ...] = DEFAULT_HIDDEN
@@ -170,7 +170,7 @@ class Profile:
             "toolsets": dict(self.toolsets),
             "groups": dict(self.groups),
             "approvals": values_of(self.approvals),
-            "guards": values_of(self.memory),
+            "session_guards": values_of(self.session_guards),
             "rates": values_of(self.rates),
             "notify": values_of(self.notify),
             "hidden": values_of(self.hidden),

@@ -56,7 +56,7 @@ PROFILE = Keys(
         "toolsets": Key(TOOL_LISTS._replace(noun="toolset"), "Named lists of tools: `toolset:NAME` in availability."),
         "groups": Key(TOOL_LISTS._replace(noun="group"), "More members of tool groups: `group:NAME`."),
         "approvals": Key(APPROVALS, "How people are asked."),
-        "guards": Key(GUARDS, "What is remembered of a session's calls."),
+        "session_guards": Key(GUARDS, "What is remembered of a session's calls."),
         "limits": _TIGHTENING["limits"],
         "notify": _TIGHTENING["notify"],
         "extensions": Key(

@@ -160,7 +160,7 @@ class AfterCall(NamedTuple):
     outcomes: tuple[Outcome, ...] = ("ok",)
 
 
-class Memory(NamedTuple):
+class SessionGuards(NamedTuple):
     """The guards that remember a session's calls (`guards:`)."""
 
     read_before_write: ReadBeforeWrite = ReadBeforeWrite()

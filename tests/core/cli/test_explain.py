@@ -58,7 +58,7 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "  check: not asked",
         "    looked at: checks of plugins: none",
         "  guard: not asked",
-        "    looked at: guards that remember calls: none",
+        "    looked at: session guards: none",
         "  approval: not asked",
         "    looked at: no person has to be asked",
         "  limit: not asked",

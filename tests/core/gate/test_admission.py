@@ -25,12 +25,12 @@ from toolcharter.profile.settings import (
     Capabilities,
     Ceiling,
     DependsOn,
-    Memory,
     Notify,
     Rate,
     Rates,
     ReadBeforeWrite,
     Repeats,
+    SessionGuards,
     SkipDuplicate,
 )
 
@@ -116,7 +116,7 @@ class TestCeilings:
 class TestMemory:
     def test_repeated_calls_are_warned_and_denied(self, make_toolbox, events) -> None:
         """The model is told first; then the call is refused, and so is the next."""
-        toolbox = make_toolbox(ECHO, memory=Memory(repeated_calls=Repeats(warn=2, deny=3)))
+        toolbox = make_toolbox(ECHO, session_guards=SessionGuards(repeated_calls=Repeats(warn=2, deny=3)))
 
         results = [toolbox.call("echo", {}) for _ in range(4)]
 
@@ -129,7 +129,7 @@ class TestMemory:
 
     def test_sessions_do_not_share_memory_and_subagents_do(self, make_toolbox) -> None:
         """The caller's session is the key; one that names none shares that of all who name none."""
-        toolbox = make_toolbox(ECHO, memory=Memory(repeated_calls=Repeats(deny=2)))
+        toolbox = make_toolbox(ECHO, session_guards=SessionGuards(repeated_calls=Repeats(deny=2)))
         one, child, other = (
             toolbox.for_caller(Caller(agent=agent, session=session, depth=depth))
             for agent, session, depth in (("a", "s1", 0), ("b", "s1", 1), ("a", "s2", 0))
@@ -139,11 +139,11 @@ class TestMemory:
 
     def test_calls_need_an_earlier_one_and_leave_a_message(self, make_toolbox) -> None:
         """`depends_on` and `after_call` speak the rule language."""
-        memory = Memory(
+        memory = SessionGuards(
             depends_on=(DependsOn(parse_rule("act:push"), parse_rule("act:look"), "Look first."),),
             after_call=(AfterCall(parse_rule("act:push(what=v*)"), "Tell the team."),),
         )
-        toolbox = make_toolbox(ACT, memory=memory)
+        toolbox = make_toolbox(ACT, session_guards=memory)
 
         early = toolbox.call("act", {"action": "push"})
         toolbox.call("act", {})
@@ -167,9 +167,9 @@ class TestMemory:
             return "written"
 
         (tmp_path / "old.txt").write_text("old")
-        memory = Memory(read_before_write=ReadBeforeWrite("strict"))
+        memory = SessionGuards(read_before_write=ReadBeforeWrite("strict"))
         toolbox = make_toolbox(
-            spec_with_runtime(read_file, capabilities={"fs:read"}), spec_of(write_file), memory=memory
+            spec_with_runtime(read_file, capabilities={"fs:read"}), spec_of(write_file), session_guards=memory
         )
 
         blind = toolbox.call("write_file", {"path": "old.txt"})
@@ -186,7 +186,9 @@ class TestMemory:
 
     def test_duplicates_are_skipped(self, make_toolbox) -> None:
         """No cached result is given: the model has it already."""
-        toolbox = make_toolbox(ACT, memory=Memory(skip_duplicate=(SkipDuplicate(parse_rule("act:look"), ("what",)),)))
+        toolbox = make_toolbox(
+            ACT, session_guards=SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("act:look"), ("what",)),))
+        )
 
         outcomes = [toolbox.call("act", {"what": what}).outcome for what in ("a", "b", "a")]
 
@@ -194,7 +196,9 @@ class TestMemory:
 
     def test_what_the_model_no_longer_sees_may_be_called_again(self, make_toolbox) -> None:
         """The results that are named, or all of them; of this session, and of no other's."""
-        toolbox = make_toolbox(ACT, memory=Memory(skip_duplicate=(SkipDuplicate(parse_rule("act:look")),)))
+        toolbox = make_toolbox(
+            ACT, session_guards=SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("act:look")),))
+        )
         one, other = (toolbox.for_caller(Caller(session=name)) for name in ("one", "other"))
 
         def outcomes(view: Toolbox) -> str:

@@ -102,7 +102,7 @@ def test_explain_tells_of_the_world(make_toolbox: MakeToolbox) -> None:
         False,
     )
     assert guard.decides
-    assert guard.looked_at == "where the paths and programs of the commands lead; guards that remember calls: none"
+    assert guard.looked_at == "where the paths and programs of the commands lead; session guards: none"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from toolcharter.api.call import Ask, Caller, Decision, Deny, Invocation
 from toolcharter.api.explanation import Explanation, RuleNote, Step
 from toolcharter.errors import ToolboxClosed
 from toolcharter.profile.model import Limits
-from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, Rate, Rates, Repeats
+from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Rate, Rates, Repeats, SessionGuards
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -91,7 +91,7 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
                 changes=("add a deny rule such as 'greet'",),
             ),
             Step("check", "checks of plugins: none", "pass"),
-            Step("guard", "guards that remember calls: none", "pass"),
+            Step("guard", "session guards: none", "pass"),
             Step("approval", "no person has to be asked", "pass"),
             Step("limit", "rate limits: none concern the tool", "pass"),
             Step("tool", "its own checks, in a dry run", "pass"),
@@ -109,14 +109,14 @@ def test_limits_and_guards_that_concern_the_call_are_named(make_toolbox) -> None
     """What no dry run can ask is told as the profile and its ceilings have it, the smaller number once."""
     rates = Rates(Rate(calls_per_minute=9), tools={"greet": Rate(calls_per_hour=3), "other": Rate(calls_per_hour=1)})
     ceiling = Ceiling("site", rates=Rates(Rate(calls_per_minute=5)))
-    memory = Memory(repeated_calls=Repeats(deny=2), same_result=Repeats(warn=2))
-    toolbox = make_toolbox(greet_spec(), rates=rates, ceilings=(ceiling,), memory=memory)
+    memory = SessionGuards(repeated_calls=Repeats(deny=2), same_result=Repeats(warn=2))
+    toolbox = make_toolbox(greet_spec(), rates=rates, ceilings=(ceiling,), session_guards=memory)
 
     found = {step.stage: (step.looked_at, step.verdict) for step in toolbox.explain("greet", {"name": "Ann"}).steps}
 
     limits = "rate limits: calls_per_minute 5, calls_per_hour 3 for greet; not counted in a dry run"
     assert found["limit"] == (limits, "unknown")
-    assert found["guard"] == ("guards that remember calls: repeated_calls, same_result", "pass")
+    assert found["guard"] == ("session guards: repeated_calls, same_result", "pass")
 
 
 ROWS = [
@@ -158,7 +158,7 @@ def test_the_decision_is_that_of_decide(args, settings, expected, make_toolbox, 
 
 def test_a_call_that_the_memory_refuses(make_toolbox) -> None:
     """What a session has done before counts, and the explanation itself does not."""
-    toolbox = make_toolbox(greet_spec(), memory=Memory(repeated_calls=Repeats(deny=2)))
+    toolbox = make_toolbox(greet_spec(), session_guards=SessionGuards(repeated_calls=Repeats(deny=2)))
     toolbox.call("greet", {})
 
     found = [toolbox.explain("greet", {}) for _ in range(3)][-1]

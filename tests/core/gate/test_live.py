@@ -31,7 +31,7 @@ from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import Memory, Repeats
+from toolcharter.profile.settings import Repeats, SessionGuards
 
 
 def found_tool(name: str, code: str = "1", **facts: Any) -> ToolSpec[ToolPolicy]:
@@ -214,7 +214,7 @@ def test_tools_of_plugins_keep_what_they_hold(world: World) -> None:
 def test_what_guards_remember_outlives_a_reload(world: World) -> None:
     """A reload is no way around the limit of repeated calls, also for tools that come with it."""
     world.found = (found_tool("a"),)
-    live = world.open(memory=Memory(repeated_calls=Repeats(deny=3)))
+    live = world.open(session_guards=SessionGuards(repeated_calls=Repeats(deny=3)))
     live.call("a", {})
     world.found = (found_tool("a"), found_tool("b"))
     live.reload()

@@ -11,20 +11,20 @@ import pytest
 from pydantic import Base64Bytes
 
 from toolcharter.api.call import Invocation
-from toolcharter.guards.memory import SessionMemory
 from toolcharter.guards.rates import RateLimits
+from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.profile.model import Limits
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
     AfterCall,
     Ceiling,
     DependsOn,
-    Memory,
     Notify,
     Rate,
     Rates,
     ReadBeforeWrite,
     Repeats,
+    SessionGuards,
     SkipDuplicate,
 )
 
@@ -64,13 +64,15 @@ class TestArgumentsWithoutAJsonForm:
     @pytest.mark.parametrize(
         "memory",
         [
-            pytest.param(Memory(skip_duplicate=(SkipDuplicate(parse_rule("put")),)), id="skip_duplicate"),
-            pytest.param(Memory(depends_on=(DependsOn(parse_rule("other"), parse_rule("put")),)), id="depends_on"),
+            pytest.param(SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("put")),)), id="skip_duplicate"),
+            pytest.param(
+                SessionGuards(depends_on=(DependsOn(parse_rule("other"), parse_rule("put")),)), id="depends_on"
+            ),
         ],
     )
     def test_guards_with_memory_deny_what_they_cannot_look_at(self, make_toolbox, events, memory, is_async) -> None:
         """Where no rule looks at arguments, a guard's pattern does: it fails closed, and the call leaves its events."""
-        toolbox = make_toolbox(PUT, memory=memory)
+        toolbox = make_toolbox(PUT, session_guards=memory)
 
         call = toolbox.acall("put", UNSPEAKABLE) if is_async else None
         result = asyncio.run(call) if call else toolbox.call("put", UNSPEAKABLE)
@@ -83,7 +85,7 @@ class TestArgumentsWithoutAJsonForm:
 
     def test_a_message_that_cannot_be_judged_does_not_cost_the_result(self, make_toolbox) -> None:
         """The body has run by then; what it did is told, and the message is not."""
-        toolbox = make_toolbox(PUT, memory=Memory(after_call=(AfterCall(parse_rule("put"), "Look."),)))
+        toolbox = make_toolbox(PUT, session_guards=SessionGuards(after_call=(AfterCall(parse_rule("put"), "Look."),)))
 
         texts = [toolbox.call("put", args).text for args in (UNSPEAKABLE, {"data": "YQ=="})]
 
@@ -91,8 +93,8 @@ class TestArgumentsWithoutAJsonForm:
 
     def test_other_calls_go_on(self, make_toolbox) -> None:
         """The memory of the session stays whole."""
-        memory = Memory(repeated_calls=Repeats(deny=3), skip_duplicate=(SkipDuplicate(parse_rule("other")),))
-        toolbox = make_toolbox(PUT, memory=memory)
+        memory = SessionGuards(repeated_calls=Repeats(deny=3), skip_duplicate=(SkipDuplicate(parse_rule("other")),))
+        toolbox = make_toolbox(PUT, session_guards=memory)
 
         outcomes = [toolbox.call("put", args).outcome for args in (UNSPEAKABLE, {"data": "YQ=="}, {"data": "YQ=="})]
 
@@ -130,7 +132,7 @@ class TestOtherNames:
         (tmp_path / "f").write_text("x")
         reading = ReadBeforeWrite("strict", reads=("look",), writes=("STORE",))
         look = spec_of(read, aliases=("look",))
-        toolbox = make_toolbox(WRITE, look, memory=Memory(read_before_write=reading))
+        toolbox = make_toolbox(WRITE, look, session_guards=SessionGuards(read_before_write=reading))
 
         reasons = [toolbox.call(tool, {"path": "f"}).reason for tool in ("write", "read", "keep")]
 
@@ -201,12 +203,12 @@ class TestChangedArguments:
 
 FORKING = """
 import os, signal, threading
-from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.guards.rates import Keys, RateLimits
-from toolcharter.profile.settings import Memory, Rate, Rates, Repeats
+from toolcharter.profile.settings import SessionGuards, Rate, Rates, Repeats
 
 limits = RateLimits([Rates(total=Rate(calls_per_minute=1))])
-memory = SessionMemory(Memory(repeated_calls=Repeats(deny=2)), matcher=None, identify=None)
+memory = ActiveSessionGuards(SessionGuards(repeated_calls=Repeats(deny=2)), matcher=None, identify=None)
 bound, held, done = limits.bind("git", None), threading.Event(), threading.Event()
 
 def hold():
@@ -241,7 +243,7 @@ def test_a_forks_child_lets_go_of_its_locks() -> None:
     """The same in this process, where nobody can fork: each lock that is held is free afterwards."""
     nobody: Any = None
     limits = RateLimits([Rates(total=Rate(calls_per_minute=1))])
-    memory = SessionMemory(Memory(), matcher=nobody, identify=nobody)
+    memory = ActiveSessionGuards(SessionGuards(), matcher=nobody, identify=nobody)
     limits._lock.acquire()
     memory._lock.acquire()
 

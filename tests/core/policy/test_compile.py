@@ -10,7 +10,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.policy.capability import bound
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, faults_of_names, universe_of
 from toolcharter.profile.model import Limits, Profile
-from toolcharter.profile.settings import Availability, Capabilities, Ceiling, Memory, ReadBeforeWrite
+from toolcharter.profile.settings import Availability, Capabilities, Ceiling, ReadBeforeWrite, SessionGuards
 
 
 def spec(name: str, **facts: Any) -> ToolSpec[ToolPolicy]:
@@ -128,7 +128,7 @@ def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
             "later": Limits(),
             "installed": Limits(),
         },
-        memory=Memory(
+        session_guards=SessionGuards(
             read_before_write=ReadBeforeWrite("warn", reads=("read_file", "raed"), writes=("write_file", "zz"))
         ),
         missing_ok=("later",),
@@ -144,6 +144,6 @@ def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
         ("at limits.tools.gitt", "limits.tools.gitt", not_listed.format("gitt")),
         ("at limits.tools.installed", "limits.tools.installed", not_listed.format("installed")),
         ("admin", "limits.tools.nobody", no_tool.format("nobody")),
-        ("at guards.read_before_write.reads", "guards.read_before_write.reads", no_tool.format("raed")),
-        ("at guards.read_before_write.writes", "guards.read_before_write.writes", no_tool.format("zz")),
+        ("at session_guards.read_before_write.reads", "session_guards.read_before_write.reads", no_tool.format("raed")),
+        ("at session_guards.read_before_write.writes", "session_guards.read_before_write.writes", no_tool.format("zz")),
     ]

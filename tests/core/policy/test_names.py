@@ -12,7 +12,15 @@ from toolcharter.policy.names import (
     written_tools,
 )
 from toolcharter.profile.model import Limits, Profile
-from toolcharter.profile.settings import AfterCall, Ceiling, DependsOn, Memory, Notify, ReadBeforeWrite, SkipDuplicate
+from toolcharter.profile.settings import (
+    AfterCall,
+    Ceiling,
+    DependsOn,
+    Notify,
+    ReadBeforeWrite,
+    SessionGuards,
+    SkipDuplicate,
+)
 
 TOOLS = ("git", "read_file", "VCS")
 GROUPS = ("FS", "mcp:gh")
@@ -167,7 +175,7 @@ def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
         "p",
         deny=(one(), one()),
         allow=(one(),),
-        memory=Memory(
+        session_guards=SessionGuards(
             depends_on=(DependsOn(one(), one()),),
             skip_duplicate=(SkipDuplicate(one()),),
             after_call=(AfterCall(one(), "Well."),),
@@ -180,10 +188,10 @@ def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
         ("deny", "t0"),
         ("deny", "t1"),
         ("allow", "t2"),
-        ("guards.depends_on", "t3"),
-        ("guards.depends_on", "t4"),
-        ("guards.skip_duplicate", "t5"),
-        ("guards.after_call", "t6"),
+        ("session_guards.depends_on", "t3"),
+        ("session_guards.depends_on", "t4"),
+        ("session_guards.skip_duplicate", "t5"),
+        ("session_guards.after_call", "t6"),
         ("notify", "t7"),
         ("notify", "t8"),
         ("deny", "t9"),
@@ -195,7 +203,7 @@ def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
 def test_a_limit_or_a_guard_for_what_nothing_provides_is_a_fault() -> None:
     """It would limit nobody; aliases and what may come later are provided, and nobody wrote the guard's defaults."""
     reading = ReadBeforeWrite("strict", reads=("read_file", "loook"), writes=("write_file", "vcs"))
-    profile = Profile("p", memory=Memory(reading))
+    profile = Profile("p", session_guards=SessionGuards(reading))
     ceiling = Ceiling("policy.yaml", tool_limits={"later": Limits(), "vcs": Limits(), "zzzzz": Limits()})
 
     written = written_tools(profile, [ceiling], lambda *path: ".".join(path))
@@ -203,7 +211,7 @@ def test_a_limit_or_a_guard_for_what_nothing_provides_is_a_fault() -> None:
 
     assert [fault.split("\n")[0] for fault in found] == [
         "policy.yaml: limits.tools.zzzzz: nothing provides a tool named 'zzzzz'.",
-        "guards.read_before_write.reads: guards.read_before_write.reads: nothing provides a tool named 'loook'.",
+        "session_guards.read_before_write.reads: session_guards.read_before_write.reads: nothing provides a tool named 'loook'.",
     ]
     assert found[0].split("\n")[1] == "If it comes later, add 'zzzzz' to `missing_ok`."
 
@@ -232,18 +240,20 @@ def test_limits_of_a_profile_without_tools_are_told() -> None:
 def test_names_that_guards_and_ceilings_write_have_no_case() -> None:
     """Both keys of `read_before_write` are looked at, by the letters that count."""
     guard = ReadBeforeWrite("warn", reads=("READ_FILE", "Raed"), writes=("write_file", "Zz"))
-    written = written_tools(Profile("p", memory=Memory(read_before_write=guard)), [], lambda *path: ".".join(path))
+    written = written_tools(
+        Profile("p", session_guards=SessionGuards(read_before_write=guard)), [], lambda *path: ".".join(path)
+    )
 
     found = [(fault.path, fault.what, fault.fix) for fault in tool_faults(written, ["Read_File", "zzz"], [])]
 
     assert found == [
         (
-            "guards.read_before_write.reads",
+            "session_guards.read_before_write.reads",
             "nothing provides a tool named 'Raed'.",
             "If it comes later, add 'Raed' to `missing_ok`.",
         ),
         (
-            "guards.read_before_write.writes",
+            "session_guards.read_before_write.writes",
             "nothing provides a tool named 'Zz'.",
             "Did you mean 'zzz'? If it comes later, add 'Zz' to `missing_ok`.",
         ),

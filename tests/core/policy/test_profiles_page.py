@@ -15,8 +15,8 @@ from toolcharter.events import notify
 from toolcharter.gate.approvals.always_rule import why_not_kept
 from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.gate.commands import analyse_commands
-from toolcharter.guards.memory import notes
 from toolcharter.guards.rates import binding
+from toolcharter.guards.session import state
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import RuleInput, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
@@ -180,7 +180,7 @@ availability: [{name: above, deny: [glob]}]
 toolsets: {mine: [git, glob]}
 groups: {ours: [git]}
 approvals: {always: false, keep_days: 2}
-guards: {repeated_calls: {warn: 2}, depends_on: [{match: git, needs: glob}]}
+session_guards: {repeated_calls: {warn: 2}, depends_on: [{match: git, needs: glob}]}
 limits: {timeout_s: 9, tools: {git: {timeout_s: 5, calls_per_hour: 8}}}
 notify: ["*"]
 extensions: {one: {a: 1, b: 2}}
@@ -200,7 +200,7 @@ availability: [{name: below, deny: [git]}]
 toolsets: {mine: [glob]}
 groups: {ours: [glob]}
 approvals: {keep_days: 3}
-guards: {repeated_calls: {deny: 4}, depends_on: [{match: glob, needs: git}]}
+session_guards: {repeated_calls: {deny: 4}, depends_on: [{match: glob, needs: git}]}
 limits: {max_output_chars: 7, tools: {git: {timeout_s: 6}}}
 notify: ["git"]
 extensions: {one: {a: 3}}
@@ -228,7 +228,7 @@ def test_parents_and_child_are_put_together_as_the_page_says(tmp_path: Path) -> 
         "toolsets": {"mine": ["glob"]},
         "groups": {"ours": ["git", "glob"]},
         "approvals": {"always": False, "keep_days": 3.0},
-        "guards": {
+        "session_guards": {
             "repeated_calls": {"warn": 2, "deny": 4},
             "depends_on": [{"match": "git", "needs": "glob"}, {"match": "glob", "needs": "git"}],
         },
@@ -279,4 +279,4 @@ def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:
     assert "has five seconds" in said
     assert "does not answer within two seconds" in said
     assert f"the logger `{notify.LOGGER}`" in said
-    assert f"`{notes.PREFIX}` and the message" in said
+    assert f"`{state.PREFIX}` and the message" in said

@@ -15,7 +15,7 @@ from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
-from toolcharter.profile.settings import AfterCall, Availability, CallerPattern, Ceiling, Memory
+from toolcharter.profile.settings import AfterCall, Availability, CallerPattern, Ceiling, SessionGuards
 
 TEXTS = [
     *("git", "g*", "*", "git:push", "git:push*", "git:*", "*:push", "g*sh", "alias:push", "git:log", "GIT:Push", "*a*"),
@@ -104,9 +104,9 @@ def test_what_is_said_to_do_nothing_does_nothing(deny, ask, allow, mode, above, 
 @given(RULES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> None:
     """No call is matched by a guard's pattern of which a review says so."""
-    rules = written(patterns, "guards")
-    memory = Memory(after_call=tuple(AfterCall(rule, "Test it.") for rule in rules))
-    gone = idle(list(review(Reviewed(Profile("p", memory=memory), tools))))
+    rules = written(patterns, "session_guards")
+    memory = SessionGuards(after_call=tuple(AfterCall(rule, "Test it.") for rule in rules))
+    gone = idle(list(review(Reviewed(Profile("p", session_guards=memory), tools))))
     tool = data.draw(st.sampled_from(tools))
     subject = data.draw(subjects(tool))
 

@@ -16,8 +16,8 @@ from toolcharter.profile.settings import (
     CallerPattern,
     Capabilities,
     Ceiling,
-    Memory,
     Notify,
+    SessionGuards,
 )
 
 READ = ToolSignature(
@@ -285,12 +285,12 @@ def test_a_tool_that_only_a_person_permits_is_not_said_to_be_hidden() -> None:
 def test_patterns_are_judged_like_denials() -> None:
     """Guards and notifications name their rules by the key they stand under."""
     match = rules("match", ["git(remot=x)", "gti", "bash:*"])
-    memory = Memory(after_call=(AfterCall(match[0], "Run the tests."),))
+    memory = SessionGuards(after_call=(AfterCall(match[0], "Run the tests."),))
 
-    found = said([GIT, BASH], memory=memory, notify=(Notify(match[1:]),))
+    found = said([GIT, BASH], session_guards=memory, notify=(Notify(match[1:]),))
 
     assert [(one.word, one.place, one.path) for one in found] == [
-        ("never_matches", "match:1:5", "guards.after_call"),
+        ("never_matches", "match:1:5", "session_guards.after_call"),
         ("never_matches", "match:2:5", "notify"),
     ]
 

@@ -13,11 +13,11 @@ from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
     AfterCall,
     DependsOn,
-    Memory,
     Rate,
     Rates,
     ReadBeforeWrite,
     Repeats,
+    SessionGuards,
     SkipDuplicate,
 )
 
@@ -46,48 +46,48 @@ def said(*tools: ToolSignature, pending: tuple[str, ...] = (), **settings: Any) 
 def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
     """A call is refused before it is warned of; the message on a result comes before the next call is refused."""
     what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
-    path = f"guards.{key}.warn"
+    path = f"session_guards.{key}.warn"
     told = Finding("never_matters", path.replace(".", ":"), path, what, "Let `warn` be less than `deny`.")
 
     guards: dict[str, Any] = {key: Repeats(warn, deny)}
-    assert said(memory=Memory(**guards)) == ([told] if is_told else [])
+    assert said(session_guards=SessionGuards(**guards)) == ([told] if is_told else [])
 
 
-def skipping(*args: str, match: str = "read_file") -> Memory:
-    return Memory(skip_duplicate=(SkipDuplicate(parse_rule(match), args),))
+def skipping(*args: str, match: str = "read_file") -> SessionGuards:
+    return SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule(match), args),))
 
 
-def depending(*args: str) -> Memory:
-    return Memory(depends_on=(DependsOn(parse_rule("write_file"), parse_rule("read_file"), None, args),))
+def depending(*args: str) -> SessionGuards:
+    return SessionGuards(depends_on=(DependsOn(parse_rule("write_file"), parse_rule("read_file"), None, args),))
 
 
 @pytest.mark.parametrize(
     ("memory", "path", "what", "fix"),
     [
         pytest.param(
-            Memory(ReadBeforeWrite("warn", ("cat",), argument="pth")),
-            "guards.read_before_write.argument",
+            SessionGuards(ReadBeforeWrite("warn", ("cat",), argument="pth")),
+            "session_guards.read_before_write.argument",
             "no argument of 'read_file', 'write_file' is named 'pth'.",
             "Did you mean 'path'? Arguments: 'path', 'text'.",
             id="read-before-write",
         ),
         pytest.param(
             skipping("path", "text"),
-            "guards.skip_duplicate.0.args",
+            "session_guards.skip_duplicate.0.args",
             "no argument of 'read_file' is named 'text'.",
             "Arguments: 'path'.",
             id="skip-duplicate",
         ),
         pytest.param(
             depending("path", "text"),
-            "guards.depends_on.0.args",
+            "session_guards.depends_on.0.args",
             "no argument of 'read_file' is named 'text'.",
             "Arguments: 'path'.",
             id="one-side-of-depends-on",
         ),
         pytest.param(
             depending("zzz"),
-            "guards.depends_on.0.args",
+            "session_guards.depends_on.0.args",
             "no argument of 'write_file' is named 'zzz'.",
             "Arguments: 'path', 'text'.",
             id="both-sides-once",
@@ -96,30 +96,34 @@ def depending(*args: str) -> Memory:
 )
 def test_an_argument_that_no_tool_has_is_told(memory, path, what, fix) -> None:
     """The guard would compare nothing with nothing."""
-    assert said(memory=memory) == [Finding("risky", path.replace(".", ":"), path, what, fix)]
+    assert said(session_guards=memory) == [Finding("risky", path.replace(".", ":"), path, what, fix)]
 
 
 @pytest.mark.parametrize(
     ("tools", "pending", "memory"),
     [
-        pytest.param(TOOLS, (), Memory(ReadBeforeWrite("off", argument="pth")), id="off"),
-        pytest.param(TOOLS, (), Memory(ReadBeforeWrite("strict", argument="text")), id="one-tool-has-it"),
-        pytest.param(TOOLS, ("Edit_File",), Memory(ReadBeforeWrite("strict", argument="file")), id="may-come"),
+        pytest.param(TOOLS, (), SessionGuards(ReadBeforeWrite("off", argument="pth")), id="off"),
+        pytest.param(TOOLS, (), SessionGuards(ReadBeforeWrite("strict", argument="text")), id="one-tool-has-it"),
+        pytest.param(TOOLS, ("Edit_File",), SessionGuards(ReadBeforeWrite("strict", argument="file")), id="may-come"),
         pytest.param((OPEN,), (), skipping("x", match="open"), id="any-argument"),
         pytest.param((OPEN,), (), skipping("x"), id="no-tool"),
         pytest.param(TOOLS, ("later",), skipping("x", match="*"), id="any-tool-may-come"),
         pytest.param(TOOLS, ("later",), skipping("x", match="later"), id="this-tool-may-come"),
-        pytest.param(TOOLS, (), Memory(skip_duplicate=(SkipDuplicate(parse_rule("read_file")),)), id="all-arguments"),
+        pytest.param(
+            TOOLS, (), SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("read_file")),)), id="all-arguments"
+        ),
     ],
 )
 def test_an_argument_that_a_tool_may_have_is_no_finding(tools, pending, memory) -> None:
     """What is not known is not said."""
-    assert said(*tools, pending=pending, memory=memory) == []
+    assert said(*tools, pending=pending, session_guards=memory) == []
 
 
 def test_a_tool_that_may_come_excuses_no_other() -> None:
     """A rule that names its tool is about no other."""
-    assert [one.path for one in said(pending=("later",), memory=skipping("x"))] == ["guards.skip_duplicate.0.args"]
+    assert [one.path for one in said(pending=("later",), session_guards=skipping("x"))] == [
+        "session_guards.skip_duplicate.0.args"
+    ]
 
 
 def test_numbers_above_those_for_every_call_are_told() -> None:
@@ -163,12 +167,14 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
         pytest.param("write_file(path=a, text=b)", None, id="two-arguments"),
     ],
 )
-@pytest.mark.parametrize("place", ["deny", "guards.after_call"])
+@pytest.mark.parametrize("place", ["deny", "session_guards.after_call"])
 def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
     """All must match one and the same text; that is so whatever tools may come."""
     rule = parse_rule(text, "p:1:1")
     settings: dict[str, Any] = (
-        {"deny": (rule,)} if place == "deny" else {"memory": Memory(after_call=(AfterCall(rule, "Hi."),))}
+        {"deny": (rule,)}
+        if place == "deny"
+        else {"session_guards": SessionGuards(after_call=(AfterCall(rule, "Hi."),))}
     )
     found = [one for one in review(Reviewed(Profile("p", **settings), TOOLS, pending=("later",))) if one.path == place]
 

@@ -131,7 +131,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
             always=st.booleans(),
             keep_days=st.integers(1, 3660),
         ),
-        guards=some(
+        session_guards=some(
             read_before_write=some(
                 {"mode": st.sampled_from(["strict", "warn", "off"])},
                 reads=st.lists(NAMES, max_size=2),

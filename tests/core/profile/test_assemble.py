@@ -15,12 +15,12 @@ from toolcharter.profile.settings import (
     Capabilities,
     Ceiling,
     DependsOn,
-    Memory,
     Notify,
     Rate,
     Rates,
     ReadBeforeWrite,
     Repeats,
+    SessionGuards,
     SkipDuplicate,
 )
 
@@ -56,7 +56,7 @@ def test_every_key_becomes_its_setting(write) -> None:
     )
     assert (profile.toolsets, profile.groups) == ({"mine": ("git",)}, {"vcs": ("git",)})
     assert profile.approvals == Approvals(5.0, ("ann",), always=False, keep_days=1.0)
-    assert profile.memory == Memory(
+    assert profile.session_guards == SessionGuards(
         ReadBeforeWrite("strict", ("git",), ("git",), "file"),
         Repeats(3, 5),
         Repeats(None, 4),
@@ -75,12 +75,12 @@ def test_what_is_left_out_of_a_guard_is_as_it_is_by_default(write) -> None:
     """One key of a guard changes that key alone; arguments of duplicates are all or those that are listed."""
     text = """\
 profile: p
-guards:
+session_guards:
   read_before_write: {mode: warn}
   skip_duplicate: [{match: git}, {match: git, args: []}]
   after_call: [{match: git, message: x}]
 """
-    memory = load_profile(write("p.yaml", text)).memory
+    memory = load_profile(write("p.yaml", text)).session_guards
 
     assert memory.read_before_write == ReadBeforeWrite("warn")
     assert [guard.args for guard in memory.skip_duplicate] == [None, ()]
@@ -90,8 +90,8 @@ guards:
 
 def test_a_guard_may_ask_about_arguments(write) -> None:
     """The long form of a rule, without what is told of a refused call: the guard has its own message."""
-    text = "profile: p\nguards: {after_call: [{match: {rule: 'term:spawn', when: {wait: {const: true}}}, message: x}]}"
-    entry = load_profile(write("p.yaml", text)).memory.after_call[0]
+    text = "profile: p\nsession_guards: {after_call: [{match: {rule: 'term:spawn', when: {wait: {const: true}}}, message: x}]}"
+    entry = load_profile(write("p.yaml", text)).session_guards.after_call[0]
 
     assert (entry.match.text, entry.match.when) == ("term:spawn", {"wait": {"const": True}})
 
@@ -121,21 +121,21 @@ profile: p
 deny: [{reason: x}, git]
 notify: [{deliver: log}]
 cases: [{tool: git}]
-guards: {read_before_write: {}, depends_on: [{match: git}], skip_duplicate: [{}], after_call: [{match: git}]}
+session_guards: {read_before_write: {}, depends_on: [{match: git}], skip_duplicate: [{}], after_call: [{match: git}]}
 """
     source = read_profile(write("p.yaml", text))
 
     assert source.profile is not None
     assert [rule.text for rule in source.profile.deny] == ["git"]
-    assert (source.profile.notify, source.profile.cases, source.profile.memory) == ((), (), Memory())
+    assert (source.profile.notify, source.profile.cases, source.profile.session_guards) == ((), (), SessionGuards())
     assert [fault.path for fault in source.faults] == [
         "deny.0.rule",
         "notify.0.match",
         "cases.0.expect",
-        "guards.read_before_write.mode",
-        "guards.depends_on.0.needs",
-        "guards.skip_duplicate.0.match",
-        "guards.after_call.0.message",
+        "session_guards.read_before_write.mode",
+        "session_guards.depends_on.0.needs",
+        "session_guards.skip_duplicate.0.match",
+        "session_guards.after_call.0.message",
     ]
 
 

@@ -88,7 +88,7 @@ capabilities: {allow: ["fs:*"], max_safety: low}
 toolsets: {mine: [git], other: [git]}
 groups: {vcs: [git]}
 approvals: {timeout_s: 5, always: false}
-guards: {repeated_calls: {warn: 3, deny: 5}, depends_on: [{match: git:push, needs: git:commit}]}
+session_guards: {repeated_calls: {warn: 3, deny: 5}, depends_on: [{match: git:push, needs: git:commit}]}
 limits: {agents: {Ann: {calls_per_hour: 1}, bob: {calls_per_hour: 2}}, per: agent}
 """,
     )
@@ -106,7 +106,7 @@ capabilities: {allow: [net]}
 toolsets: {Mine: []}
 groups: {docs: []}
 approvals: {timeout_s: 6}
-guards: {repeated_calls: {warn: 2}}
+session_guards: {repeated_calls: {warn: 2}}
 limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
 """,
     )
@@ -125,7 +125,7 @@ limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
         "toolsets": {"Mine": [], "other": ["git"]},
         "groups": {"vcs": ["git"], "docs": []},
         "approvals": {"timeout_s": 6.0, "always": False},
-        "guards": {
+        "session_guards": {
             "repeated_calls": {"warn": 2, "deny": 5},
             "depends_on": [{"match": "git:push", "needs": "git:commit"}],
         },
@@ -145,14 +145,14 @@ def test_what_a_parent_guards_is_not_lost(write) -> None:
     write(
         "base.yaml",
         "profile: base\ndeny: [group:mine]\ngroups: {Mine: [git]}\n"
-        "guards: {depends_on: [{match: git:push, needs: git:diff}]}\n",
+        "session_guards: {depends_on: [{match: git:push, needs: git:diff}]}\n",
     )
-    child = "profile: c\nextends: [base.yaml]\ngroups: {mine: []}\nguards: {depends_on: [{match: git:tag, needs: git:log}]}\n"
+    child = "profile: c\nextends: [base.yaml]\ngroups: {mine: []}\nsession_guards: {depends_on: [{match: git:tag, needs: git:log}]}\n"
 
     profile = load_profile(write("c.yaml", child))
 
     assert {name.lower(): items for name, items in profile.groups.items()} == {"mine": ("git",)}
-    assert [one.match.text for one in profile.memory.depends_on] == ["git:push", "git:tag"]
+    assert [one.match.text for one in profile.session_guards.depends_on] == ["git:push", "git:tag"]
 
 
 def test_a_parent_on_two_ways_gives_its_rules_once(write) -> None:

@@ -98,11 +98,12 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         '"availability":[],'
         '"capabilities":{"allow":null,"deny":[],"max_safety":null},"ceilings":[],"deny":["git:push"],'
         '"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},"groups":{},'
-        '"guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'
+        '"hidden":[{"containing":"KEY","glob":"*.pem"}],"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
+        '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,'
+        '"session_guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'
         '"reads":["read_file"],"writes":["write_file","edit_file"]},"repeated_calls":{"deny":null,"warn":null},'
         '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
-        '"hidden":[{"containing":"KEY","glob":"*.pem"}],"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
-        '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,"tool_limits":{},'
+        '"tool_limits":{},'
         '"tools":{"git":{"x":"\\u00e9"}},"toolsets":{}}'
     )
     profile = Profile("p", limits=Limits(30.0), deny=(parse_rule("git:push", "p:1:1"),), missing_ok=("b", "a"))
@@ -168,7 +169,7 @@ availability:
 toolsets: {mine: [git]}
 groups: {vcs: [git]}
 approvals: {timeout_s: 5, approvers: [ann], always: false, keep_days: 1}
-guards:
+session_guards:
   read_before_write: {mode: strict, reads: [git], writes: [git], argument: file}
   repeated_calls: {warn: 3, deny: 5}
   same_result: {deny: 4}

@@ -45,8 +45,8 @@ def test_loading_raises_every_fault_at_once(write) -> None:
         "p.yaml:2:1: foo: unknown key 'foo'.\n"
         "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
         "'events', "
-        "'extends', 'extensions', 'groups', 'guards', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
-        "'runner', 'tools', 'toolsets'.\n"
+        "'extends', 'extensions', 'groups', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+        "'runner', 'session_guards', 'tools', 'toolsets'.\n"
         "p.yaml:3:16: events.args: expected one of 'full', 'shape', 'none', found the text 'al'."
     )
 
@@ -74,7 +74,7 @@ keys = st.sampled_from(
         "availability",
         "for",
         "depth",
-        "guards",
+        "session_guards",
         "notify",
         "match",
         "capabilities",

@@ -29,7 +29,7 @@ availability:
 toolsets: {mine: [], yours: ["toolset:mine"]}
 groups: {vcs: [git]}
 approvals: {timeout_s: 604800, approvers: [], always: true, keep_days: 3660}
-guards:
+session_guards:
   read_before_write: {mode: "off"}
   repeated_calls: {warn: 1}
   same_result: {deny: 9223372036854775807}
@@ -178,27 +178,27 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
             id="approvals",
         ),
         pytest.param(
-            "guards: {read_before_write: {}, repeated_calls: {}, same_result: {warn: 0}, depends_on: [{}], "
+            "session_guards: {read_before_write: {}, repeated_calls: {}, same_result: {warn: 0}, depends_on: [{}], "
             "skip_duplicate: [{args: a}], after_call: [{match: 'x y', outcomes: [good]}]}",
             [
-                "2:29: guards.read_before_write.mode: the key is missing.\nWrite `mode: strict`, `warn` or `off`.",
-                "2:49: guards.repeated_calls: the mapping is empty.\nWrite `warn: 3`, `deny: 5` or both.",
-                "2:73: guards.same_result.warn: expected a whole number above 0, found the number 0.",
-                f"2:90: guards.depends_on.0.match: {MATCH}",
-                "2:90: guards.depends_on.0.needs: the key is missing.\nWrite the pattern of the call that has to come first.",
-                f"2:112: guards.skip_duplicate.0.match: {MATCH}",
-                "2:119: guards.skip_duplicate.0.args: expected a list of arguments, found the text 'a'.\nWrite [a].",
-                "2:137: guards.after_call.0.message: the key is missing.\nWrite what the model is to read.",
-                "2:145: guards.after_call.0.match: no tool's name can match 'x y'.\nFor a command write 'bash:x y'.",
-                "2:163: guards.after_call.0.outcomes.0: expected one of 'ok', 'error', 'denied', found the text 'good'.",
+                "2:37: session_guards.read_before_write.mode: the key is missing.\nWrite `mode: strict`, `warn` or `off`.",
+                "2:57: session_guards.repeated_calls: the mapping is empty.\nWrite `warn: 3`, `deny: 5` or both.",
+                "2:81: session_guards.same_result.warn: expected a whole number above 0, found the number 0.",
+                f"2:98: session_guards.depends_on.0.match: {MATCH}",
+                "2:98: session_guards.depends_on.0.needs: the key is missing.\nWrite the pattern of the call that has to come first.",
+                f"2:120: session_guards.skip_duplicate.0.match: {MATCH}",
+                "2:127: session_guards.skip_duplicate.0.args: expected a list of arguments, found the text 'a'.\nWrite [a].",
+                "2:145: session_guards.after_call.0.message: the key is missing.\nWrite what the model is to read.",
+                "2:153: session_guards.after_call.0.match: no tool's name can match 'x y'.\nFor a command write 'bash:x y'.",
+                "2:171: session_guards.after_call.0.outcomes.0: expected one of 'ok', 'error', 'denied', found the text 'good'.",
             ],
-            id="guards",
+            id="session_guards",
         ),
         pytest.param(
-            "guards: {read_before_write: strict, depends_on: git}",
+            "session_guards: {read_before_write: strict, depends_on: git}",
             [
-                "2:29: guards.read_before_write: expected a mapping, found the text 'strict'.",
-                "2:49: guards.depends_on: expected a list, found the text 'git'.\nWrite [git].",
+                "2:37: session_guards.read_before_write: expected a mapping, found the text 'strict'.",
+                "2:57: session_guards.depends_on: expected a list, found the text 'git'.\nWrite [git].",
             ],
             id="types of guards",
         ),

@@ -10,8 +10,8 @@ from toolcharter.profile.read import load_profile
 KEYS = (
     "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
     "'events', "
-    "'extends', 'extensions', 'groups', 'guards', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
-    "'runner', 'tools', 'toolsets'."
+    "'extends', 'extensions', 'groups', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
+    "'runner', 'session_guards', 'tools', 'toolsets'."
 )
 STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"

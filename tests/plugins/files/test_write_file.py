@@ -259,7 +259,7 @@ def test_read_before_write_works_with_it(workspace: Path, tmp_path: Path) -> Non
     """An existing file must have been read, a new one not, and what was written is known."""
     profile = tmp_path / "p.yaml"
     profile.write_text(
-        "profile: p\ntools: {read_file: {}, write_file: {}, edit_file: {}}\nguards: {read_before_write: {mode: strict}}\n"
+        "profile: p\ntools: {read_file: {}, write_file: {}, edit_file: {}}\nsession_guards: {read_before_write: {mode: strict}}\n"
     )
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "a.txt", "content": "x"}),

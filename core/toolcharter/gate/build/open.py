@@ -39,7 +39,7 @@ from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
 from toolcharter.profile.model import Limits
-from toolcharter.profile.settings import Approvals, Memory, Notify, Rates
+from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
@@ -271,12 +271,12 @@ def _approval_service(
 
 
 def _session(state: ToolboxState, plan: Plan) -> "s4_session.SessionStage | None":
-    if plan.profile.memory == Memory():
+    if plan.profile.session_guards == SessionGuards():
         return None
     # Paths of its own: it looks between calls, when no deadline runs.
     paths = WorkspacePaths(state.workspace, inventory=state.inventory, hidden=state.hidden)
     state.calls.on_close(paths.close)
-    return s4_session.session_stage(plan.profile.memory, paths, state.facts)
+    return s4_session.session_stage(plan.profile.session_guards, paths, state.facts)
 
 
 def build_tools_into(

@@ -9,12 +9,12 @@ from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.guards.memory.notes import with_notes
-from toolcharter.guards.memory.session import SessionMemory
+from toolcharter.guards.session.guards import ActiveSessionGuards
+from toolcharter.guards.session.state import with_notes
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Memory, ReadBeforeWrite
+from toolcharter.profile.settings import ReadBeforeWrite, SessionGuards
 from toolcharter.profile.shapes import same_tool
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class SessionStage:
     """The guards that remember a session's calls: asked before each call, notified after it."""
 
-    def __init__(self, guards: SessionMemory) -> None:
+    def __init__(self, guards: ActiveSessionGuards) -> None:
         self._guards = guards
         self.switched_on = guards.switched_on
         """The keys of the profile that are, for people."""
@@ -52,9 +52,9 @@ class SessionStage:
         self._guards.forget(session, call_ids)
 
 
-def session_stage(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts]) -> SessionStage | None:
+def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, ToolFacts]) -> SessionStage | None:
     """The guards that *settings* switches on; None if there are none."""
-    if settings == Memory():
+    if settings == SessionGuards():
         return None
     settings = settings._replace(read_before_write=_canonical(settings.read_before_write, facts))
 
@@ -62,7 +62,7 @@ def session_stage(settings: Memory, paths: Paths, facts: Mapping[str, ToolFacts]
         matches = Matcher(rule).denies
         return lambda call: matches(facts[call.tool], RuleInput(call.action, as_json(call.args), call.commands))
 
-    guards = SessionMemory(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
+    guards = ActiveSessionGuards(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
     return SessionStage(guards) if guards.active else None
 
 

@@ -1,4 +1,4 @@
-"""What in `guards` and `limits` never has an effect, and tools whose commands no rule can see: for a profile's author. Pure.
+"""What in `session_guards` and `limits` never has an effect, and tools whose commands no rule can see: for a profile's author. Pure.
 
 Only true statements, as in `toolcharter.policy.lint.rules`.
 """
@@ -12,12 +12,12 @@ from toolcharter.policy.lint.rules import Finding, Reviewed, listed, names
 from toolcharter.policy.names import literal_name
 from toolcharter.profile.globs import fold
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Memory
+from toolcharter.profile.settings import SessionGuards
 
 
 def review_settings(subject: Reviewed) -> Iterator[Finding]:
     """What there is to say of a profile beside its rules."""
-    memory = subject.profile.memory
+    memory = subject.profile.session_guards
     yield from _untold(subject)
     yield from _evaluated(subject)
     yield from _warnings(subject, memory)
@@ -45,31 +45,31 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
 
-def _warnings(subject: Reviewed, memory: Memory) -> Iterator[Finding]:
+def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
     """Warnings of guards that refuse before they would warn."""
     # The message of `same_result` comes with a result, the refusal only with the call after it.
     for key, late in (("repeated_calls", 0), ("same_result", 1)):
         warn, deny = getattr(memory, key)
         if warn is not None and deny is not None and warn >= deny + late:
             what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
-            place = subject.place_of("guards", key, "warn")
-            yield Finding("never_matters", place, f"guards.{key}.warn", what, "Let `warn` be less than `deny`.")
+            place = subject.place_of("session_guards", key, "warn")
+            yield Finding("never_matters", place, f"session_guards.{key}.warn", what, "Let `warn` be less than `deny`.")
 
 
-def _arguments(subject: Reviewed, memory: Memory) -> Iterator[Finding]:
+def _arguments(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
     """Arguments by which guards go, and which no tool has that they are about."""
     reading = memory.read_before_write
     if reading.mode != "off":
         named = set(map(fold, (*reading.reads, *reading.writes)))
         tools = [tool for tool in subject.tools if named & set(map(fold, (tool.facts.name, *tool.facts.aliases)))]
         if not named & _pending(subject):
-            yield from _lacking(subject, tools, ("guards", "read_before_write", "argument"), reading.argument)
+            yield from _lacking(subject, tools, ("session_guards", "read_before_write", "argument"), reading.argument)
     for index, skip in enumerate(memory.skip_duplicate):
         for name in skip.args or ():
-            yield from _asked(subject, skip.match, ("guards", "skip_duplicate", index, "args"), name)
+            yield from _asked(subject, skip.match, ("session_guards", "skip_duplicate", index, "args"), name)
     for index, depends in enumerate(memory.depends_on):
         for name in depends.args:
-            path = ("guards", "depends_on", index, "args")
+            path = ("session_guards", "depends_on", index, "args")
             found = next((one for rule in depends[:2] for one in _asked(subject, rule, path, name)), None)
             yield from () if found is None else (found,)
 

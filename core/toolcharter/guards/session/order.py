@@ -1,20 +1,77 @@
-"""Read before write: an existing file must have been read in its session, as it is now, before it is written.
+"""What has to come before a call, and what the model is told after one.
 
-A file is known by what its path leads to, not by the path: two names of one file are one, and a file that was
-replaced or changed since is another. Whoever made the change: what the session did to it by a tool that is not
-listed under `writes`, a shell for one, must be read again too.
+A file is known by the file that its path leads to, not by the path: two names of one file are one, and a file that
+was replaced or changed since it was read is another. Whatever changed it: a change by a tool that is not listed
+under `writes`, a shell for one, calls for reading it again.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import PurePath
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from toolcharter.api.call import Call, Deny
+from toolcharter.api.call import Call, Deny, Outcome
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.memory.guard import Ending, MemoryGuard, Objection
-from toolcharter.guards.memory.recent import Recent
-from toolcharter.profile.settings import ReadBeforeWrite
+from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, of_args
+from toolcharter.profile.rules import Rule
+from toolcharter.profile.settings import AfterCall, DependsOn, ReadBeforeWrite
+
+Matches = Callable[[Call], bool]
+
+
+MAX_NEEDS = 1024
+"""How many needs a session remembers as met; an older one must be met again."""
+
+Need = tuple[int, bytes]
+"""An entry's number, and the arguments that both calls must share."""
+
+
+class Place(NamedTuple):
+    """Where a call stands: what it needs, and what it meets."""
+
+    needs: tuple[Need, ...]
+    meets: tuple[Need, ...]
+
+
+class OrderGuard(SessionGuard[Recent[Need], Place]):
+    """Remembers which needs of the profile an ok call of the session has met; once is enough."""
+
+    def __init__(self, entries: Sequence[DependsOn], matcher: Callable[[Rule], Matches]) -> None:
+        self._entries = tuple(entries)
+        self._needing = tuple(matcher(entry.match) for entry in entries)
+        self._meeting = tuple(matcher(entry.needs) for entry in entries)
+
+    def fresh(self) -> Recent[Need]:
+        """Nothing is met yet."""
+        return Recent(MAX_NEEDS)
+
+    def look(self, call: Call) -> Place:
+        """Both sides of every entry."""
+        return Place(self._of(self._needing, call), self._of(self._meeting, call))
+
+    def _of(self, predicates: Sequence[Matches], call: Call) -> tuple[Need, ...]:
+        return tuple(
+            (number, of_args(call.args, self._entries[number].args))
+            for number, matches in enumerate(predicates)
+            if matches(call)
+        )
+
+    def check(self, state: Recent[Need], call: Call, facts: Place) -> Objection:
+        """Deny for the first need, in file order, that nothing has met."""
+        for need in facts.needs:
+            if need not in state:
+                entry = self._entries[need[0]]
+                same = f" with the same {', '.join(map(repr, entry.args))}" if entry.args else ""
+                ours = f"{call.tool!r} needs an earlier call that matches {entry.needs.text!r}{same} and ends well."
+                return Deny(Reason.PRECONDITION_FAILED, entry.message or ours)
+        return None
+
+    def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+        """An ok call meets what it fulfils."""
+        if ending.outcome == "ok":
+            for need in facts.meets:
+                state.add(need)
+
 
 MAX_FILES = 1024
 """How many files a session remembers; an older one must be read again."""
@@ -40,7 +97,7 @@ _NO_FILE = frozenset(
 """What the path guard says where no file can be written either; a file that only cannot be read is not among it."""
 
 
-class ReadsGuard(MemoryGuard[Recent[Hashable], Sights]):
+class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
     """Remembers which files a session knows; a write of its own that went well counts as knowing."""
 
     def __init__(self, settings: ReadBeforeWrite, identify: Identify) -> None:
@@ -112,3 +169,23 @@ def _paths(value: Any) -> tuple[str, ...] | None:
     """One path or several; None for what is neither."""
     values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
     return tuple(map(str, values)) if values and all(isinstance(path, str | PurePath) for path in values) else None
+
+
+class Messages:
+    """The profile's messages; they need no memory, only the end of a call, denied ones included."""
+
+    def __init__(self, entries: Sequence[AfterCall], matcher: Callable[[Rule], Callable[[Call], bool]]) -> None:
+        self._entries = tuple((matcher(entry.match), frozenset(entry.outcomes), entry.message) for entry in entries)
+
+    def after(self, call: Call, outcome: Outcome) -> tuple[str, ...]:
+        """Every message that fits, in file order."""
+        return tuple(
+            message for matches, outcomes, message in self._entries if outcome in outcomes and _fits(matches, call)
+        )
+
+
+def _fits(matches: Callable[[Call], bool], call: Call) -> bool:
+    try:
+        return matches(call)
+    except Exception:  # noqa: BLE001 - the body has run: arguments that cannot be looked at must not cost its result
+        return False

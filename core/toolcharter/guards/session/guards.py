@@ -1,4 +1,4 @@
-"""`SessionMemory`: the guards that a profile has switched on, and what they know of each session."""
+"""`ActiveSessionGuards`: the guards that a profile has switched on, and what they know of each session."""
 
 from collections.abc import Callable, Collection, Iterator
 from threading import Lock
@@ -6,23 +6,17 @@ from typing import Any
 
 from toolcharter._fork import renew_in_child
 from toolcharter.api.call import Call, Deny, Outcome
-from toolcharter.guards.memory.duplicates import DuplicatesGuard
-from toolcharter.guards.memory.guard import Ending, MemoryGuard
-from toolcharter.guards.memory.messages import Messages
-from toolcharter.guards.memory.notes import note
-from toolcharter.guards.memory.order import OrderGuard
-from toolcharter.guards.memory.reads import Identify, ReadsGuard
-from toolcharter.guards.memory.repeats import RepeatsGuard
-from toolcharter.guards.memory.results import ResultsGuard
-from toolcharter.guards.memory.table import MAX_SESSIONS, Flight, Session, Sessions
+from toolcharter.guards.session.order import Identify, Messages, OrderGuard, ReadsGuard
+from toolcharter.guards.session.repeats import DuplicatesGuard, RepeatsGuard, ResultsGuard
+from toolcharter.guards.session.state import MAX_SESSIONS, Ending, Flight, Session, SessionGuard, Sessions, note
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Memory, ReadBeforeWrite, Repeats
+from toolcharter.profile.settings import ReadBeforeWrite, Repeats, SessionGuards
 
 Matcher = Callable[[Rule], Callable[[Call], bool]]
 Verdict = Deny | tuple[str, ...]
 
 
-class SessionMemory:
+class ActiveSessionGuards:
     """The guards with memory of one toolbox. Thread-safe.
 
     A real call takes `before`, where a denial saves asking anybody; then `entered`, once, after a denial by
@@ -37,7 +31,7 @@ class SessionMemory:
     """
 
     def __init__(
-        self, settings: Memory, *, matcher: Matcher, identify: Identify, max_sessions: int = MAX_SESSIONS
+        self, settings: SessionGuards, *, matcher: Matcher, identify: Identify, max_sessions: int = MAX_SESSIONS
     ) -> None:
         self._guards = tuple(_guards(settings, matcher, identify))
         self._messages = Messages(settings.after_call, matcher)
@@ -147,12 +141,12 @@ class SessionMemory:
         return tuple(notes)
 
 
-def _switched_on(settings: Memory) -> tuple[str, ...]:
+def _switched_on(settings: SessionGuards) -> tuple[str, ...]:
     written = settings._replace(read_before_write=ReadBeforeWrite(mode=settings.read_before_write.mode))
-    return tuple(key for key, usual in Memory()._asdict().items() if getattr(written, key) != usual)
+    return tuple(key for key, usual in SessionGuards()._asdict().items() if getattr(written, key) != usual)
 
 
-def _guards(settings: Memory, matcher: Matcher, identify: Identify) -> Iterator[MemoryGuard[Any, Any]]:
+def _guards(settings: SessionGuards, matcher: Matcher, identify: Identify) -> Iterator[SessionGuard[Any, Any]]:
     """The guards that are switched on, in the order they object."""
     if settings.depends_on:
         yield OrderGuard(settings.depends_on, matcher)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from toolcharter.api.call import Call, Caller
-from toolcharter.guards.memory import SessionMemory
+from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.profile.rules import parse_rule
-from toolcharter.profile.settings import Memory, Repeats, SkipDuplicate
+from toolcharter.profile.settings import Repeats, SessionGuards, SkipDuplicate
 
-SETTINGS = Memory(
+SETTINGS = SessionGuards(
     repeated_calls=Repeats(warn=2, deny=4),
     same_result=Repeats(warn=2, deny=3),
     skip_duplicate=(SkipDuplicate(parse_rule("recall"), ("days",)),),
@@ -44,7 +44,7 @@ class Sessions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.memory = SessionMemory(
+        self.memory = ActiveSessionGuards(
             SETTINGS, matcher=lambda rule: lambda call: call.tool == rule.text, identify=lambda _: None
         )
         self.made: list[Made] = []

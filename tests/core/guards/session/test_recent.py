@@ -1,6 +1,6 @@
 """A set that forgets what was added longest ago."""
 
-from toolcharter.guards.memory.recent import Recent
+from toolcharter.guards.session.state import Recent
 
 
 def test_oldest_goes_first_and_a_look_keeps_nothing() -> None:

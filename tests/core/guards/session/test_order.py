@@ -3,7 +3,7 @@
 import pytest
 
 from toolcharter.api.call import Deny
-from toolcharter.guards.memory import order
+from toolcharter.guards.session import order
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import DependsOn
 

@@ -7,8 +7,8 @@ import pytest
 
 from toolcharter.api.call import Deny
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.memory import reads
 from toolcharter.guards.paths import WorkspacePaths
+from toolcharter.guards.session import order
 from toolcharter.profile.settings import ReadBeforeWrite
 
 STRICT = ReadBeforeWrite("strict")
@@ -218,7 +218,7 @@ def test_the_profile_names_tools_and_argument(make_agent, identify, agent) -> No
 
 def test_oldest_file_is_forgotten_first(agent, monkeypatch) -> None:
     """A session remembers so many files; the one before must be read again."""
-    monkeypatch.setattr(reads, "MAX_FILES", 1)
+    monkeypatch.setattr(order, "MAX_FILES", 1)
     agent("read_file", path="a.txt")
     agent("read_file", path="b.txt")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from toolcharter.api.call import Call, Caller, Deny
-from toolcharter.guards.memory import SessionMemory
-from toolcharter.profile.settings import Memory
+from toolcharter.guards.session import ActiveSessionGuards
+from toolcharter.profile.settings import SessionGuards
 
 IDS = count()
 
@@ -71,7 +71,9 @@ def make_call():
 @pytest.fixture
 def make_memory():
     def make(*, identify=lambda _: None, max_sessions=8, **settings):
-        return SessionMemory(Memory(**settings), matcher=by_name, identify=identify, max_sessions=max_sessions)
+        return ActiveSessionGuards(
+            SessionGuards(**settings), matcher=by_name, identify=identify, max_sessions=max_sessions
+        )
 
     return make
 

@@ -3,7 +3,7 @@
 import pytest
 
 from toolcharter.api.call import Deny
-from toolcharter.guards.memory import duplicates
+from toolcharter.guards.session import repeats
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import SkipDuplicate
 
@@ -133,7 +133,7 @@ def test_two_at_the_same_time_both_run(agent) -> None:
 
 def test_oldest_call_is_forgotten_first(agent, monkeypatch) -> None:
     """A session remembers so many calls; one more and the oldest may be made again."""
-    monkeypatch.setattr(duplicates, "MAX_CALLS", 2)
+    monkeypatch.setattr(repeats, "MAX_CALLS", 2)
     for days in (1, 2, 3):
         recall(agent, days)
 

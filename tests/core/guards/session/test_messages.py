@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.guards.memory import with_notes
+from toolcharter.guards.session import with_notes
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import AfterCall
 
