@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+import warnings
 import zipfile
 from importlib.metadata import MetadataPathFinder
 
@@ -93,7 +94,6 @@ def test_a_site_directory_further_up_hides_the_same_distribution_below_it(site, 
     assert [entry.version for entry in installed(path=both, sites=both).entry_points] == ["1.0", "2.0"]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_an_archive_on_the_path_is_listed_and_not_trusted(site, index, tmp_path) -> None:
     """A wheel on `PYTHONPATH` can claim a tool, so it must be seen; a broken one claims nothing."""
     wheel, other = tmp_path / "acme-1.0-py3-none-any.whl", tmp_path / "other-1.0-py3-none-any.whl"
@@ -106,8 +106,9 @@ def test_an_archive_on_the_path_is_listed_and_not_trusted(site, index, tmp_path)
 
     assert found == EntryPoint(TOOLS, "git", "acme_git", "acme", "1.0", str(wheel), "acme-1.0.dist-info", trusted=False)
     # importlib.metadata leaves closing the archive to the collector, which would warn in a later test.
-    MetadataPathFinder.invalidate_caches()
-    gc.collect()
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        MetadataPathFinder().invalidate_caches()
+        gc.collect()
 
 
 @pytest.mark.parametrize(
