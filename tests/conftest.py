@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from toolcharter._lazy import forget_names
+
 ROOT = Path(__file__).resolve().parent.parent
 # Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too. Bubblewrap's wheel has its
 # program in the package.
@@ -48,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    # A test may replace a name of a module that another module knows by a stand-in, which keeps names.
+    forget_names()
     for marker in item.iter_markers("needs_program"):
         _demand(item, *marker.args, **marker.kwargs)
 

@@ -4,6 +4,23 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+REASONS = {
+    "api": "a plugin's process may never validate a policy",
+    "cli": "a command imports what it runs; `--help` and completion import none of it",
+    "errors": "a name has to be misspelt before anything looks for one near it",
+    "events": "few profiles write to a socket or follow a rotated file",
+    "gate": "the first call pays for what it uses: asyncio, approvals and dry runs only where there are some",
+    "guards": "a guard's heavy half (an HTTP client, Redis, a parser, supervision of processes) serves few profiles",
+    "loader": "what explains a fault in an installation is not needed where there is none",
+    "policy": "what words a fault, and matchers of few rules",
+    "profile": "schemas, other YAML readers and what words a fault",
+    "testing": "pytest loads the plugin in every project that has it installed",
+}
+"""Why modules of each folder import some others late. A folder that is not here imports all it needs at its top."""
+
+STAND_INS: "list[_LazyModule]" = []
+"""Every stand-in of the process; `forget_names` lets each look its names up anew."""
+
 
 class _LazyModule(ModuleType):
     """Stands for a module, which is imported when one of its names is first used.
@@ -23,4 +40,13 @@ def lazy(module: str) -> Any:
 
     Type checkers get the real module, from an import under `TYPE_CHECKING`.
     """
-    return _LazyModule(module)
+    stand_in = _LazyModule(module)
+    STAND_INS.append(stand_in)
+    return stand_in
+
+
+def forget_names() -> None:
+    """Let every stand-in look its names up anew. For tests, which replace names of modules."""
+    for stand_in in STAND_INS:
+        for name in [name for name in vars(stand_in) if not name.startswith("__")]:
+            delattr(stand_in, name)

@@ -7,6 +7,14 @@ the gate turns them into results.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")
 
 
 class ToolcharterError(Exception):
@@ -94,9 +102,7 @@ class ToolError(ToolcharterError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only who has mistyped needs it
-
     by_lower = {word.lower(): word for word in sorted(known)}
     # Of two letters one may be wrong.
-    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5 if len(name) == 2 else 0.6)  # noqa: PLR2004 - as above
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5 if len(name) == 2 else 0.6)  # noqa: PLR2004 - as above
     return f"Did you mean {by_lower[near[0]]!r}?" if near else ""

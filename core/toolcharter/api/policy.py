@@ -3,13 +3,23 @@
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import orjson
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, to_jsonable_python
 
+from toolcharter._lazy import lazy
 from toolcharter.api.numbers import require_finite
+
+if TYPE_CHECKING:
+    import ast
+    import inspect
+    import textwrap
+else:
+    ast = lazy("ast")
+    inspect = lazy("inspect")
+    textwrap = lazy("textwrap")
 
 
 class ProgramPlace(NamedTuple):
@@ -95,12 +105,8 @@ def _docstrings(policy: type) -> dict[str, str]:
     pydantic's `use_attribute_docstrings` does the same for every class when it is made, half a
     millisecond each; here it is done for who asks.
     """
-    import ast  # noqa: PLC0415 - only who describes a policy needs it
-    import inspect  # noqa: PLC0415 - as above
-    from textwrap import dedent  # noqa: PLC0415 - as above
-
     try:
-        body = ast.parse(dedent(inspect.getsource(policy))).body[0].body  # type: ignore[attr-defined]
+        body = ast.parse(textwrap.dedent(inspect.getsource(policy))).body[0].body  # type: ignore[attr-defined]
     except (OSError, TypeError, SyntaxError):
         return {}
     texts = {}

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Fault
 
 if TYPE_CHECKING:
+    import inspect
+
     from toolcharter.api.tool import ToolSpec
+else:
+    inspect = lazy("inspect")
 
 
 class Described(Protocol):
@@ -32,8 +37,6 @@ def facts(tool: Described, capabilities: Collection[str] | None) -> dict[str, An
 
 def described(spec: "ToolSpec[Any]") -> str:
     """The spec's own words, or what its module says of itself: a function's docstring exists only once it is built."""
-    import inspect  # noqa: PLC0415 - `--help` does without it
-
     return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
 
 

@@ -4,11 +4,17 @@ Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configu
 """
 
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli.interrupts import Terminated
+
+if TYPE_CHECKING:
+    from toolcharter import errors
+else:
+    errors = lazy("toolcharter.errors")
 
 COMMANDS = {
     "call": "Make one governed call.",
@@ -48,9 +54,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            from toolcharter.errors import did_you_mean  # noqa: PLC0415 - help and version do without it
-
-            ctx.fail(f"No such command {args[0]!r}. {did_you_mean(args[0], COMMANDS)}".rstrip())
+            ctx.fail(f"No such command {args[0]!r}. {errors.did_you_mean(args[0], COMMANDS)}".rstrip())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
@@ -67,12 +71,10 @@ class Group(click.Group):
         except KeyboardInterrupt:
             ctx.exit(130)
         except Exception as error:
-            from toolcharter.errors import ConfigurationError  # noqa: PLC0415 - help and version do without it
-
             if isinstance(error, PermissionError) and error.filename is not None:
                 click.echo(f"{error.filename}: {error.strerror}", err=True)
                 ctx.exit(2)
-            if not isinstance(error, ConfigurationError):
+            if not isinstance(error, errors.ConfigurationError):
                 raise
             click.echo("\n\n".join(map(str, error.faults)), err=True)
             ctx.exit(2)

@@ -2,7 +2,16 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import signal
+    import threading
+else:
+    signal = lazy("signal")
+    threading = lazy("threading")
 
 
 class Terminated(KeyboardInterrupt):
@@ -25,9 +34,6 @@ def ended_by_signals() -> Generator[None]:
     A signal that is ignored, as under `nohup`, stays so, and in another thread than the main one nothing changes:
     there Python takes no handler.
     """
-    import signal  # noqa: PLC0415 - `--help` does without it
-    import threading  # noqa: PLC0415 - as above
-
     if threading.current_thread() is not threading.main_thread():
         yield
         return

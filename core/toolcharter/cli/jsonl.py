@@ -2,12 +2,18 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from toolcharter._lazy import lazy
 from toolcharter.cli.output import write_line
 from toolcharter.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from toolcharter.guards import secrets
+else:
+    secrets = lazy("toolcharter.guards.secrets")
 
 _KEYS = ("tool", "args", "id")
 
@@ -60,6 +66,4 @@ def _fault(record: Mapping[str, Any]) -> str | None:
 
 def _shown(value: Any) -> Any:
     """What a line brings, without secrets."""
-    from toolcharter.guards.secrets import scrub_value  # noqa: PLC0415 - `--help` does without it
-
-    return scrub_value(value)[0] if isinstance(value, str | list | dict) else value
+    return secrets.scrub_value(value)[0] if isinstance(value, str | list | dict) else value

@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from toolcharter._lazy import lazy
+
 if TYPE_CHECKING:
+    from toolcharter.api import call
     from toolcharter.api.call import Caller
+else:
+    call = lazy("toolcharter.api.call")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,7 +25,6 @@ def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Cal
     """Who calls, from `FACT=VALUE` words; None if there are none."""
     if not words:
         return None
-    from toolcharter.api.call import Caller  # noqa: PLC0415 - `--help` does without it
 
     facts: dict[str, Any] = {}
     for word in words:
@@ -34,7 +38,7 @@ def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Cal
         if not (facts["depth"].isascii() and facts["depth"].isdecimal()):
             raise click.BadParameter(f"'depth' is a whole number from 0 on, not {facts['depth']!r}.")
         facts["depth"] = int(facts["depth"])
-    return Caller(**facts)
+    return call.Caller(**facts)
 
 
 caller = click.option(

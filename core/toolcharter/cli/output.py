@@ -3,10 +3,27 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 import orjson
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import json
+
+    from rich import box, console
+    from rich import table as rich_table
+    from rich import text as rich_text
+    from rich import tree as rich_tree
+else:
+    json = lazy("json")
+    box = lazy("rich.box")
+    console = lazy("rich.console")
+    rich_table = lazy("rich.table")
+    rich_text = lazy("rich.text")
+    rich_tree = lazy("rich.tree")
 
 # A tool's output must not drive the terminal: C0 but tab and newline, DEL, C1, and what turns text around.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -22,8 +39,6 @@ def encoded(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # A lone surrogate or a huge integer, which orjson refuses and ASCII can carry.
-        import json  # noqa: PLC0415 - as rare as that
-
         return json.dumps(value, default=str).encode()
 
 
@@ -89,18 +104,16 @@ def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
 
 
 def _tree_of_rich(root: Branch) -> Any:
-    from rich.text import Text  # noqa: PLC0415 - only a terminal needs rich
-    from rich.tree import Tree  # noqa: PLC0415 - as above
 
-    def line(branch: Branch) -> Text:
-        return Text(shown(branch.text), style=branch.style, overflow="fold")
+    def line(branch: Branch) -> rich_text.Text:
+        return rich_text.Text(shown(branch.text), style=branch.style, overflow="fold")
 
-    def grow(tree: Tree, branch: Branch) -> Tree:
+    def grow(tree: rich_tree.Tree, branch: Branch) -> rich_tree.Tree:
         for below in branch.below:
             grow(tree.add(line(below)), below)
         return tree
 
-    return grow(Tree(line(root), guide_style="dim"), root)
+    return grow(rich_tree.Tree(line(root), guide_style="dim"), root)
 
 
 def shown(text: str) -> str:
@@ -109,19 +122,15 @@ def shown(text: str) -> str:
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - only a terminal needs rich
-    from rich.table import Table  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415 - as above
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, style=styles[index] if index < len(styles) else None, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(shown(text)) for text in row))
+        table.add_row(*(rich_text.Text(shown(text)) for text in row))
     _console().print(table)
 
 
 def _console() -> Any:
-    from rich.console import Console  # noqa: PLC0415 - as above
 
-    return Console()
+    return console.Console()

@@ -5,11 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
 
 if TYPE_CHECKING:
+    from toolcharter.gate import observe
+    from toolcharter.gate.build import open as build_open
     from toolcharter.gate.build.open import Plan
+    from toolcharter.profile import find
+    from toolcharter.testing import cases
     from toolcharter.testing.coverage import ReasonCoverage
+else:
+    build_open = lazy("toolcharter.gate.build.open")
+    observe = lazy("toolcharter.gate.observe")
+    find = lazy("toolcharter.profile.find")
+    cases = lazy("toolcharter.testing.cases")
 
 
 class Verdict(NamedTuple):
@@ -42,13 +52,11 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
     Raises:
         ConfigurationError: With every fault of every profile; no case was run.
     """
-    from toolcharter.gate.build.open import plan_profile  # noqa: PLC0415 - `--help` does without the gate
-
     plans: dict[str, Plan] = {}
     faults: list[Fault] = []
     for file in _files(tuple(named)):
         try:
-            plans[str(file)] = plan_profile(file)
+            plans[str(file)] = build_open.plan_profile(file)
         except ConfigurationError as error:
             faults.extend(_of_folder(file, fault) for fault in error.faults)
     if faults:
@@ -58,21 +66,18 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
 
 
 def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> Tested:
-    from toolcharter.gate.build.open import open_toolbox  # noqa: PLC0415 - as above
-    from toolcharter.gate.observe import ContractBroken  # noqa: PLC0415 - as above
-    from toolcharter.testing.cases import name_of, run_case  # noqa: PLC0415 - as above
 
     coverage.expect_plan(plan)
     verdicts: list[Verdict] = []
-    toolbox = open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True)
+    toolbox = build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True)
     try:
         for case in plan.profile.cases:
             try:
-                result = run_case(toolbox, case)
+                result = cases.run_case(toolbox, case)
                 passed, text = result.passed, result.explain()
-            except ContractBroken as error:
-                passed, text = False, f"{case.place}: {name_of(case)}\n  {error}"
-            verdicts.append(Verdict(name_of(case), case.place, passed, text))
+            except observe.ContractBroken as error:
+                passed, text = False, f"{case.place}: {cases.name_of(case)}\n  {error}"
+            verdicts.append(Verdict(cases.name_of(case), case.place, passed, text))
     finally:
         errors = toolbox.close_shared()
     for raised in errors:
@@ -90,16 +95,14 @@ def _of_folder(file: str | Path, fault: Fault) -> Fault:
 
 def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
     """Profiles as `plan_profile` takes them: bare names stay names, a folder means all in it."""
-    from toolcharter.profile.find import SUFFIXES, is_name  # noqa: PLC0415 - as above
-
     if not named and not Path("profiles").is_dir():
         raise ConfigurationError([Fault("./profiles", "", "there is no such folder.", "Name the profiles to test.")])
     for name in named or ("profiles/",):
         folder = Path(name)
-        if is_name(name) or not folder.is_dir():
+        if find.is_name(name) or not folder.is_dir():
             yield name
             continue
-        found = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES)
+        found = sorted(file for file in folder.iterdir() if file.suffix in find.SUFFIXES)
         if not found:
             raise ConfigurationError(
                 [Fault(name, "", "the folder holds no profile.", "Name a profile, or its folder.")]

@@ -6,15 +6,47 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.cli.describe import close_faults
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile.settings import DEFAULT_HIDDEN
 
 if TYPE_CHECKING:
+    from toolcharter.api import policy as api_policy
+    from toolcharter.cli import history
+    from toolcharter.gate.approvals import launchers
+    from toolcharter.gate.build import open as build_open
+    from toolcharter.gate.build import tool_signature
     from toolcharter.gate.build.open import Plan
+    from toolcharter.guards.paths import hidden
+    from toolcharter.loader import listing, scan
     from toolcharter.loader.scan import Installed
+    from toolcharter.policy import names as policy_names
+    from toolcharter.policy.lint import ceilings as lint_ceilings
+    from toolcharter.policy.lint import rules as lint_rules
+    from toolcharter.policy.lint import settings
     from toolcharter.policy.lint.coverage import ToolSignature
+    from toolcharter.profile import ceilings, globs, model, nodes, read, shapes
     from toolcharter.profile.nodes import Places
+else:
+    api_policy = lazy("toolcharter.api.policy")
+    history = lazy("toolcharter.cli.history")
+    launchers = lazy("toolcharter.gate.approvals.launchers")
+    build_open = lazy("toolcharter.gate.build.open")
+    tool_signature = lazy("toolcharter.gate.build.tool_signature")
+    hidden = lazy("toolcharter.guards.paths.hidden")
+    listing = lazy("toolcharter.loader.listing")
+    scan = lazy("toolcharter.loader.scan")
+    lint_ceilings = lazy("toolcharter.policy.lint.ceilings")
+    lint_rules = lazy("toolcharter.policy.lint.rules")
+    settings = lazy("toolcharter.policy.lint.settings")
+    policy_names = lazy("toolcharter.policy.names")
+    ceilings = lazy("toolcharter.profile.ceilings")
+    globs = lazy("toolcharter.profile.globs")
+    model = lazy("toolcharter.profile.model")
+    nodes = lazy("toolcharter.profile.nodes")
+    read = lazy("toolcharter.profile.read")
+    shapes = lazy("toolcharter.profile.shapes")
 
 
 _SHOWN = 5
@@ -37,17 +69,11 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
         workspace: What it is built for.
         search: Folders in which plugins ship profiles.
     """
-    from toolcharter.gate.build.open import open_toolbox, plan_profile  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.gate.build.tool_signature import known_tools  # noqa: PLC0415 - as above
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
-    from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
-    from toolcharter.profile.read import read_profile  # noqa: PLC0415 - as above
-
-    index = installed()
+    index = scan.installed()
     try:
-        plan = plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
-        with open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
-            tools, has_approver = known_tools(toolbox), toolbox.has_approver
+        plan = build_open.plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
+        with build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
+            tools, has_approver = tool_signature.known_tools(toolbox), toolbox.has_approver
     except ConfigurationError as error:
         return Findings(faults=error.faults)
     except ExceptionGroup as group:  # of closing
@@ -55,7 +81,7 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     unknown = tuple(_unknown_words(plan, index))
     if unknown:
         return Findings(faults=unknown)
-    places = read_profile(file, search=search).places
+    places = read.read_profile(file, search=search).places
     warnings = [
         *_needless(plan, places, index.tools),
         *_doubtful(plan, tools, places, index.tools),
@@ -63,43 +89,35 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     ]
     if not has_approver:
         warnings += _unanswered(plan, places)
-    return Findings(warnings=tuple(in_file_order(warnings, places.root.place.file)))
+    return Findings(warnings=tuple(nodes.in_file_order(warnings, places.root.place.file)))
 
 
 def _unknown_words(plan: "Plan", index: "Installed") -> Iterator[Fault]:
     """Words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each takes away what its author meant to leave."""
-    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - as above
-    from toolcharter.profile.ceilings import ALLOWED_PERMS  # noqa: PLC0415 - as above
-    from toolcharter.profile.globs import parse_glob  # noqa: PLC0415 - as above
-
-    written = [word for one in plan.ceilings if one.name == ALLOWED_PERMS for word in one.capabilities.allow or ()]
-    plugins = list_plugins(index) if written else []
+    written = [
+        word for one in plan.ceilings if one.name == ceilings.ALLOWED_PERMS for word in one.capabilities.allow or ()
+    ]
+    plugins = listing.list_plugins(index) if written else []
     if any(plugin.problems for plugin in plugins):
         return  # What they declare is not known.
     declared = [spec.all_capabilities() for plugin in plugins for spec in plugin.specs.values()]
     known = frozenset[str]().union(*(words for words in declared if words is not None))
     for word in written:
         # A pattern may be meant for what is not installed here; a word is looked up by who wrote it.
-        if parse_glob(word).literal not in {None, *known}:
+        if globs.parse_glob(word).literal not in {None, *known}:
             listed = ", ".join(map(repr, sorted(known)))
             fix = f"{did_you_mean(word, known)} Known capabilities: {listed}.".lstrip()
-            yield Fault(ALLOWED_PERMS, "", f"no installed tool declares the capability {word!r}.", fix)
+            yield Fault(ceilings.ALLOWED_PERMS, "", f"no installed tool declares the capability {word!r}.", fix)
 
 
 def _doubtful(
     plan: "Plan", tools: Sequence["ToolSignature"], places: "Places", installed: Collection[str]
 ) -> Iterator[Fault]:
     """What can never match, never matters or is risky, and what the ceilings take away."""
-    from toolcharter.gate.approvals.launchers import is_launcher  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.policy.lint.ceilings import taken_away  # noqa: PLC0415 - as above
-    from toolcharter.policy.lint.rules import Reviewed, review  # noqa: PLC0415 - as above
-    from toolcharter.policy.lint.settings import review_settings  # noqa: PLC0415 - as above
-    from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - as above
-
     there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
     groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
-    present = set(map(same_tool, there | groups))
-    pending = [name for name in plan.profile.missing_ok if same_tool(name) not in present]
+    present = set(map(shapes.same_tool, there | groups))
+    pending = [name for name in plan.profile.missing_ok if shapes.same_tool(name) not in present]
     tables = plan.loaded.program_tables()
 
     def has_table(program: str) -> bool:
@@ -107,10 +125,10 @@ def _doubtful(
 
     def is_open_launcher(program: str) -> bool:
         # Where there is a table, a rule covers the ordinary purpose of a program, and what it starts needs rules, too.
-        return is_launcher(program) and not has_table(program)
+        return launchers.is_launcher(program) and not has_table(program)
 
     own_rules = [rule for rules in plan.tool_rules.values() for rule in rules]
-    subject = Reviewed(
+    subject = lint_rules.Reviewed(
         replace(plan.profile, allow=(*plan.profile.allow, *own_rules)),
         tools,
         plan.ceilings,
@@ -121,7 +139,11 @@ def _doubtful(
     )
     yield from _unrun(plan, places)
     yield from _in_vain(plan, places)
-    for finding in (*review(subject), *review_settings(subject), *taken_away(subject)):
+    for finding in (
+        *lint_rules.review(subject),
+        *settings.review_settings(subject),
+        *lint_ceilings.taken_away(subject),
+    ):
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
 
 
@@ -136,13 +158,10 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 def _in_vain(plan: "Plan", places: "Places") -> Iterator[Fault]:
     """What the policies grant and the place where programs run makes impossible."""
-    from toolcharter.api.policy import ProgramPlace  # noqa: PLC0415 - as above
-    from toolcharter.profile.model import HOST  # noqa: PLC0415 - `--help` does without it
-
-    runner = plan.profile.runner or HOST
+    runner = plan.profile.runner or model.HOST
     # A runner that keeps programs from the network has a field of this name, which opens it to those that ask.
     network = getattr(plan.extensions.get(runner), "network", None)
-    place = ProgramPlace(runner, "open" if network is None else "on_request" if network else "closed")
+    place = api_policy.ProgramPlace(runner, "open" if network is None else "on_request" if network else "closed")
     for name, policy in plan.policies.items():
         # An unbounded tool without a runner runs nothing anywhere, as `_unrun` says.
         if plan.profile.runner is not None or plan.loaded.specs[name].spec.kind == "builtin":
@@ -163,34 +182,28 @@ def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
     """Hidden files that programs see all the same."""
-    from toolcharter.cli.history import PATIENCE_S, hidden_in_git  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.guards.paths.hidden import HiddenNames  # noqa: PLC0415 - as above
-    from toolcharter.profile.model import HOST  # noqa: PLC0415 - as above
-
     if not any(spec.kind in {"bash", "cli"} for spec in plan.specs):
         return
     place = places.of("hidden")
-    if plan.profile.runner == HOST and plan.profile.hidden != DEFAULT_HIDDEN:
+    if plan.profile.runner == model.HOST and plan.profile.hidden != DEFAULT_HIDDEN:
         what = "`runner: host` hides nothing: programs see these files, and only tools are refused them."
         yield Fault(place, "hidden", what, "Choose a runner that is a sandbox, such as `bwrap`.")
-    held = hidden_in_git(workspace, HiddenNames(plan.profile.hidden))
+    held = history.hidden_in_git(workspace, hidden.HiddenNames(plan.profile.hidden))
     if held.names:
         listed = ", ".join(map(repr, held.names[:_SHOWN])) + (", ..." if len(held.names) > _SHOWN else "")
         what = f"git holds hidden files of this workspace, and programs that run git can read them there: {listed}."
         yield Fault(place, "hidden", what, "Replace the credentials in them, and take the files out of the history.")
     if not held.is_whole:
-        what = f"git could not list what it holds of this workspace within {PATIENCE_S} seconds; hidden files may be among it."
+        what = f"git could not list what it holds of this workspace within {history.PATIENCE_S} seconds; hidden files may be among it."
         yield Fault(place, "hidden", what, "Look with `git log --all --name-only`.")
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
     """Entries of `missing_ok` that except nothing: most likely misspelt."""
-    from toolcharter.profile.shapes import same_tool  # noqa: PLC0415 - `--help` does without it
-
     named = set(_named(plan))
-    known = set(map(same_tool, named))
+    known = set(map(shapes.same_tool, named))
     for index, name in enumerate(plan.profile.missing_ok):
-        if same_tool(name) not in known:
+        if shapes.same_tool(name) not in known:
             what = f"the profile names no tool {name!r}, so nothing is excepted."
             fix = did_you_mean(name, named | set(tools)) or "Remove it, or list the tool."
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)
@@ -198,12 +211,10 @@ def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterato
 
 def _named(plan: "Plan") -> Iterator[str]:
     """Every name that `missing_ok` could except, and `group:NAME`."""
-    from toolcharter.policy.names import literal_name, written_patterns  # noqa: PLC0415 - `--help` does without it
-
     profile = plan.profile
     yield from (*profile.tools, *profile.tool_limits)
-    for _, rule in written_patterns(profile, plan.ceilings):
-        name = rule.glob.literal if rule.prefix == "group" else literal_name(rule)
+    for _, rule in policy_names.written_patterns(profile, plan.ceilings):
+        name = rule.glob.literal if rule.prefix == "group" else policy_names.literal_name(rule)
         if name is not None:
             yield f"group:{name}" if rule.prefix == "group" else name
     for entry in profile.availability:

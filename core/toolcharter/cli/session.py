@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolcharter._lazy import lazy
+
 if TYPE_CHECKING:
     from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
     from toolcharter.api.call import Caller
+    from toolcharter.gate import live as gate_live
+    from toolcharter.gate.approvals import terminal
+    from toolcharter.gate.build import open as build_open
     from toolcharter.gate.live import LiveToolbox
     from toolcharter.gate.toolbox import Toolbox
+else:
+    terminal = lazy("toolcharter.gate.approvals.terminal")
+    build_open = lazy("toolcharter.gate.build.open")
+    gate_live = lazy("toolcharter.gate.live")
 
 
 @contextmanager
@@ -32,10 +41,8 @@ def opened_live(
         caller: As above.
         quiet_for_people: Without *events*, write none where standard error is a terminal, if the profile requires none.
     """
-    from toolcharter.gate.live import open_live  # noqa: PLC0415 - `--help` does without the gate
-
     quiet = quiet_for_people and not events and sys.stderr is not None and sys.stderr.isatty()
-    live = open_live(
+    live = gate_live.open_live(
         profile,
         workspace=workspace,
         caller=caller,
@@ -54,9 +61,7 @@ def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller 
     Raises:
         ConfigurationError: With every fault of the profile and the installation.
     """
-    from toolcharter.gate.build.open import build_toolbox  # noqa: PLC0415 - `--help` does without the gate
-
-    toolbox = build_toolbox(
+    toolbox = build_open.build_toolbox(
         profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
     )
     with _ending(toolbox.close, lambda: toolbox):
@@ -83,9 +88,7 @@ def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Gene
 
 def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
     """Ask the person at the terminal that started the command; no one without a terminal."""
-    from toolcharter.gate.approvals.terminal import TerminalApprover  # noqa: PLC0415 - few calls ask
-
-    return TerminalApprover()(request)
+    return terminal.TerminalApprover()(request)
 
 
 def _tell(text: str) -> None:

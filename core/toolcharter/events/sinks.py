@@ -13,13 +13,19 @@ from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 import orjson
 
+from toolcharter._lazy import lazy
 from toolcharter.api.extension import Sink
 from toolcharter.errors import ConfigurationError, Fault
+
+if TYPE_CHECKING:
+    import structlog
+else:
+    structlog = lazy("structlog")
 
 STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, in seconds."""
@@ -254,7 +260,6 @@ class StructlogSink:
     """
 
     def __init__(self) -> None:
-        import structlog  # noqa: PLC0415 - 100 ms that only users of this sink pay
 
         self._logger: Any = structlog.get_logger("toolcharter")
 

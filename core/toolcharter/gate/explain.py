@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import Decision, Stage
 from toolcharter.api.explanation import CommandNote, Explanation, RuleNote, Step
 from toolcharter.errors import did_you_mean
@@ -17,6 +18,11 @@ from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.secrets import scrub_text, scrub_value
 from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
 from toolcharter.policy.explain import explain as explain_policy
+
+if TYPE_CHECKING:
+    from toolcharter.loader import scan
+else:
+    scan = lazy("toolcharter.loader.scan")
 
 _POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "ask", "mode")
 _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
@@ -63,9 +69,8 @@ def explain_unknown(
 
 
 def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - a decision does without it
 
-    provided = installed().tools
+    provided = scan.installed().tools
     if name in provided:
         yield f"list {name!r} under `tools`: {provided[name].distribution!r} provides it"
         return

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.urls import parse_url
@@ -11,8 +12,11 @@ from toolcharter.guards.network.urls import parse_url
 if TYPE_CHECKING:
     import httpx
 
+    from toolcharter.guards.network import transport
     from toolcharter.guards.network.client import Client
     from toolcharter.guards.network.dial import Lines
+else:
+    transport = lazy("toolcharter.guards.network.transport")
 
 
 class GovernedHttp:
@@ -73,17 +77,13 @@ class GovernedHttp:
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
         """For an `httpx.Client`."""
-        from toolcharter.guards.network.transport import GuardedTransport  # noqa: PLC0415 - needs the extra
-
-        return GuardedTransport(partial(self._lines, policy, limits))
+        return transport.GuardedTransport(partial(self._lines, policy, limits))
 
     def async_transport(
         self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
     ) -> "httpx.AsyncBaseTransport":
         """For an `httpx.AsyncClient`."""
-        from toolcharter.guards.network.transport import AsyncGuardedTransport  # noqa: PLC0415 - needs the extra
-
-        return AsyncGuardedTransport(partial(self._lines, policy, limits))
+        return transport.AsyncGuardedTransport(partial(self._lines, policy, limits))
 
     def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
         """What connects to a host and port."""

@@ -5,11 +5,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import join
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import ToolError
 from toolcharter.gate.commands import ListedNames
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.glob_expand import MAX_NAMES, expand, lies_where_it_seems, link_at, names_in
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import git_index, git_repository
+else:
+    git_index = lazy("toolcharter.guards.shell.git_index")
+    git_repository = lazy("toolcharter.guards.shell.git_repository")
 
 # What xargs parts words at, and what it takes away; git writes others than ASCII in a way of its own.
 _PARTED = re.compile(r"""[\s"'\\]""")
@@ -96,12 +104,10 @@ def _is_folder(paths: WorkspacePaths, path: str) -> bool:
 def _index_objection(
     paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
 ) -> str | None:
-    from toolcharter.guards.shell.git_index import UnreadableIndexError  # noqa: PLC0415 - few list what git tracks
-    from toolcharter.guards.shell.git_repository import tracked_files  # noqa: PLC0415 - as above
 
     try:
-        found = tracked_files(workspace)
-    except UnreadableIndexError as error:
+        found = git_repository.tracked_files(workspace)
+    except git_index.UnreadableIndexError as error:
         return f".git/index cannot be read: {error}"
     top = "" if folder == "." else f"{folder}/"
     for path in found:

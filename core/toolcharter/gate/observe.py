@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import ToolResult
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ToolcharterError
@@ -12,6 +13,11 @@ from toolcharter.gate.build.output_schema import output_schema
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.observers import OBSERVERS
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+else:
+    jsonschema_rs = lazy("jsonschema_rs")
 
 Notify = Callable[[str], object]
 
@@ -58,7 +64,6 @@ class SpecVerifier:
         schema = output_schema(self.spec, self.function)
         if schema is None:
             return None
-        import jsonschema_rs  # noqa: PLC0415 - only tests pay for it
 
         return jsonschema_rs.validator_for(schema)
 

@@ -3,13 +3,19 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.api.discovery import DiscovererPolicy, Discovery, ProfileView
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.hooks import cause
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import handed
+else:
+    handed = lazy("toolcharter.guards.shell.handed")
 
 KINDS = frozenset({"cli", "custom"})
 """What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""
@@ -127,9 +133,8 @@ def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
     """The arguments of a found tool that a manifest makes a program of."""
     if spec.invocation is None or spec.parameters is None:
         return ()
-    from toolcharter.guards.shell.handed import code_arguments  # noqa: PLC0415 - few profiles look for tools
 
-    return code_arguments(spec.invocation, spec.parameters)
+    return handed.code_arguments(spec.invocation, spec.parameters)
 
 
 def _names(loaded: Loaded) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
+from toolcharter._lazy import lazy
 from toolcharter.api.approval import ApprovalRequest
 from toolcharter.api.call import Call
 from toolcharter.api.channel import Channel
@@ -25,7 +26,10 @@ from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import CHANNEL, RUNNER, SINK, Need, needs_of, pin_faults, select
 
 if TYPE_CHECKING:
+    from toolcharter.guards.shell import tables
     from toolcharter.guards.shell.tables import Tables
+else:
+    tables = lazy("toolcharter.guards.shell.tables")
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -91,9 +95,7 @@ class Loaded(NamedTuple):
 
     def program_tables(self) -> "Tables":
         """What is known of programs: the core's tables, and those of these plugins."""
-        from toolcharter.guards.shell.tables import CORE  # noqa: PLC0415 - few profiles run programs
-
-        return CORE.with_added(self.program_files) if self.program_files else CORE
+        return tables.CORE.with_added(self.program_files) if self.program_files else tables.CORE
 
     def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
         """Build the object of each extension and add the hooks it implements.
@@ -275,11 +277,10 @@ def _program_files(plugin: PluginModule, manager: PluginManager, others: tuple[P
     function = implementation(manager, "register_programs", plugin.module)
     if function is None:
         return ()
-    from toolcharter.guards.shell.tables import CORE  # noqa: PLC0415 - few plugins bring any
 
     try:
         files = tuple(map(Path, function()))
-        CORE.with_added((*others, *files))
+        tables.CORE.with_added((*others, *files))
     except Exception as error:
         what = f"the hook register_programs: {cause(error)}"
         raise PluginError(

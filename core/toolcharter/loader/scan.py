@@ -9,10 +9,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import did_you_mean
 from toolcharter.loader.sites import search_path, site_dirs
+
+if TYPE_CHECKING:
+    import importlib_metadata
+else:
+    importlib_metadata = lazy("importlib_metadata")
 
 TOOLS = "toolcharter"
 EXTENSIONS = "toolcharter.extensions"
@@ -213,9 +219,8 @@ def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, t
 
 
 def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
-    from importlib_metadata import distributions  # noqa: PLC0415 - archives on sys.path are rare, the import is slow
 
-    for found in distributions(path=[archive]):
+    for found in importlib_metadata.distributions(path=[archive]):
         text = (found.read_text("entry_points.txt") or "").encode()
         if _MARK in text:
             owner = (normalise(found.name), found.version)

@@ -4,13 +4,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.loader.origin import editable_root, origin_faults
 from toolcharter.loader.scan import EXTENSIONS, RESTRICTION, TOOLS, EntryPoint, Installed, claims, normalise
 from toolcharter.loader.sites import is_within
 
 if TYPE_CHECKING:
+    from packaging import specifiers
+    from packaging import version as packaging_version
     from packaging.specifiers import SpecifierSet
+else:
+    specifiers = lazy("packaging.specifiers")
+    packaging_version = lazy("packaging.version")
 
 _MOST_NAMES = 20
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -187,13 +193,12 @@ def _excluded(need: Need, offers: Collection[EntryPoint], index: Installed) -> F
 
 
 def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Collection[str]]) -> Iterator[Fault]:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few profiles pin
 
     path = f"plugins.{name}"
     found = versions.get(normalise(name))
     try:
-        wanted = SpecifierSet(specifier)
-    except InvalidSpecifier:
+        wanted = specifiers.SpecifierSet(specifier)
+    except specifiers.InvalidSpecifier:
         yield Fault(place, path, f"{specifier!r} is no version specifier.", "Write one such as '>=1,<2'.")
         return
     if found is None:
@@ -207,9 +212,8 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
 
 
 def _fits(version: str, wanted: "SpecifierSet") -> bool:
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - few profiles pin
 
     try:
-        return wanted.contains(Version(version), prereleases=True)
-    except InvalidVersion:
+        return wanted.contains(packaging_version.Version(version), prereleases=True)
+    except packaging_version.InvalidVersion:
         return False

@@ -12,14 +12,20 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import Glob, fold, parse_glob
 from toolcharter.profile.nodes import KeyPath, dotted, shortened
 from toolcharter.profile.settings import Availability, CallerPattern
+
+if TYPE_CHECKING:
+    import graphlib
+else:
+    graphlib = lazy("graphlib")
 
 PlaceOf: TypeAlias = Callable[..., str]
 """From the parts of a path, `("availability", 0, "tools", 2)`, to `file:line:column`; `Places.of` is one."""
@@ -332,13 +338,11 @@ def _arrows(circle: Sequence[str]) -> str:
 
 def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Circles of *graph* that share no node, each from its first node in the graph's order; none is left after them."""
-    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - few profiles have lists of lists
-
     left, order = dict(graph), {node: rank for rank, node in enumerate(graph)}
     while left:
         try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
+            graphlib.TopologicalSorter(left).prepare()
+        except graphlib.CycleError as error:
             circle: list[str] = error.args[1][:0:-1]  # Each leads to the one before it, the first is the last.
             start = circle.index(min(circle, key=order.__getitem__))
             yield circle[start:] + circle[:start]

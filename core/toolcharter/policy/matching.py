@@ -6,12 +6,18 @@ docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rules_
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, as_often, mcp_subject
 from toolcharter.profile.conditions import compile_condition
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
+
+if TYPE_CHECKING:
+    import pydantic_core
+else:
+    pydantic_core = lazy("pydantic_core")
 
 _OPEN = frozenset({"*", "builtin", "group", "cap", ""})
 """Prefixes that cover bounded tools only; a bare glob among them may be an unbounded tool's literal name."""
@@ -109,9 +115,8 @@ def argument(args: Mapping[str, Any], name: str) -> Any:
     value = args.get(name)
     if type(value) is str:
         return value
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - most arguments are text
 
-    return to_jsonable_python(value, fallback=str)
+    return pydantic_core.to_jsonable_python(value, fallback=str)
 
 
 def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:

@@ -7,9 +7,15 @@ so that every keyword has to be one of the standard.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import did_you_mean
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+else:
+    jsonschema_rs = lazy("jsonschema_rs")
 
 # Source: JSON Schema 2020-12, meta-schemas of all vocabularies; all that names a schema, a dialect or an example is left out.
 _ONE = frozenset(
@@ -88,8 +94,6 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
         ConditionError: The schema is none, holds an unknown keyword, refers to something outside or to itself, or is
             too large.
     """
-    import jsonschema_rs  # noqa: PLC0415 - few profiles use `when`
-
     _Inspection(schema).visit(schema, 0)
     try:
         validator: Any = jsonschema_rs.Draft202012Validator(

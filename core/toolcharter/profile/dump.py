@@ -4,10 +4,16 @@ Reading it again gives the same profile, but for places.
 """
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.profile.model import Case, Limits, Profile, values_of
 from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, SessionGuards
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = lazy("yaml")
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 """Text that needs no quotes, unless YAML has another meaning for the word."""
@@ -52,7 +58,6 @@ def _hidden(profile: Profile) -> list[Any] | None:
 
 def dump(profile: Profile) -> str:
     """The profile as YAML, which our reader reads."""
-    import yaml  # noqa: PLC0415 - as in `parse`
 
     class Dumper(yaml.SafeDumper):
         """Quotes what YAML readers disagree about, and never writes an alias."""

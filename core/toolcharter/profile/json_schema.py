@@ -7,11 +7,15 @@ that it accepts the schema accepts, too.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
 from toolcharter.profile.shapes import any_case, whole
 
 if TYPE_CHECKING:
+    import pydantic
     from pydantic import BaseModel
+else:
+    pydantic = lazy("pydantic")
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _CEILINGS = {"workspace": WORKSPACE_CEILING, "admin": CEILING}
@@ -59,9 +63,8 @@ def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]
 
 
 def _policy(model: "type[BaseModel]", place: str) -> dict[str, Any]:
-    from pydantic import PydanticUserError  # noqa: PLC0415 - only who asks for a schema needs it
 
     try:
         return model.model_json_schema(ref_template=f"#/$defs/{place}.{{model}}")
-    except PydanticUserError:
+    except pydantic.PydanticUserError:
         return {"type": "object"}  # A field that JSON Schema has no word for.

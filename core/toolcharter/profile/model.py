@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import Stage, Verdict
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import (
@@ -20,6 +21,13 @@ from toolcharter.profile.settings import (
     SessionGuards,
 )
 from toolcharter.profile.shapes import same_tool
+
+if TYPE_CHECKING:
+    import hashlib
+    import json
+else:
+    hashlib = lazy("hashlib")
+    json = lazy("json")
 
 HOST = "host"
 """The runner that contains nothing and that no plugin provides."""
@@ -149,9 +157,6 @@ class Profile:
             ValueError: A policy holds an infinite number or one that is none.
             TypeError: A policy holds something that is not JSON.
         """
-        import hashlib  # noqa: PLC0415 - with OpenSSL, 4 ms
-        import json  # noqa: PLC0415 - not needed to read a profile
-
         effective = {
             "profile": self.name,
             "tools": {name: dict(policy) for name, policy in policies.items()},

@@ -8,10 +8,16 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, described, dotted, shortened
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = lazy("yaml")
 
 MAX_DEPTH = 40
 """Levels of nesting; also bounds every recursion over a tree."""
@@ -254,7 +260,6 @@ def position(text: str, index: int) -> tuple[int, int]:
 
 
 def _build(text: str, builder: _Builder) -> None:
-    import yaml  # noqa: PLC0415 - 10 ms that a start without a profile does not pay
 
     takers: dict[type, Callable[[Any], None]] = {
         yaml.ScalarEvent: builder.on_scalar,

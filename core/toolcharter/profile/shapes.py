@@ -10,10 +10,16 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, described, dotted, shortened
+
+if TYPE_CHECKING:
+    from packaging import specifiers
+else:
+    specifiers = lazy("packaging.specifiers")
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
 ANY = r"[\s\S]*"
@@ -164,13 +170,11 @@ class Specifier:
 
     def clean(self, node: Node, path: KeyPath, faults: list[Fault]) -> Node | None:
         """See `Shape`."""
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few profiles pin
-
         value = node.value
         try:
-            if isinstance(value, str) and str(SpecifierSet(value)):
+            if isinstance(value, str) and str(specifiers.SpecifierSet(value)):
                 return node
-        except InvalidSpecifier:
+        except specifiers.InvalidSpecifier:
             pass
         faults.append(wrong(node, path, "a version specifier", self._fix(value)))
         return None

@@ -5,9 +5,15 @@ Imports next to nothing: the pytest plugin makes one in every run.
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.gate.observers import OBSERVERS
+
+if TYPE_CHECKING:
+    import textwrap
+else:
+    textwrap = lazy("textwrap")
 
 
 class ToolKey(NamedTuple):
@@ -121,10 +127,8 @@ def key_of(spec: Any) -> ToolKey:
 
 def wrapped(text: str, width: int) -> str:
     """*text*, a line that lists reasons, in lines of at most *width* characters; all but the first are indented."""
-    from textwrap import fill  # noqa: PLC0415 - only a run that has something to list needs it
-
     indent = " " * (len(text) - len(text.lstrip()) + 4)
-    return fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _sorted(reasons: Collection[str] | None) -> list[str] | None:

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from toolcharter._lazy import lazy
 from toolcharter.testing.coverage import ReasonCoverage
 
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller
     from toolcharter.api.tool import ToolSpec
+    from toolcharter.gate.build import open as build_open
     from toolcharter.gate.toolbox import Tool, Toolbox
+    from toolcharter.testing import items, profiles, summary, toolboxes
+else:
+    build_open = lazy("toolcharter.gate.build.open")
+    items = lazy("toolcharter.testing.items")
+    profiles = lazy("toolcharter.testing.profiles")
+    summary = lazy("toolcharter.testing.summary")
+    toolboxes = lazy("toolcharter.testing.toolboxes")
 
 COVERAGE = pytest.StashKey[ReasonCoverage]()
 """The reasons shown in this run, in `config.stash`."""
@@ -55,9 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     coverage = config.stash[COVERAGE] = stack.enter_context(ReasonCoverage().watching())
     named = config.getini("toolcharter_profiles")
     if named:
-        from toolcharter.testing.items import CaseCollector  # noqa: PLC0415 - only for projects that name profiles
-
-        config.pluginmanager.register(CaseCollector(config, named, coverage), "toolcharter-cases")
+        config.pluginmanager.register(items.CaseCollector(config, named, coverage), "toolcharter-cases")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -73,11 +80,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     workeroutput: dict[str, Any] | None = getattr(config, "workeroutput", None)
     if workeroutput is not None:
         workeroutput["toolcharter"] = coverage.dump()
-    elif not config.option.collectonly:
-        from toolcharter.testing.summary import complaints  # noqa: PLC0415 - not for a run that only collects
-
-        if session.exitstatus == pytest.ExitCode.OK and any(complaints(config, coverage)):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    elif (
+        not config.option.collectonly
+        and session.exitstatus == pytest.ExitCode.OK
+        and any(summary.complaints(config, coverage, config.stash[MINIMUM]))
+    ):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,9 +99,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which declared reasons were shown and which never were."""
     if not config.option.collectonly:
-        from toolcharter.testing.summary import summarise  # noqa: PLC0415 - not for a run that only collects
-
-        summarise(terminalreporter, config, config.stash[COVERAGE])
+        summary.summarise(terminalreporter, config, config.stash[COVERAGE], config.stash[MINIMUM])
 
 
 @pytest.fixture
@@ -118,16 +124,16 @@ def toolcharter_toolbox(
 
     A profile is a name, or a path relative to the root folder; `workspace` and `caller` may be given.
     """
-    from toolcharter.gate.build.open import open_toolbox, plan_profile  # noqa: PLC0415 - heavy
-    from toolcharter.testing.profiles import find_profile, shown_path  # noqa: PLC0415 - heavy
 
     def build(
         profile: str | Path, *, workspace: Path = toolcharter_workspace, caller: "Caller | None" = None
     ) -> "Toolbox":
-        plan = plan_profile(shown_path(find_profile(profile, pytestconfig.rootpath)))
+        plan = build_open.plan_profile(profiles.shown_path(profiles.find_profile(profile, pytestconfig.rootpath)))
         pytestconfig.stash[COVERAGE].expect_plan(plan)
         sinks = [toolcharter_events.append]
-        return stack.enter_context(open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=True))
+        return stack.enter_context(
+            build_open.open_toolbox(plan, workspace=workspace, caller=caller, sinks=sinks, strict=True)
+        )
 
     with ExitStack() as stack:
         yield build
@@ -141,14 +147,13 @@ def toolcharter_tool(
 
     The tool is strict and called through the gate; its distribution need not be installed.
     """
-    from toolcharter.testing.toolboxes import IN_MEMORY, toolbox_of  # noqa: PLC0415 - heavy
 
     def build(
         spec: "ToolSpec[Any]", policy: dict[str, Any] | None = None, *, workspace: Path = toolcharter_workspace
     ) -> "Tool":
-        pytestconfig.stash[COVERAGE].expect(IN_MEMORY, spec)
+        pytestconfig.stash[COVERAGE].expect(toolboxes.IN_MEMORY, spec)
         policies = {spec.name: policy or {}}
-        toolbox = toolbox_of(spec, workspace=workspace, policies=policies, events=toolcharter_events.append)
+        toolbox = toolboxes.toolbox_of(spec, workspace=workspace, policies=policies, events=toolcharter_events.append)
         return stack.enter_context(toolbox)[spec.name]
 
     with ExitStack() as stack:

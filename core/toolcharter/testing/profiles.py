@@ -2,10 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.profile.find import OWN_FOLDER, SUFFIXES, Unusable, is_name
 from toolcharter.profile.resolve import locate
+
+if TYPE_CHECKING:
+    from toolcharter.loader import origin, scan
+else:
+    origin = lazy("toolcharter.loader.origin")
+    scan = lazy("toolcharter.loader.scan")
 
 
 def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
@@ -62,11 +70,9 @@ def _files(name: str, root: Path) -> Iterator[Path]:
 
 
 def _named(name: str, root: Path) -> Path:
-    from toolcharter.loader.origin import profile_folders  # noqa: PLC0415 - reads what is installed
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - the same
 
     try:
-        return Path(locate(name, profile_folders(installed()), own=str(root / OWN_FOLDER))).absolute()
+        return Path(locate(name, origin.profile_folders(scan.installed()), own=str(root / OWN_FOLDER))).absolute()
     except Unusable as problem:
         raise ConfigurationError([Fault(f"profile {name!r}", "", problem.what, problem.fix)]) from problem
 

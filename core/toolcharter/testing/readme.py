@@ -3,10 +3,16 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.loader.origin import editable_root
 from toolcharter.loader.scan import EntryPoint
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = lazy("yaml")
 
 _QUOTED = re.compile(r"(`+)(.+?)\1")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -75,7 +81,6 @@ def quoted(cell: str) -> list[str]:
 
 
 def _yaml(text: str) -> Any:
-    import yaml  # noqa: PLC0415 - the contract test alone reads values from a README
 
     try:
         return yaml.safe_load(text)

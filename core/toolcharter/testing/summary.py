@@ -5,15 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, wrapped
-from toolcharter.testing.plugin import MINIMUM
 
 _PARTIAL = ("keyword", "markexpr", "deselect", "lf", "stepwise")
 """Options of pytest that leave tests out."""
 
 
-def summarise(reporter: pytest.TerminalReporter, config: pytest.Config, coverage: ReasonCoverage) -> None:
+def summarise(
+    reporter: pytest.TerminalReporter, config: pytest.Config, coverage: ReasonCoverage, minimum: float
+) -> None:
     """Write the section, if there is anything to say."""
-    complained = list(complaints(config, coverage))
+    complained = list(complaints(config, coverage, minimum))
     rows = [row for row in coverage.rows() if row.shown or row.missing or row.open]
     if not rows and not complained:
         return
@@ -27,10 +28,9 @@ def summarise(reporter: pytest.TerminalReporter, config: pytest.Config, coverage
         reporter.write_line(line, red=True)
 
 
-def complaints(config: pytest.Config, coverage: ReasonCoverage) -> Iterator[str]:
+def complaints(config: pytest.Config, coverage: ReasonCoverage, minimum: float) -> Iterator[str]:
     """Why a run whose tests passed fails all the same."""
     shown, declared = coverage.totals()
-    minimum = config.stash[MINIMUM]
     if _percent(shown, declared) < minimum:
         yield (
             f"FAILED: the tests show {_percent(shown, declared):.2f} % of the declared reasons; "

@@ -321,6 +321,7 @@ def test_loading_the_plugin_imports_nothing_that_costs(monkeypatch: pytest.Monke
         monkeypatch.delitem(sys.modules, name)
     assert loaded == {
         "toolcharter",
+        "toolcharter._lazy",
         "toolcharter.gate",
         "toolcharter.gate.observers",
         "toolcharter.testing",

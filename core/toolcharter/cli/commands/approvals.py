@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import counted
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from toolcharter.gate.approvals import escape, saved
+    from toolcharter.gate.approvals import state_folder as approvals_state_folder
     from toolcharter.gate.approvals.saved import Kept
+    from toolcharter.profile import find, read
+else:
+    escape = lazy("toolcharter.gate.approvals.escape")
+    saved = lazy("toolcharter.gate.approvals.saved")
+    approvals_state_folder = lazy("toolcharter.gate.approvals.state_folder")
+    find = lazy("toolcharter.profile.find")
+    read = lazy("toolcharter.profile.read")
 
 
 @click.command("approvals")
@@ -55,11 +65,10 @@ def command(
 
 
 def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[Kept]":
-    from toolcharter.gate.approvals.saved import entries  # noqa: PLC0415 - `--help` does without the gate
 
     name = None if profile is None else _name_of(profile)
     where = None if workspace is None else str(Path(workspace).resolve())
-    for kept in entries(folder, name):
+    for kept in saved.entries(folder, name):
         if where in {None, kept.bound.workspace}:
             yield kept
 
@@ -74,39 +83,33 @@ def _chosen(found: "list[Kept]", ids: Sequence[str], *, everything: bool) -> "li
 
 
 def _forget(folder: Path, chosen: "list[Kept]") -> None:
-    from toolcharter.gate.approvals.saved import forget  # noqa: PLC0415 - as above
 
     for profile in dict.fromkeys(kept.profile for kept in chosen):
-        forget(folder, profile, {kept.id for kept in chosen if kept.profile == profile})
+        saved.forget(folder, profile, {kept.id for kept in chosen if kept.profile == profile})
 
 
 def _folder() -> Path:
-    from toolcharter.gate.approvals.state_folder import state_folder  # noqa: PLC0415 - as above
 
-    folder = state_folder(os.environ)
+    folder = approvals_state_folder.state_folder(os.environ)
     if folder is None:
         raise click.UsageError("There is no home folder to keep approvals in; set XDG_STATE_HOME.")
     return folder
 
 
 def _name_of(profile: str) -> str:
-    from toolcharter.profile.find import is_name  # noqa: PLC0415 - as above
-    from toolcharter.profile.read import load_profile  # noqa: PLC0415 - as above
 
-    return profile if is_name(profile) else load_profile(profile).name
+    return profile if find.is_name(profile) else read.load_profile(profile).name
 
 
 def _described(kept: "Kept") -> dict[str, Any]:
-    from toolcharter.gate.approvals.saved import written  # noqa: PLC0415 - as above
 
-    moments = {"at": written(kept.at), "until": written(kept.until)}
+    moments = {"at": saved.written(kept.at), "until": saved.written(kept.until)}
     facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
     del facts["bound"]
     return {"id": kept.id, **facts, "expired": kept.until <= datetime.now(UTC)}
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    from toolcharter.gate.approvals.escape import visible  # noqa: PLC0415 - as above
 
     end = " (expired)" if column == "until" and row["expired"] else ""
-    return visible(row[column] or "") + end
+    return escape.visible(row[column] or "") + end

@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.jsonl import Line, answer_lines
 from toolcharter.cli.output import shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
+    from toolcharter.api import call
     from toolcharter.api.call import Caller
+    from toolcharter.events import lines
+else:
+    call = lazy("toolcharter.api.call")
+    lines = lazy("toolcharter.events.lines")
 
 
 @click.command("decide")
@@ -25,10 +31,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     in order and at once: id, outcome, reason, stage, rule and tool_checks. Exit status 0 if every
     line got an answer.
     """
-    from toolcharter.api.call import Decision  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.events.lines import rule_field  # noqa: PLC0415 - `--help` does without it
-
-    malformed = Decision("error", "arguments", "invalid_arguments")
+    malformed = call.Decision("error", "arguments", "invalid_arguments")
 
     def answer(line: Line) -> dict[str, Any]:
         if line.fault is not None:
@@ -38,7 +41,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
             "outcome": decision.outcome,
             "reason": decision.reason,
             "stage": decision.stage,
-            "rule": rule_field(decision.rule),
+            "rule": lines.rule_field(decision.rule),
             "tool_checks": decision.tool_checks,
         }
 

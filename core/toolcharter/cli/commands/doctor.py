@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller
+    from toolcharter.cli import doctor
+    from toolcharter.gate.build import open as build_open
+else:
+    doctor = lazy("toolcharter.cli.doctor")
+    build_open = lazy("toolcharter.gate.build.open")
 
 
 @click.command("doctor")
@@ -31,10 +37,7 @@ def command(
     run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
     to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """
-    from toolcharter.cli.doctor import examine  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.gate.build.open import existing_folder  # noqa: PLC0415 - as above
-
-    findings = list(examine(profile, existing_folder(workspace), caller, events))
+    findings = list(doctor.examine(profile, build_open.existing_folder(workspace), caller, events))
     failed = any(finding.result == "failed" for finding in findings)
     if as_json:
         print_json({"ok": not failed, "findings": [finding._asdict() for finding in findings]})

@@ -6,10 +6,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
+
+if TYPE_CHECKING:
+    from toolcharter.api import words
+    from toolcharter.profile import find
+else:
+    words = lazy("toolcharter.api.words")
+    find = lazy("toolcharter.profile.find")
 
 _SKELETON = Path(__file__).parents[1] / "skeleton"
 _SUFFIX = ".in"
@@ -41,21 +50,18 @@ def command(tool: str, directory: str | None) -> None:
 
 def _core() -> str:
     """What pip takes for the core: it is not published, so a checkout's path."""
-    from toolcharter.profile.find import checkout  # noqa: PLC0415 - `--help` does without it
-
-    root = checkout()
+    root = find.checkout()
     return "PATH/TO/toolcharter" if root is None else quote(str(root))
 
 
 def _require_usable(tool: str) -> None:
-    from toolcharter.api.words import RULE_PREFIXES  # noqa: PLC0415 - `--help` does without it
 
     if not _NAME.fullmatch(tool):
         raise click.UsageError(
             f"{tool!r} is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
         )
-    if tool.lower() in RULE_PREFIXES:
-        raise click.UsageError(f"{tool!r} is a prefix of the rule language ({', '.join(sorted(RULE_PREFIXES))}).")
+    if tool.lower() in words.RULE_PREFIXES:
+        raise click.UsageError(f"{tool!r} is a prefix of the rule language ({', '.join(sorted(words.RULE_PREFIXES))}).")
 
 
 def _values(tool: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import cell, counted, facts, ordered, warn
 from toolcharter.cli.group import stop
@@ -11,7 +12,13 @@ from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from toolcharter.api.tool import ToolSpec
+    from toolcharter.cli import build_check
+    from toolcharter.loader import listing, scan
     from toolcharter.loader.listing import PluginInfo
+else:
+    build_check = lazy("toolcharter.cli.build_check")
+    listing = lazy("toolcharter.loader.listing")
+    scan = lazy("toolcharter.loader.scan")
 
 
 @click.command("plugins")
@@ -23,16 +30,11 @@ def command(check: bool, as_json: bool) -> None:  # noqa: FBT001 - click passes 
 
     Every trusted plugin is imported for it; no profile is read.
     """
-    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
-
-    index = installed()
+    index = scan.installed()
     warn(index.unmatched())
-    plugins = list_plugins(index)
+    plugins = listing.list_plugins(index)
     if check:
-        from toolcharter.cli.build_check import tried  # noqa: PLC0415 - the list does without the gate
-
-        plugins = [tried(plugin, index) for plugin in plugins]
+        plugins = [build_check.tried(plugin, index) for plugin in plugins]
     problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]
     if check and problems:
         click.echo("\n\n".join(problems), err=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import counted
 from toolcharter.cli.group import stop
@@ -13,7 +14,19 @@ from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import Fault
 
 if TYPE_CHECKING:
+    from toolcharter.cli import profile_lint
+    from toolcharter.loader import origin, scan
+    from toolcharter.profile import dump as profile_dump
+    from toolcharter.profile import find, nodes, read
     from toolcharter.profile.read import FoundProfile
+else:
+    profile_lint = lazy("toolcharter.cli.profile_lint")
+    origin = lazy("toolcharter.loader.origin")
+    scan = lazy("toolcharter.loader.scan")
+    profile_dump = lazy("toolcharter.profile.dump")
+    find = lazy("toolcharter.profile.find")
+    nodes = lazy("toolcharter.profile.nodes")
+    read = lazy("toolcharter.profile.read")
 
 
 class _Row(NamedTuple):
@@ -74,15 +87,13 @@ def command(
 
 
 def _show(names: Sequence[str], *, as_json: bool) -> None:
-    from toolcharter.profile.dump import dump, written  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.profile.read import load_profile  # noqa: PLC0415 - as above
 
     search = _search()
-    profiles = [load_profile(name, search=search) for name in names]
+    profiles = [read.load_profile(name, search=search) for name in names]
     if as_json:
-        print_json([written(profile) for profile in profiles])
+        print_json([profile_dump.written(profile) for profile in profiles])
     else:
-        click.echo("---\n".join(map(dump, profiles)), nl=False)
+        click.echo("---\n".join(map(profile_dump.dump, profiles)), nl=False)
 
 
 def _line(warning: Fault) -> str:
@@ -99,16 +110,13 @@ def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
 
 
 def _findable() -> Iterator[_Row]:
-    from toolcharter.profile.read import list_profiles  # noqa: PLC0415 - `--help` does without it
 
-    yield from map(_row, list_profiles(_search()))
+    yield from map(_row, read.list_profiles(_search()))
 
 
 def _own(rows: Sequence[_Row]) -> list[_Row]:
     """Those in ./profiles, which the user can mend."""
-    from toolcharter.profile.find import OWN_FOLDER, identity, own_place  # noqa: PLC0415 - as above
-
-    return [row for row in rows if own_place(row.place)[0] == identity(OWN_FOLDER)]
+    return [row for row in rows if find.own_place(row.place)[0] == find.identity(find.OWN_FOLDER)]
 
 
 def _row(found: "FoundProfile") -> _Row:
@@ -116,31 +124,25 @@ def _row(found: "FoundProfile") -> _Row:
 
 
 def _given(names: Sequence[str]) -> Iterator[_Row]:
-    from toolcharter.profile.find import is_name  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.profile.read import read_profile  # noqa: PLC0415 - as above
 
     search = _search()
     for name in names:
-        source = read_profile(name, search=search)
-        profile, place = source.profile, str(source.files[0]) if is_name(name) and source.files else name
+        source = read.read_profile(name, search=search)
+        profile, place = source.profile, str(source.files[0]) if find.is_name(name) and source.files else name
         shown, description = (profile.name, profile.description) if profile else (name, None)
         yield _Row(shown, _first_line(description), place, tuple(source.faults))
 
 
 def _checked(row: _Row, workspace: str) -> _Row:
-    from toolcharter.cli.profile_lint import examine  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.profile.nodes import in_file_order  # noqa: PLC0415 - as above
 
-    found = examine(row.place, workspace, _search())
-    faults = in_file_order(dict.fromkeys([*row.faults, *found.faults]), row.place)
+    found = profile_lint.examine(row.place, workspace, _search())
+    faults = nodes.in_file_order(dict.fromkeys([*row.faults, *found.faults]), row.place)
     return row._replace(faults=tuple(faults), warnings=found.warnings)
 
 
 def _search() -> list[Path]:
-    from toolcharter.loader.origin import profile_folders  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
 
-    return profile_folders(installed())
+    return origin.profile_folders(scan.installed())
 
 
 def _first_line(text: str | None) -> str:

@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import did_you_mean
 
 if TYPE_CHECKING:
+    from toolcharter.api import reasons
+    from toolcharter.gate.build import open as build_open
     from toolcharter.gate.build.open import Plan
+    from toolcharter.loader import listing, scan
     from toolcharter.profile.model import Profile
     from toolcharter.profile.settings import Ceiling
+    from toolcharter.testing import readme as testing_readme
+else:
+    reasons = lazy("toolcharter.api.reasons")
+    build_open = lazy("toolcharter.gate.build.open")
+    listing = lazy("toolcharter.loader.listing")
+    scan = lazy("toolcharter.loader.scan")
+    testing_readme = lazy("toolcharter.testing.readme")
 
 _UNEXPLAINED = "(outcome and meaning come from the plugin's README, which has no row for it)"
 
@@ -63,17 +74,15 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
 
 
 def _of_core() -> Iterator[_Row]:
-    from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS  # noqa: PLC0415 - `--help` does without it
 
-    for source, table in (("core", CORE_REASONS), ("guards", GUARD_REASONS)):
+    for source, table in (("core", reasons.CORE_REASONS), ("guards", reasons.GUARD_REASONS)):
         for reason, info in table.items():
             yield _Row(source, str(reason), info.outcome, info.retryable, info.meaning)
 
 
 def _planned(profile: str, workspace: str) -> "Plan":
-    from toolcharter.gate.build.open import existing_folder, plan_profile  # noqa: PLC0415 - `--help` does without the gate
 
-    return plan_profile(profile, workspace=existing_folder(workspace))
+    return build_open.plan_profile(profile, workspace=build_open.existing_folder(workspace))
 
 
 def _of_rules(plan: "Plan") -> Iterator[_Row]:
@@ -89,19 +98,14 @@ def _of_rules(plan: "Plan") -> Iterator[_Row]:
 
 def _of_plugins() -> Iterator[_Row]:
     """What plugins declare, explained by their READMEs: no second list that could differ from what the author says."""
-    from toolcharter.api.reasons import RETRYABLE  # noqa: PLC0415 - as above
-    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
-    from toolcharter.testing.readme import readme_of  # noqa: PLC0415 - as above
-
-    index = installed()
-    for plugin in list_plugins(index):
+    index = scan.installed()
+    for plugin in listing.list_plugins(index):
         for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
             for name, spec in sorted(specs.items()):
-                documented = _documented(readme_of(entries[name]))
+                documented = _documented(testing_readme.readme_of(entries[name]))
                 for reason in map(str, spec.reasons or ()):
                     for outcome, retry, meaning in documented.get(reason, [("", False, "")]):
-                        yield _Row(name, reason, outcome, retry or reason in RETRYABLE, meaning)
+                        yield _Row(name, reason, outcome, retry or reason in reasons.RETRYABLE, meaning)
 
 
 def _documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
@@ -109,10 +113,8 @@ def _documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
 
     A call is not to be tried again where the table does not say so: that is the default of `ctx.deny` and `ctx.error`, too.
     """
-    from toolcharter.testing.readme import tables  # noqa: PLC0415 - as above
-
     found: dict[str, list[tuple[str, bool, str]]] = {}
-    for row in tables(readme):
+    for row in testing_readme.tables(readme):
         for reason in row.names if "reason" in row.cells else ():
             outcome, retry = row.cells.get("outcome", ""), row.cells.get("retry") == "yes"
             found.setdefault(reason, []).append((outcome, retry, list(row.cells.values())[-1]))

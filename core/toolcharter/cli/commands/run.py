@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.jsonl import Line, answer_lines
 from toolcharter.cli.session import opened_live
 
 if TYPE_CHECKING:
+    from toolcharter.api import call
     from toolcharter.api.call import Caller
+else:
+    call = lazy("toolcharter.api.call")
 
 
 @click.command("run")
@@ -26,13 +30,11 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
     in order and at once: its id and all fields of the result. Exit status 0 if every line got an answer.
     """
-    from toolcharter.api.call import ToolResult  # noqa: PLC0415 - `--help` does without it
-
-    names = [field.name for field in fields(ToolResult)]
+    names = [field.name for field in fields(call.ToolResult)]
 
     def answer(line: Line) -> dict[str, Any]:
         if line.fault is not None:
-            result = ToolResult(
+            result = call.ToolResult(
                 "error", f"ERROR: invalid_arguments\n{line.fault}", reason="invalid_arguments", message=line.fault
             )
         else:

@@ -5,13 +5,20 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import described, warn
 from toolcharter.cli.output import print_json
 
 if TYPE_CHECKING:
+    from toolcharter.loader import listing, scan
     from toolcharter.loader.listing import PluginInfo
+    from toolcharter.profile import json_schema
     from toolcharter.profile.json_schema import Offer
+else:
+    listing = lazy("toolcharter.loader.listing")
+    scan = lazy("toolcharter.loader.scan")
+    json_schema = lazy("toolcharter.profile.json_schema")
 
 
 @click.command("schema")
@@ -28,30 +35,24 @@ def command(ceiling: Literal["workspace", "admin"] | None) -> None:
 
     With the policies of all that is installed: every trusted plugin is imported for it.
     """
-    from toolcharter.profile.json_schema import ceiling_schema, profile_schema  # noqa: PLC0415 - `--help` needs none
-
     if ceiling is not None:
-        print_json(ceiling_schema(ceiling))
+        print_json(json_schema.ceiling_schema(ceiling))
         return
-    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
 
-    index = installed()
-    plugins = list_plugins(index)
+    index = scan.installed()
+    plugins = listing.list_plugins(index)
     warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
     tools = dict(offer for plugin in plugins for offer in _tools(plugin))
-    print_json(profile_schema(tools, dict(offer for plugin in plugins for offer in _extensions(plugin))))
+    print_json(json_schema.profile_schema(tools, dict(offer for plugin in plugins for offer in _extensions(plugin))))
 
 
 def _tools(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
-    from toolcharter.profile.json_schema import Offer  # noqa: PLC0415 - as above
 
     for name, spec in plugin.specs.items():
-        yield name, Offer(spec.policy, described(spec))
+        yield name, json_schema.Offer(spec.policy, described(spec))
 
 
 def _extensions(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
-    from toolcharter.profile.json_schema import Offer  # noqa: PLC0415 - as above
 
     for name, spec in plugin.extension_specs.items():
-        yield name, Offer(spec.policy, "")
+        yield name, json_schema.Offer(spec.policy, "")

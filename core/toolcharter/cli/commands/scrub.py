@@ -3,11 +3,19 @@
 import sys
 from collections.abc import Iterator
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
+
+if TYPE_CHECKING:
+    from toolcharter.guards import secrets
+    from toolcharter.guards.secrets import stream as secrets_stream
+else:
+    secrets = lazy("toolcharter.guards.secrets")
+    secrets_stream = lazy("toolcharter.guards.secrets.stream")
 
 _PIECE = 1 << 18
 
@@ -31,9 +39,8 @@ def command(ctx: click.Context, jsonl: bool) -> None:  # noqa: FBT001 - click pa
 
 
 def _pieces() -> Iterator[bytes]:
-    from toolcharter.guards.secrets.stream import Stream  # noqa: PLC0415 - `--help` does without it
 
-    stream = Stream()
+    stream = secrets_stream.Stream()
     source: Any = sys.stdin.buffer
     while data := source.read1(_PIECE):  # What there is, up to so much.
         yield stream.feed(data)
@@ -41,7 +48,6 @@ def _pieces() -> Iterator[bytes]:
 
 
 def _answers() -> Iterator[bytes]:
-    from toolcharter.guards.secrets import scrub_line  # noqa: PLC0415 - `--help` does without it
 
     for line in sys.stdin.buffer:
-        yield scrub_line(line) + b"\n"
+        yield secrets.scrub_line(line) + b"\n"

@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import is_terminal, print_json, print_text
 
 if TYPE_CHECKING:
+    import shutil
+
+    from toolcharter.cli import junit as cli_junit
+    from toolcharter.cli import profile_cases
     from toolcharter.cli.profile_cases import Tested
+    from toolcharter.testing import coverage as testing_coverage
     from toolcharter.testing.coverage import ReasonRow
+else:
+    shutil = lazy("shutil")
+    cli_junit = lazy("toolcharter.cli.junit")
+    profile_cases = lazy("toolcharter.cli.profile_cases")
+    testing_coverage = lazy("toolcharter.testing.coverage")
 
 
 @click.command("test")
@@ -33,11 +44,8 @@ def command(
     a decision; nothing is executed. Ends with the declared reasons that no case has shown. Exit
     status 1 if a case fails.
     """
-    from toolcharter.cli.profile_cases import run_profiles  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.testing.coverage import ReasonCoverage  # noqa: PLC0415 - as above
-
-    coverage = ReasonCoverage()
-    tested = run_profiles(paths, workspace, coverage)
+    coverage = testing_coverage.ReasonCoverage()
+    tested = profile_cases.run_profiles(paths, workspace, coverage)
     if junit is not None:
         _write_junit(junit, tested)
     if as_json:
@@ -50,10 +58,9 @@ def command(
 
 
 def _write_junit(file: str, tested: "Iterable[Tested]") -> None:
-    from toolcharter.cli.junit import write_junit  # noqa: PLC0415 - as above
 
     try:
-        write_junit(Path(file), tested)
+        cli_junit.write_junit(Path(file), tested)
     except OSError as error:
         raise click.UsageError(f"--junit: cannot write {file!r}: {error.strerror}.") from error
 
@@ -71,13 +78,9 @@ def _show(tested: "Sequence[Tested]", rows: "Iterable[ReasonRow]") -> None:
         _say(f"{one.file}: {_count(one)}", "red" if one.failed else "green" if one.verdicts else "yellow")
     gaps = [_gap(row) for row in rows if row.missing]
     if gaps:
-        from shutil import get_terminal_size  # noqa: PLC0415 - as above
-
-        from toolcharter.testing.coverage import wrapped  # noqa: PLC0415 - as above
-
         _say("\nDeclared reasons that no case has shown:")
         for gap in gaps:
-            _say(wrapped(f"  {gap}", get_terminal_size().columns))
+            _say(testing_coverage.wrapped(f"  {gap}", shutil.get_terminal_size().columns))
 
 
 def _count(tested: "Tested") -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import cell, described, facts, warn
 from toolcharter.cli.output import print_json, print_table, shown
@@ -13,6 +14,10 @@ from toolcharter.cli.session import opened
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller
     from toolcharter.gate.toolbox import Tool
+    from toolcharter.loader import listing, scan
+else:
+    listing = lazy("toolcharter.loader.listing")
+    scan = lazy("toolcharter.loader.scan")
 
 
 @click.command("tools")
@@ -62,12 +67,10 @@ def _offered(tool: "Tool") -> dict[str, Any]:
 
 
 def _installed() -> Iterator[dict[str, Any]]:
-    from toolcharter.loader.listing import list_plugins  # noqa: PLC0415 - `--help` does without it
-    from toolcharter.loader.scan import installed  # noqa: PLC0415 - as above
 
-    index = installed()
+    index = scan.installed()
     warn(index.unmatched())
-    for plugin in list_plugins(index):
+    for plugin in listing.list_plugins(index):
         for name, spec in sorted(plugin.specs.items()):
             yield {
                 "name": name,

@@ -7,7 +7,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    from rich import cells
+else:
+    cells = lazy("rich.cells")
 
 # Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; of it what `str.isprintable` takes for
 # printable. U+2800 is a Braille pattern without dots.
@@ -75,14 +82,12 @@ def block(text: str, width: int, margin: str) -> Iterator[str]:
         margin: What no line of the text can forge, because every line begins with it, or with a colon in its place
             where a line goes on: else one with a backslash and an `n` in it would look like two.
     """
-    from rich.cells import cell_len  # noqa: PLC0415 - only who asks at a terminal needs rich
-
     room = max(8, width - len(margin) - 1)
     going_on = ": ".rjust(len(margin))
     *ended, last = text.split("\n")
     for line in (*(f"{line}\n" for line in ended), *([last] if last or not ended else ())):
         shown, start = visible(line), 0
-        while (end := _end_of_line(shown, start, room, cell_len)) < len(shown):
+        while (end := _end_of_line(shown, start, room, cells.cell_len)) < len(shown):
             yield (going_on if start else margin) + shown[start:end]
             start = end
         yield (going_on if start else margin) + shown[start:]

@@ -1,9 +1,15 @@
 """A block list of YAML as its user wrote it: entries are added and cut out, and every other byte stays."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.gate.approvals.state_folder import Unsafe
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = lazy("yaml")
 
 
 def is_blank(text: str) -> bool:
@@ -38,8 +44,6 @@ def without(text: str, gone: Collection[int]) -> str:
 
 def _items(text: str) -> Iterator[tuple[int, int, int]]:
     """Each entry's indentation, and where its first line begins and its last one ends."""
-    import yaml  # noqa: PLC0415 - only who changes the file needs it
-
     content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content(yaml))]
     if not isinstance(content[0], yaml.BlockEntryToken):
         raise Unsafe("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
@@ -84,7 +88,6 @@ def _line_end(text: str, token: Any) -> int:
 
 def _flow(value: Any) -> str:
     """*value* in one line, every text in double quotes: what no quote can hold is written as an escape."""
-    import yaml  # noqa: PLC0415 - as above
 
     class Quoting(yaml.SafeDumper):
         def represent_str(self, data: str) -> Any:

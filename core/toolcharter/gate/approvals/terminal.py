@@ -12,10 +12,19 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.gate.approvals.escape import as_text, block, visible
 from toolcharter.gate.approvals.question import ABANDONED
+
+if TYPE_CHECKING:
+    from rich import console as rich_console
+    from rich import text as rich_text
+else:
+    rich_console = lazy("rich.console")
+    rich_text = lazy("rich.text")
 
 POLL_S = 0.05
 """How soon a question ends that its caller has given up, in seconds."""
@@ -95,16 +104,13 @@ def _help(request: ApprovalRequest, *, is_always: bool) -> str:
 
 def show(request: ApprovalRequest, terminal: int) -> None:
     """Write all of *request* to a terminal, in as many lines as it takes."""
-    from rich.console import Console  # noqa: PLC0415 - only who asks at a terminal needs it
-    from rich.text import Text  # noqa: PLC0415 - as above
-
     width = _width(terminal)
     lines = [*_arguments(request, width), *_facts(request, width)]
     with open(terminal, "w", closefd=False, errors="backslashreplace") as stream:
-        console = Console(file=stream, force_terminal=True, width=width, emoji=False)
+        console = rich_console.Console(file=stream, force_terminal=True, width=width, emoji=False)
         for style, line in [("bold", "\nA tool call waits for you"), *lines]:
             # `Text` is no markup; soft wrapping cuts nothing off, and `block` leaves nothing to wrap.
-            console.print(Text(line, style), soft_wrap=True, highlight=False)
+            console.print(rich_text.Text(line, style), soft_wrap=True, highlight=False)
 
 
 def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:

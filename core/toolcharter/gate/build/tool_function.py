@@ -4,11 +4,17 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
+from toolcharter._lazy import lazy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError
 from toolcharter.gate.build.typed_dicts import readable
+
+if TYPE_CHECKING:
+    import docstring_parser
+else:
+    docstring_parser = lazy("docstring_parser")
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -25,9 +31,8 @@ class ToolFunction:
 
     @cached_property
     def _docstring(self) -> Any:
-        from docstring_parser import parse  # noqa: PLC0415 - only who lists tools needs it
 
-        return parse(inspect.getdoc(_innermost(self.call)) or "")
+        return docstring_parser.parse(inspect.getdoc(_innermost(self.call)) or "")
 
     @property
     def description(self) -> str:

@@ -2,12 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.globs import fold
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import handed
+else:
+    handed = lazy("toolcharter.guards.shell.handed")
 
 
 def known_tools(toolbox: Toolbox) -> list[ToolSignature]:
@@ -34,9 +40,8 @@ def signature_of(tool: BuiltTool) -> ToolSignature:
 def _evaluated(tool: BuiltTool) -> tuple[str, ...]:
     if tool.spec.invocation is None or tool.spec.kind not in {"cli", "custom"}:
         return ()
-    from toolcharter.guards.shell.handed import code_arguments  # noqa: PLC0415 - few profiles declare tools
 
-    return code_arguments(tool.spec.invocation, tool.reader.schema)
+    return handed.code_arguments(tool.spec.invocation, tool.reader.schema)
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:

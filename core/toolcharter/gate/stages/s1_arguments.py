@@ -8,18 +8,24 @@ import json
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import CoreConfig, SchemaValidator, to_jsonable_python
 
+from toolcharter._lazy import lazy
 from toolcharter.api.numbers import require_finite
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.call import as_json
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+else:
+    jsonschema_rs = lazy("jsonschema_rs")
 
 _STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=False)
 _MAX_FAULTS = 5
@@ -200,7 +206,6 @@ class _SchemaArguments:
     """Validation by a JSON Schema that a plugin brings, for tools that are no Python functions."""
 
     def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
-        import jsonschema_rs  # noqa: PLC0415 - only tools with a schema of their own pay for it
 
         self.schema: dict[str, Any] = {**schema}
         properties = schema.get("properties", {})

@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.call import CallContext
@@ -18,6 +20,13 @@ from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems
 from toolcharter.guards.process.programs import Programs
 from toolcharter.profile.settings import HiddenGlob
+
+if TYPE_CHECKING:
+    from toolcharter.gate import listed_names
+    from toolcharter.guards.shell import git_repository
+else:
+    listed_names = lazy("toolcharter.gate.listed_names")
+    git_repository = lazy("toolcharter.guards.shell.git_repository")
 
 
 class Confinement:
@@ -92,24 +101,21 @@ class Confinement:
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
     def _require_plain_names(self, listed: ListedNames, budget: Iterator[int]) -> None:
-        from toolcharter.gate.listed_names import objection  # noqa: PLC0415 - few commands list names for others
 
         for folder in listed.folders:
-            why = objection(self._paths, self._workspace, folder, listed, budget)
+            why = listed_names.objection(self._paths, self._workspace, folder, listed, budget)
             if why is not None:
                 raise Denied(Reason.NOT_UNDERSTOOD, why)
 
     def _require_plain_repository(self, folder: str) -> None:
-        from toolcharter.guards.shell.git_repository import objection  # noqa: PLC0415 - few commands are git's
 
-        why = objection(self._workspace / folder, self._workspace)
+        why = git_repository.objection(self._workspace / folder, self._workspace)
         if why is not None:
             raise Denied(Reason.PROTECTED_PATH, why)
 
     def _require_no_list_of_commits(self) -> None:
-        from toolcharter.guards.shell.git_repository import blame_objection  # noqa: PLC0415 - as above
 
-        why = blame_objection(self._workspace)
+        why = git_repository.blame_objection(self._workspace)
         if why is not None:
             raise Denied(Reason.PROTECTED_PATH, why)
 

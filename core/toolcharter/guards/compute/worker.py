@@ -13,7 +13,17 @@ import signal
 import struct
 import sys
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import fcntl
+
+    from toolcharter import errors
+else:
+    fcntl = lazy("fcntl")
+    errors = lazy("toolcharter.errors")
 
 HEADER = struct.Struct(">I")
 _WORN_AFTER = 200
@@ -55,8 +65,6 @@ def die_with_the_parent(lifeline: int) -> None:
 
     Source: fcntl(2), O_ASYNC; signal(7): SIGIO ends a process that does not handle it.
     """
-    import fcntl  # noqa: PLC0415 - the parent imports this module, too, and does not need it
-
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     with suppress(AttributeError):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
@@ -82,9 +90,8 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(error: Exception) -> dict[str, Any]:
-    from toolcharter.errors import ToolError  # noqa: PLC0415 - the worker starts without it
 
-    if isinstance(error, ToolError):
+    if isinstance(error, errors.ToolError):
         return {
             "error": {
                 "message": error.message,

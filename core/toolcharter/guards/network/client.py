@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.budget import Budget
@@ -13,7 +14,13 @@ from toolcharter.guards.network.lookup import Resolve, system_resolve
 from toolcharter.guards.network.redirects import Journey, first_step
 
 if TYPE_CHECKING:
+    import httpx
+
+    from toolcharter.guards.network import exchange as network_exchange
     from toolcharter.guards.network.dial import Lines
+else:
+    httpx = lazy("httpx")
+    network_exchange = lazy("toolcharter.guards.network.exchange")
 
 
 class Client:
@@ -29,8 +36,6 @@ class Client:
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """Verifies certificates and names; the bundle of certifi, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name."""
-        import httpx  # noqa: PLC0415 - an extra, and 100 ms
-
         context = httpx.create_ssl_context()
         context.set_alpn_protocols(["http/1.1"])
         return context
@@ -67,10 +72,9 @@ class Client:
         """`rt.http.fetch`; *deadline* is on `time.monotonic`'s clock, in seconds."""
         journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
         lines = self.lines(policy, limits, deadline)
-        from toolcharter.guards.network.exchange import exchange  # noqa: PLC0415 - as above
 
         while True:
-            with exchange(journey.next, lines) as hop:
+            with network_exchange.exchange(journey.next, lines) as hop:
                 if not journey.goes_on(hop.received):
                     body = b"".join(hop.body())
                     return journey.answer(hop.received, body, truncated=hop.truncated)
@@ -90,10 +94,9 @@ class Client:
         """`rt.http.afetch`."""
         journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
         lines = self.lines(policy, limits, deadline)
-        from toolcharter.guards.network.exchange import aexchange  # noqa: PLC0415 - as above
 
         while True:
-            async with aexchange(journey.next, lines) as hop:
+            async with network_exchange.aexchange(journey.next, lines) as hop:
                 if not journey.goes_on(hop.received):
                     body = b"".join([piece async for piece in hop.abody()])
                     return journey.answer(hop.received, body, truncated=hop.truncated)

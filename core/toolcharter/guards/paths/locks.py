@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import orjson
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller
 from toolcharter.api.leases import Claim, Lease
 from toolcharter.api.reasons import GuardReason, Reason
@@ -30,7 +31,12 @@ from toolcharter.guards.paths.faults import shown
 from toolcharter.guards.paths.handles import FOLDER_FLAGS
 
 if TYPE_CHECKING:
+    import pwd
+    import sqlite3
     from sqlite3 import Connection
+else:
+    pwd = lazy("pwd")
+    sqlite3 = lazy("sqlite3")
 
 MOST_LEASES = 1024
 """Of all owners together."""
@@ -221,7 +227,6 @@ class WorkspaceLeases:
 
     @contextmanager
     def _opened(self, *, create: bool = False) -> Generator["Connection"]:
-        import sqlite3  # noqa: PLC0415 - few workspaces have leases
 
         try:
             path = self._safe_path(create=create)
@@ -271,7 +276,6 @@ def _file(given: str, user: int, name: str) -> str:
 
 
 def _home(user: int) -> str:
-    import pwd  # noqa: PLC0415 - beside its one use
 
     try:
         return pwd.getpwuid(user).pw_dir

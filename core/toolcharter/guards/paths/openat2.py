@@ -13,7 +13,14 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from stat import S_ISDIR
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = lazy("ctypes")
 
 SYSCALL = 437
 MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "i686", "armv7l", "loongarch64"})
@@ -44,7 +51,6 @@ def opener(flags: int) -> Open:
 
 
 def _openat2(flags: int) -> Open:
-    import ctypes  # noqa: PLC0415 - on first use: it costs more than everything else here
 
     class How(ctypes.Structure):
         _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
@@ -88,8 +94,6 @@ def link_new(folder: int, name: str, target: int, new: str) -> None:
 
 def _renameat2(folder: int, name: bytes, target: int, new: bytes) -> int:
     """The error's number; 0 if it went well."""
-    import ctypes  # noqa: PLC0415 - on first use, as above
-
     function = _renamer()
     if function is None:
         return errno.ENOSYS
@@ -98,6 +102,5 @@ def _renameat2(folder: int, name: bytes, target: int, new: bytes) -> int:
 
 @cache
 def _renamer() -> Any:
-    import ctypes  # noqa: PLC0415 - on first use, as above
 
     return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

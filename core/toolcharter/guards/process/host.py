@@ -14,13 +14,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.runner import Job, ProgramRunner
 from toolcharter.guards.process.local import LocalRunner
 
 if TYPE_CHECKING:
+    from toolcharter.guards.process import launch, limits, started
     from toolcharter.guards.process.launch import Launch
     from toolcharter.guards.process.marks import Mark
     from toolcharter.guards.process.started import Nursery
+else:
+    launch = lazy("toolcharter.guards.process.launch")
+    limits = lazy("toolcharter.guards.process.limits")
+    started = lazy("toolcharter.guards.process.started")
 
 
 class HostProgramRunner(LocalRunner):
@@ -33,14 +39,13 @@ class HostProgramRunner(LocalRunner):
     @contextmanager
     def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
         """The program itself, within its limits."""
-        from toolcharter.guards.process.launch import Launch  # noqa: PLC0415 - what only programs need
-        from toolcharter.guards.process.limits import controlling, limited, threads_of_the_system  # noqa: PLC0415
-
         program = self.programs.resolve(job.argv[0])
-        argv = limited((program, *job.argv[1:]), job.limits, mark, other_processes=threads_of_the_system())
+        argv = limits.limited(
+            (program, *job.argv[1:]), job.limits, mark, other_processes=limits.threads_of_the_system()
+        )
         if on_terminal:
-            argv = controlling(argv)
-        yield Launch(
+            argv = limits.controlling(argv)
+        yield launch.Launch(
             argv=argv,
             cwd=self.folder_of(job),
             env=job.env,
@@ -63,9 +68,7 @@ class HostProgramRunner(LocalRunner):
         """What starts programs and inherits what they leave: where the system has subreapers."""
         with self._lock:
             if self._nursery is None and sys.platform == "linux":
-                from toolcharter.guards.process.started import Nursery  # noqa: PLC0415 - as above
-
-                self._nursery = Nursery()
+                self._nursery = started.Nursery()
             return self._nursery
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:

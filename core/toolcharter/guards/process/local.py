@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Ended, Job, ProgramRunner, Running, TerminalSize
 from toolcharter.errors import ToolError
@@ -15,10 +16,17 @@ from toolcharter.guards.process.programs import Programs
 from toolcharter.guards.process.turns import Turns
 
 if TYPE_CHECKING:
+    from toolcharter.guards.process import keeper, marks, running
+    from toolcharter.guards.process import supervise as process_supervise
     from toolcharter.guards.process.keeper import Keeper
     from toolcharter.guards.process.launch import Launch
     from toolcharter.guards.process.marks import Mark
     from toolcharter.guards.process.running import RunningProgram
+else:
+    keeper = lazy("toolcharter.guards.process.keeper")
+    marks = lazy("toolcharter.guards.process.marks")
+    running = lazy("toolcharter.guards.process.running")
+    process_supervise = lazy("toolcharter.guards.process.supervise")
 
 
 class LocalRunner(ABC):
@@ -56,21 +64,19 @@ class LocalRunner(ABC):
             ToolError: `timed_out`, if its time was up before its turn came; `tool_error`, if the system has no room left
                 for what it needs: descriptors, folders on the disk.
         """
-        from toolcharter.guards.process.supervise import supervise  # noqa: PLC0415 - subprocess is slow to import
-
         try:
             with self._turns.taken(job), self.prepared(job, self._new_mark(), on_terminal=False) as launch:
-                return supervise(launch)
+                return process_supervise.supervise(launch)
         except OSError as error:
             raise ToolError(f"{job.argv[0]} could not be run: {error.strerror}.", retryable=True) from error
 
     def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
         """Start *job* and return."""
-        from toolcharter.guards.process.running import start_on_pipes, start_on_terminal  # noqa: PLC0415 - as above
-
         with ExitStack() as stack:
             launch = stack.enter_context(self.prepared(job, self._new_mark(), on_terminal=terminal is not None))
-            program = start_on_pipes(launch) if terminal is None else start_on_terminal(launch, terminal)
+            program = (
+                running.start_on_pipes(launch) if terminal is None else running.start_on_terminal(launch, terminal)
+            )
             with self._lock:
                 self._running.add(program)
             program.on_end = ExitStack()
@@ -95,11 +101,8 @@ class LocalRunner(ABC):
         """The keeper of this runner's programs, which is there from now on."""
         with self._lock:
             if self._keeper is None:
-                from toolcharter.guards.process.keeper import Keeper  # noqa: PLC0415 - subprocess is slow to import
-                from toolcharter.guards.process.marks import new_runner_mark  # noqa: PLC0415 - with its neighbours
-
-                self._mark = new_runner_mark()
-                self._keeper = Keeper(self._mark)
+                self._mark = marks.new_runner_mark()
+                self._keeper = keeper.Keeper(self._mark)
             self._keeper.watch()
             return self._keeper
 
@@ -116,7 +119,6 @@ class LocalRunner(ABC):
         return os.path.normpath(self.workspace / folder)
 
     def _new_mark(self) -> "Mark":
-        from toolcharter.guards.process.marks import new_mark  # noqa: PLC0415 - with its neighbours
 
         self.keeper()
-        return new_mark(self._mark)
+        return marks.new_mark(self._mark)

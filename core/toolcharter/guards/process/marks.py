@@ -17,7 +17,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolcharter._lazy import lazy
+
+if TYPE_CHECKING:
+    import resource
+else:
+    resource = lazy("resource")
 
 _LOWEST = 1 << 40
 _HIGHEST = 1 << 60
@@ -43,8 +50,6 @@ NO_MARK = Mark(0, 0)
 @lru_cache(maxsize=1)
 def highest_mark() -> int:
     """The highest limit that can be set here; 0 where nothing can be marked: without Linux, without /proc."""
-    import resource  # noqa: PLC0415 - not on every system
-
     if not hasattr(resource, "prlimit") or not os.path.exists("/proc/self/limits"):  # noqa: PTH110 - start-up counts
         return 0
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
@@ -134,7 +139,6 @@ def _signal(
 
 
 def _limits_of(pid: int) -> tuple[int, int]:
-    import resource  # noqa: PLC0415 - not on every system
 
     return resource.prlimit(pid, resource.RLIMIT_RTTIME)
 

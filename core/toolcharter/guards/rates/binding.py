@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from toolcharter._fork import renew_in_child
+from toolcharter._lazy import lazy
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, limits_of
@@ -16,7 +17,10 @@ from toolcharter.profile.settings import Rates
 from toolcharter.profile.shapes import same_tool
 
 if TYPE_CHECKING:
+    from toolcharter.guards.rates import redis_store
     from toolcharter.guards.rates.redis_store import RedisStore
+else:
+    redis_store = lazy("toolcharter.guards.rates.redis_store")
 
 Clock = Callable[[], float]
 """Seconds that never go back."""
@@ -243,6 +247,5 @@ class RateLimits:
 
 
 def _open(url: str, timeout_s: float) -> "RedisStore":
-    from toolcharter.guards.rates.redis_store import RedisStore  # noqa: PLC0415 - only who shares counts has the library
 
-    return RedisStore(url, timeout_s)
+    return redis_store.RedisStore(url, timeout_s)

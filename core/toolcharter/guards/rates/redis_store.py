@@ -19,6 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.guards.rates.answers import Answer, Keys, Unavailable, refused
 from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
@@ -26,6 +27,12 @@ from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
+    from redis import asyncio as redis_asyncio
+    from redis import backoff, retry
+else:
+    redis_asyncio = lazy("redis.asyncio")
+    backoff = lazy("redis.backoff")
+    retry = lazy("redis.retry")
 
 MAX_CONNECTIONS = 32
 """How many calls of one process, or of one event loop, ask a server at the same time; others wait their turn."""
@@ -234,14 +241,11 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
 
 
 def _aclient(url: str, timeout_s: float) -> "redis.asyncio.Redis":
-    from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415 - of an extra
 
-    return Redis.from_pool(BlockingConnectionPool.from_url(url, **_options(timeout_s)))
+    return redis_asyncio.Redis.from_pool(redis_asyncio.BlockingConnectionPool.from_url(url, **_options(timeout_s)))
 
 
 def _options(timeout_s: float) -> dict[str, Any]:
-    from redis.backoff import NoBackoff  # noqa: PLC0415 - of an extra
-    from redis.retry import Retry  # noqa: PLC0415 - of an extra
 
     return {
         "max_connections": MAX_CONNECTIONS,
@@ -249,5 +253,5 @@ def _options(timeout_s: float) -> dict[str, Any]:
         "socket_connect_timeout": timeout_s,
         "socket_timeout": timeout_s,
         # Not retried: the server may have counted the call already, and the caller waits.
-        "retry": Retry(NoBackoff(), 0),
+        "retry": retry.Retry(backoff.NoBackoff(), 0),
     }

@@ -10,10 +10,17 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import NotUnderstood
 
 if TYPE_CHECKING:
+    import tree_sitter
+    import tree_sitter_bash
+
     from toolcharter.guards.shell.scanner import Reader, Span
+else:
+    tree_sitter = lazy("tree_sitter")
+    tree_sitter_bash = lazy("tree_sitter_bash")
 
 _local = threading.local()
 
@@ -92,10 +99,7 @@ def _parser() -> Any:
     try:
         return _local.parser
     except AttributeError:
-        import tree_sitter_bash  # noqa: PLC0415 - plain lines need none
-        from tree_sitter import Language, Parser  # noqa: PLC0415 - plain lines need none
-
-        _local.parser = Parser(Language(tree_sitter_bash.language()))
+        _local.parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
         return _local.parser
 
 

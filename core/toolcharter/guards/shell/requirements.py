@@ -5,8 +5,9 @@ Pure: nothing is run or opened but the table's own file. Linear in the words and
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell import expressions, places, redirected, unknown
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
@@ -16,6 +17,11 @@ from toolcharter.guards.shell.nodes import Command, Reading, Requirement, Requir
 from toolcharter.guards.shell.options import Divided, divide
 from toolcharter.guards.shell.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
 from toolcharter.guards.shell.tables import CORE, Tables
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import links
+else:
+    links = lazy("toolcharter.guards.shell.links")
 
 _NOWHERE: Final = "(unknown folder)"
 """Stands for the place where a command runs, which only `bash:*` names."""
@@ -206,9 +212,7 @@ class _Reader:
 def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:
     """Ask for what links are to lead to: only a symbolic one that is not made relative is seen from the link."""
     if "-s" in given and "-r" not in given:
-        from toolcharter.guards.shell.links import ask_targets  # noqa: PLC0415 - few lines make links
-
-        ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)
+        links.ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)
     else:
         for word in asking.targets:
             asking.take_read(_READ, word)

@@ -6,11 +6,18 @@ nothing but words in pipelines and lists (`plain`) is read once, since nobody co
 """
 
 import re
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.charset import check_source
 from toolcharter.guards.shell.fast_path import script_of
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
 from toolcharter.guards.shell.word_parts import literal
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import grammar as shell_grammar
+else:
+    shell_grammar = lazy("toolcharter.guards.shell.grammar")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+(?: +[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)* *")
 _MAX_PLAIN_CHARS = 1000
@@ -42,9 +49,8 @@ def parse(
     check_source(source)
     if (script := script_of(source, workspace, enters=enters)) is not None:
         return script
-    from toolcharter.guards.shell.grammar import Grammar  # noqa: PLC0415 - plain lines need none
 
-    grammar = Grammar(source, workspace, is_posix=is_posix, enters=enters)
+    grammar = shell_grammar.Grammar(source, workspace, is_posix=is_posix, enters=enters)
     grammar.settles = settles and not is_posix
     return grammar.script()
 

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
 from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import script as shell_script
+else:
+    shell_script = lazy("toolcharter.guards.shell.script")
 
 REMOTE_SHELL = "hands a shell to a remote host"
 _SOCKETS = ("/dev/tcp/", "/dev/udp/", "zsh/net/tcp")
@@ -69,13 +76,11 @@ class Scene:
 
     def of_text(self, source: str) -> str | None:
         """Why shell source that a command holds is catastrophic; of what does not parse, only the letters tell."""
-        from toolcharter.guards.shell.script import parse  # noqa: PLC0415 - few commands hold others
-
         if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
             return "holds more shell source within shell source than anybody reads"
         self._texts_left[0] -= 1
         try:
-            script = parse(source, self.places.workspace)
+            script = shell_script.parse(source, self.places.workspace)
         except NotUnderstood:
             return REMOTE_SHELL if any(mark in source for mark in _SOCKETS) else None
         return self._of_script(script)

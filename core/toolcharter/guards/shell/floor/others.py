@@ -7,7 +7,9 @@ that a rule would have to name are looked at. Values that are set for a program 
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.floor.code import texts_in
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language
@@ -16,6 +18,11 @@ from toolcharter.guards.shell.floor.programs import MAKERS, RULES, SYSTEM
 from toolcharter.guards.shell.launchers import CONTAINERS, LAUNCHERS, started_words
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.tables import CORE
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import requirements
+else:
+    requirements = lazy("toolcharter.guards.shell.requirements")
 
 _TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
     """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()  # noqa: SIM905 - a table
@@ -125,9 +132,7 @@ def set_by(call: Call, scene: Scene) -> str | None:
 
 def _of_known(call: Call, scene: Scene) -> str | None:
     """What of a program with a table a rule would have to name, and what follows such options."""
-    from toolcharter.guards.shell.requirements import read  # noqa: PLC0415 - few commands hold others
-
-    reading = read(call.command, workspace=scene.places.workspace)
+    reading = requirements.read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}
     words = call.command.words
     asked = [at for at in range(1, len(words)) if words[at].form in needs or _is_value(words[at - 1], needs)]
