@@ -131,7 +131,7 @@ def answer_approval(
 ) -> ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None:
     """Ask a person about one call, and say what they answered.
 
-    Called for each call that policy or a check lets nobody but a person permit, after the tool's
+    Called for each call that only a person may permit, by policy or a check, after the tool's
     own checks were rehearsed and before anything of it runs. Only the object of an extension that
     the profile lists implements it, and only one of them; `build_tools(approver=...)` goes first.
 
@@ -139,7 +139,7 @@ def answer_approval(
         request: The call, whole and scrubbed of secrets, with what an answer would be bound to.
 
     Returns:
-        An `ApprovalAnswer`, one of its three words, or None if nobody is there. A synchronous
+        An `ApprovalAnswer`, one of its three words, or None if no person is there. A synchronous
         implementation runs in a thread of its own, an asynchronous one is awaited; both for no
         longer than `request.timeout_s`.
 

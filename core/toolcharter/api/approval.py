@@ -10,7 +10,7 @@ Answer = Literal["allow_once", "allow_always", "deny"]
 
 
 class ApprovalRequest(NamedTuple):
-    """One call that waits for a person: the whole of it, but for secrets, for which `[12 characters masked]` stands."""
+    """One call that waits for a person: the whole of it, with `[12 characters masked]` in place of a secret."""
 
     tool: str
     action: str | None
@@ -26,7 +26,7 @@ class ApprovalRequest(NamedTuple):
     digest: str
     """SHA-256 of tool, canonical arguments, workspace and profile digest: the approval is of this and nothing else."""
     reason: str
-    """Why somebody is asked."""
+    """Why a person is asked."""
     message: str | None
     always: bool
     """Whether `allow_always` is offered, which answers for this very call from then on."""
@@ -51,4 +51,4 @@ class ApprovalAnswer(NamedTuple):
 Approver: TypeAlias = Callable[
     [ApprovalRequest], ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None
 ]
-"""Asks somebody, from synchronous or asynchronous code. None says that nobody is there."""
+"""Asks a person, from synchronous or asynchronous code. None says that no person is there."""

@@ -37,7 +37,7 @@ class Caller:
     user: str | None = None
     project: str | None = None
     depth: int = 0
-    """How many agents stand above this one; 0 for the first."""
+    """How many agents are above this one; 0 for the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class RuleRef:
-    """The rule that decided: its text, and where it stands (`file:line:column`)."""
+    """The rule that decided: its text and its place (`file:line:column`)."""
 
     text: str
     source: str

@@ -10,7 +10,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Notification(NamedTuple):
-    """What is told of one call."""
+    """A message about one call."""
 
     fields: Mapping[str, Any]
     """Of the event that closes the call, scrubbed of secrets."""

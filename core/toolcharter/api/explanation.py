@@ -34,7 +34,7 @@ class CommandNote:
     form: str
     """Its normal form, which rules see."""
     within: tuple[str, ...] = ()
-    """What it stands in, outermost first: `loop`, `substitution`, the command that starts it."""
+    """What it is part of, outermost first: `loop`, `substitution`, the command that starts it."""
     needs: tuple[str, ...] = ()
     """What an allow rule has to name besides matching, and why."""
     confined: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Step:
     decision: Decision | None = None
     """What it says; None if it has nothing to say."""
     decides: bool = False
-    """Whether the call's decision is this one; what stands behind it is what later stages would have said."""
+    """Whether the call's decision is this one; those after it give what later stages would have said."""
     rules: tuple[RuleNote, ...] = ()
     """In the order in which they are reported; those that do not decide have lost."""
     changes: tuple[str, ...] = ()

@@ -1,11 +1,11 @@
-"""Leases: for a while nobody but their owner changes certain paths. What tools that give them see of them."""
+"""Leases: for a while only their owner changes certain paths. The part of them that tools which give them see."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
 class Claim(NamedTuple):
-    """Paths that somebody wants for himself: a name for people, and two expressions, of RE2, for a whole path each.
+    """Paths that a caller wants for itself: a name for people, and two expressions, of RE2, for a whole path each.
 
     Paths are relative to the workspace, with `/`.
     """
@@ -28,10 +28,10 @@ class Lease(NamedTuple):
 
 
 class Leases(Protocol):
-    """The leases of the workspace, as the caller of the present call stands to them.
+    """The leases of the workspace, as the caller of the present call sees them.
 
     All changes through `rt.paths` respect the leases of others by themselves. Every method raises `Denied` with
-    `locks_unavailable`, if what is leased cannot be told, and ends with the time of the call.
+    `locks_unavailable`, if it cannot be read which paths are leased, and ends with the time of the call.
     """
 
     def others(self) -> list[Lease]:

@@ -57,14 +57,14 @@ _HOST = "write one such as 'example.com' or '*.example.com'"
 _NETWORK = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
 _TRAPS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r".*[/@?#\\]"), "write the host alone, without scheme, user or path"),
-    (re.compile(r"[^:]+:[0-9]+\Z"), "write the host alone; ports stand in `ports`"),
+    (re.compile(r"[^:]+:[0-9]+\Z"), "write the host alone; ports belong in `ports`"),
     (re.compile(r"\[.*\]"), "write an IPv6 address without brackets"),
     (re.compile(r".*:.*:"), "write an IPv6 address in its shortest form, in lower case"),
     (re.compile(r".*\.\Z"), "write it without the dot at its end"),
     (re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z"), "write all four numbers of an address, in decimal"),
     (re.compile(r".*[A-Z]"), "write it in lower case"),
     (re.compile(r".*[^\x00-\x7f]"), "write it as 'xn--...'"),
-    (re.compile(r".+\*"), "a star stands at the beginning only, as in '*.example.com'"),
+    (re.compile(r".+\*"), "a star may be at the beginning only, as in '*.example.com'"),
 )
 
 
@@ -153,7 +153,7 @@ class Http(Protocol):
     """
 
     def check(self, url: str, policy: NetworkPolicy, /) -> str:
-        """Judge *url* as far as its text goes; nothing is looked up, so this may stand above the mark.
+        """Judge *url* as far as its text goes; nothing is looked up, so this may be called above the mark.
 
         Returns:
             The URL in its normal form, without its fragment.
@@ -204,7 +204,7 @@ class Http(Protocol):
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
         """For an `httpx.Client` of a library's: one hop per request, under the same guard; the client redirects.
 
-        A body beyond the limit raises `ToolError` (`response_too_large`) from whoever reads it.
+        A body beyond the limit raises `ToolError` (`response_too_large`) where it is read.
         """
         ...
 

@@ -42,7 +42,7 @@ class ToolPolicy(BaseModel):
 
     @classmethod
     def from_profile(cls, values: dict[str, Any]) -> Self:
-        """Validate *values* as they stand in a profile.
+        """Validate *values* as they are written in a profile.
 
         Lists become tuples, text becomes enums and paths; the text `"5"` is no number.
 
@@ -91,7 +91,7 @@ class ToolPolicy(BaseModel):
 
 
 def _ordered(value: Any) -> Any:
-    """*value* with its sets sorted, wherever they stand."""
+    """*value* with its sets sorted, at any depth."""
     if isinstance(value, set | frozenset):
         return sorted((_ordered(item) for item in value), key=repr)
     if isinstance(value, list | tuple):

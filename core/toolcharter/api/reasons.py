@@ -126,7 +126,7 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     ),
     Reason.APPROVAL_TIMEOUT: ReasonInfo("denied", "The person asked did not answer in time.", retryable=True),
     Reason.APPROVAL_UNAVAILABLE: ReasonInfo(
-        "denied", "A person has to agree and nobody can be asked.", hint="Take another way that needs nobody's consent."
+        "denied", "A person has to agree and none can be asked.", hint="Take another way that needs nobody's consent."
     ),
     Reason.RATE_LIMITED: ReasonInfo("denied", "Too many calls in a period of time.", retryable=True),
     Reason.PATH_OUTSIDE_WORKSPACE: ReasonInfo("denied", "The path leads out of the workspace."),
@@ -165,7 +165,7 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
     ),
     GuardReason.LOCKS_UNAVAILABLE: ReasonInfo(
         "denied",
-        "Whether the path is locked cannot be told, or others were at work for too long; nothing is written past a lock.",
+        "It cannot be found out whether the path is locked, or others were at work for too long; nothing is written past a lock.",
         retryable=True,
     ),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
@@ -191,6 +191,6 @@ _KNOWN = (*CORE_REASONS.items(), *GUARD_REASONS.items())
 KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in _KNOWN}
 """Whether a reason of core or of a guard denies or is an error."""
 RETRYABLE = frozenset(str(reason) for reason, info in _KNOWN if info.retryable)
-"""The reasons for which the same call may be worth another try, whoever gives them."""
+"""The reasons for which the same call may be worth another try, in the core or in a plugin."""
 HINTS: dict[str, str] = {str(reason): info.hint for reason, info in CORE_REASONS.items() if info.hint is not None}
-"""What a model is told to do instead, where the reason is all there is to go by."""
+"""What a model should do instead, where only the reason is known."""

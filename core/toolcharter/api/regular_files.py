@@ -1,4 +1,4 @@
-"""Reading a file that whoever works in a workspace may have exchanged for a pipe, a device or a link."""
+"""Reading a file that a program in the workspace may have exchanged for a pipe, a device or a link."""
 
 import os
 import stat

@@ -71,7 +71,7 @@ class ToolSpec(Generic[P]):
     advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None
     """Narrows the schema that the model is shown; validation stays as wide as it is."""
     fingerprint: str | None
-    """A hash of the tool's code and definition, where the distribution's version does not tell them: of tools that are
+    """A hash of the tool's code and definition, where the distribution's version does not identify them: of tools that are
     discovered. Part of the profile's digest and of approvals that are kept."""
 
     def __init__(  # noqa: PLR0913 - the keywords are the public form of a spec

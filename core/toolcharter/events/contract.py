@@ -3,7 +3,7 @@
 `events/lines.py` and `gate/stages/s8_result.py` write the fields in the same order by hand, because a loop over the names here
 would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
 
-Two events frame those of the calls: `toolbox.open` stands ahead of the first of them, `toolbox.close` behind the last.
+Two events frame those of the calls: `toolbox.open` comes before the first of them, `toolbox.close` after the last.
 
 A call has two halves. The first (`before`, `policy.before`) is written ahead of the body, so that
 a crash cannot hide a call; the second (`policy.deny`, `after`) when its outcome is known.

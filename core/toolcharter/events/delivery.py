@@ -1,4 +1,4 @@
-"""`DeliveryQueue`: a bounded queue and the thread that delivers what stands in it, so that whoever offers something never waits.
+"""`DeliveryQueue`: a bounded queue and the thread that delivers its items, so that offering one never waits.
 
 What is not delivered is counted; nothing is raised.
 """
@@ -14,7 +14,7 @@ from toolcharter.errors import NotDelivered
 QUEUE_MAX = 1000
 """How many items may wait in one lane."""
 LINGER_S = 5.0
-"""How long a thread waits for the next item before it ends, in seconds: nobody has to close a lane to be rid of it."""
+"""How long a thread waits for the next item before it ends, in seconds: a lane need not be closed."""
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Losses:
 
 
 class DeliveryQueue(Generic[T]):
-    """The way to one destination: a slow one holds up nobody else's."""
+    """The way to one destination: a slow one holds up no other."""
 
     def __init__(
         self,

@@ -160,7 +160,7 @@ class ToolLines:
         return b"".join((_POLICY_DENY, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, verdict, b"}\n"))
 
     def after_ok(self, tail: bytes, elapsed_ms: float, output_chars: int) -> bytes:
-        """`hook.tool.after` of a call that is ok and has nothing else to tell."""
+        """`hook.tool.after` of a call that is ok and has nothing to add."""
         closing = _PLAIN_OK % (elapsed_ms, output_chars)
         return b"".join((_AFTER_OK, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
 

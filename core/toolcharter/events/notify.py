@@ -1,4 +1,4 @@
-"""`Notifier`: tells people of calls, after the call and never in its way.
+"""`Notifier`: informs people about calls, after the call and without delaying it.
 
 What a profile, its parents and the ceilings ask for is united here; whether a rule matches a call is for the caller to
 say. Each destination (the log of each file that asks, each URL) has a queue and a thread of its own.
@@ -25,7 +25,7 @@ LOG = "log"
 DRAIN_S = 5.0
 """How long `close` waits for what is under way, in seconds."""
 NOT_JUDGED = "(could not be judged)"
-"""Stands for the rule where matching failed: better to tell of one call too many."""
+"""In place of the rule where matching failed: better one notification too many."""
 
 
 OpenChannel = Callable[[Notify], Channel]
@@ -54,7 +54,7 @@ class Destination(NamedTuple):
     url: str
     """Empty for the log."""
     file: str
-    """Of the log, who asks: a workspace's file that wants every call told a thousand times crowds out its own alone."""
+    """For the log, the file that asked: one noisy file cannot crowd out another's entries."""
 
 
 class LogSender:
@@ -109,7 +109,7 @@ class Notifier:
 
     def _begin(self) -> None:
         self._losses = Losses()
-        # Calls may share an identifier, and whoever chooses it must not have a notification taken for a repetition.
+        # Calls may share an identifier, and a caller who chooses it must not have a notification taken for a repetition.
         self._run, self._offered = os.urandom(6).hex(), count(1)
         self._lanes = {lane: self._open_lane(opener, self._losses) for lane, opener in self._openers.items()}
 
@@ -204,7 +204,7 @@ def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
 
 
 def _identity(entry: Notify) -> Hashable:
-    # Rules of one text differ if their conditions do; which reason they would deny with is nobody's business here.
+    # Rules of one text differ if their conditions do; the reason they would deny with does not matter here.
     rules = frozenset((rule.text, json.dumps(rule.when, sort_keys=True, default=dict)) for rule in entry.match)
     destination = (entry.deliver, None if entry.deliver == LOG else entry.url)
     return rules, destination, frozenset(entry.outcomes)

@@ -38,7 +38,7 @@ def make_inventory(
     Args:
         workspace: Its real path.
         trusted: Absolute paths of everything that the gate executes or believes. A path that leads through links is
-            given by each of its names: whoever replaces a link need not touch what it leads to.
+            given by each of its names: a link can be replaced without touching what it leads to.
         sealed: Those that tools may not read either.
         repositories: Absolute paths of folders that belong to the workspace's repository.
     """

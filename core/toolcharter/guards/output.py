@@ -20,7 +20,7 @@ _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 def truncate(text: str, limit: int, strategy: Strategy = "head") -> tuple[str, bool]:
     """Cut *text* to *limit* characters, notice included.
 
-    The border never stands inside a CRLF, between a letter and its accents or inside a joined emoji (flags
+    The border is never inside a CRLF, between a letter and its accents or inside a joined emoji (flags
     of two letters may be cut), unless more than 32 characters belong together.
 
     Args:
@@ -144,6 +144,6 @@ def _last_json(text: str) -> Any:
 
 
 def _is_inside(lines: Sequence[str], at: int) -> bool:
-    """Whether a line stands in an object or array that goes over several lines."""
+    """Whether a line is part of an object or array that goes over several lines."""
     before, after = "".join(lines[at - 1 : at] if at else ()).rstrip(), "".join(lines[at + 1 : at + 2]).lstrip()
     return before.endswith(("[", "{", ",")) or after.startswith(("]", "}"))

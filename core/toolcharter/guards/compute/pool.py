@@ -1,7 +1,7 @@
 """`ComputePool`: the child processes in which one toolbox parses text of strangers.
 
 A parser in C holds the interpreter's lock while it works: a page or a selector that takes it for ever would stop every
-other call, the events and Ctrl-C. In a child it stops nobody, and the kernel keeps its limits.
+other call, the events and Ctrl-C. In a child it stops no other thread, and the kernel keeps its limits.
 """
 
 import json
@@ -64,7 +64,7 @@ class Worker:
             raise
         finally:
             os.close(lifeline)
-        assert self._process.stdin is not None  # noqa: S101 - asked for above; this tells the type checkers
+        assert self._process.stdin is not None  # noqa: S101 - asked for above; for the type checkers
         assert self._process.stdout is not None  # noqa: S101 - as above
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         for descriptor in (self._input, self._output):
@@ -81,7 +81,7 @@ class Worker:
 
         Raises:
             Gone: The worker ended first.
-            TimeoutError: *expires*, on `time.monotonic`'s clock, came first, or nobody wants the answer any more.
+            TimeoutError: *expires*, on `time.monotonic`'s clock, came first, or the answer is no longer wanted.
             ValueError: The answer is longer than `MAX_ANSWER_BYTES`, or no JSON.
         """
         pending, answer = memoryview(request), bytearray()
@@ -127,7 +127,7 @@ class ComputePool:
     """Runs functions in workers, at most `MAX_WORKERS` at a time. Safe from many threads, and after a fork.
 
     A worker is started by the first call that needs one and kept for the next; one that went beyond a limit, died, or
-    was interrupted is killed, and another takes its place. *searched* tells, at each start, the folders that a worker imports from.
+    was interrupted is killed, and another takes its place. *searched* gives, at each start, the folders that a worker imports from.
     """
 
     def __init__(self, searched: Callable[[], list[str]]) -> None:
@@ -169,7 +169,7 @@ class ComputePool:
                 self._keep(worker)
                 worker = None
         except Gone:
-            assert worker is not None  # noqa: S101 - only `ask` raises it; this tells the type checkers
+            assert worker is not None  # noqa: S101 - only `ask` raises it; for the type checkers
             raise _gone(worker.ended_by(), function, cpu_s) from None
         except TimeoutError:
             raise _late(function) from None

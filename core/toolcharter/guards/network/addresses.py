@@ -86,7 +86,7 @@ def _is_special(address: IPv6Address) -> bool:
 
 
 def is_opened(address: Address, opened: tuple[Network, ...]) -> bool:
-    """Whether one of the networks *opened* holds *address*; a metadata service must stand there by itself."""
+    """Whether one of the networks *opened* holds *address*; a metadata service must be listed there by itself."""
     for network in opened:
         # A zone is part of an address and of no network that a policy could name.
         if address in network and not getattr(address, "scope_id", None):

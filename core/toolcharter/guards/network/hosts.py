@@ -64,7 +64,7 @@ def parse_host(text: str) -> Host:
         return parse_ipv4(name)
     for label in labels:
         if label.startswith("xn--") and not _stands_for_a_name(label):
-            raise refused(f"{label!r} stands for no host name.")
+            raise refused(f"{label!r} is no host name.")
     return name
 
 
@@ -114,7 +114,7 @@ def _to_ascii(text: str) -> str:
 
 
 def _stands_for_a_name(label: str) -> bool:
-    """Whether the label `xn--...` stands for exactly one other."""
+    """Whether the label `xn--...` encodes exactly one other."""
     idna = _idna()
     try:
         return bool(idna.encode(idna.decode(label)) == label.encode())

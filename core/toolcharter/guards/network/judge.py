@@ -13,7 +13,7 @@ from toolcharter.guards.network.urls import Url
 
 
 def judge_url(url: Url, policy: NetworkPolicy) -> None:
-    """Deny what can be told from the text of *url*.
+    """Deny what the text of *url* alone shows.
 
     Raises:
         Denied: `private_address`, `domain_not_allowed`, `port_not_allowed`.
@@ -61,7 +61,7 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
             judge_address(address, policy)
         except Denied:
             what = f"The name {name!r} leads to an address that is not a public one."
-            raise _private(what, "the name and every address that it leads to") from None  # which, nobody is told
+            raise _private(what, "the name and every address that it leads to") from None  # which of them stays secret
     return addresses
 
 

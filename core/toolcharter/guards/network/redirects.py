@@ -95,7 +95,7 @@ class Journey:
         """Whether *received* is a redirect; `next` then is what to send.
 
         Raises:
-            Denied: It leads to where nobody may go.
+            Denied: It leads to a forbidden place.
             ToolError: `too_many_redirects`.
         """
         target = received.header("location")

@@ -15,7 +15,7 @@ from toolcharter.guards.network.urls import parse_url
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie", "set-cookie2"})
-"""What no longer holds of the body that is handed on, and cookies, which nobody keeps."""
+"""What no longer holds of the body that is handed on, and cookies, which are not kept."""
 
 
 class GuardedTransport(httpx.BaseTransport):

@@ -1,7 +1,7 @@
 """URLs in one strict form. Pure, and linear in the length of the text.
 
 A URL whose scheme, host or port would have to be repaired is refused: two programs would mend it
-differently, and one of them is the check. What stands behind the host decides nothing about where
+differently, and one of them is the check. What follows the host decides nothing about where
 the request goes: letters beyond ASCII, a `%` that escapes nothing and signs that a request cannot
 hold are escaped, each as itself.
 """

@@ -23,7 +23,7 @@ class Changed(Exception):
 
 
 def is_same(now: os.stat_result, then: os.stat_result) -> bool:
-    """Whether it is the same file with the same content, as far as the system tells."""
+    """Whether it is the same file with the same content, as far as its status shows."""
     return _identity(now) == _identity(then)
 
 
@@ -90,7 +90,7 @@ def replace(
             _fill(fd, pieces, tick)
             _keep_rights(fd, then)
         finally:
-            os.close(fd)  # may fail, too: some file systems tell only here that they are full
+            os.close(fd)  # may fail, too: some file systems report only here that they are full
         _settle(folder, temporary, name, then)
     except BaseException:
         with suppress(OSError):

@@ -116,8 +116,8 @@ def unwritable(path: str, why: str) -> ToolError:
 
 
 def changed(path: str) -> ToolError:
-    """The error for what somebody else has changed between a look and the write."""
-    message = f"{shown(path)} was changed by somebody else meanwhile; nothing was written."
+    """The error for a file that was changed between a look and the write."""
+    message = f"{shown(path)} was changed by another process meanwhile; nothing was written."
     return ToolError(
         message, reason="changed_meanwhile", hint="Look at it again, then repeat the call.", retryable=True
     )

@@ -3,7 +3,7 @@
 Source: gitrepository-layout(5): `.git` may be a link, or a file with the line `gitdir: PATH`.
 
 The workspace's own is found by what its `.git` says. Any others (of submodules, work trees, or bare) by what they hold,
-whoever points to them: to look for all that points would be to look through the workspace.
+no matter what points to them: to look for all pointers would be to look through the workspace.
 """
 
 import os
@@ -55,7 +55,7 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
 
 
 def is_sign(name: str) -> bool:
-    """Whether something new of this *name* could complete a repository, be it on a disk that ignores case."""
+    """Whether something new of this *name* could complete a repository, also on a disk that ignores case."""
     return fold(name) in _FOLDED
 
 
@@ -91,7 +91,7 @@ def _is_work_tree(folder: int, above: str) -> bool:
 def ways(folder: Path, target: str) -> Iterator[Path]:
     """Where *target*, a path seen from the real *folder*, leads, and what it is called from each link on its way.
 
-    Whoever replaces such a link need not touch what it leads to. Of a name with a `..` what stands before that counts.
+    Such a link can be replaced without touching what it leads to. Of a name with a `..` the part before that counts.
     """
     place, rest, end = folder, deque[str](), Path(os.path.realpath(folder / target))
     for _ in range(_MOST_LINKS):

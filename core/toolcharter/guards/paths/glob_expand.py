@@ -55,9 +55,9 @@ def lies_where_it_seems(error: ToolError) -> bool:
 def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | None = None) -> list[str]:
     """The paths that *pattern*, seen from *folder*, could become, in no order.
 
-    Errs on the side of more: a bracket expression other than `[0-9]` stands for any character, and a glob always for
+    Errs on the side of more: a bracket expression other than `[0-9]` matches any character, and a glob always for
     itself, which it is where nothing matches. A name that begins with a dot matches only a component that does, as in bash without options.
-    `**` and one component behind it are what `find -name` finds: they stand for every link below of such a name, at any
+    `**` and one component behind it are what `find -name` finds: they match every link below of such a name, at any
     depth, and for nothing else, since what is no link lies where it seems to.
 
     Args:
@@ -156,7 +156,7 @@ def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
             return []
         raise
     with held, os.scandir(held.fileno()) as entries:
-        # Asked while the folder is open: not every file system tells with the name what it is the name of.
+        # Asked while the folder is open: not every file system gives the file's type with its name.
         found = [
             _Name(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
             for entry, _ in zip(entries, budget, strict=False)

@@ -44,7 +44,7 @@ class HiddenNames:
         excepted = [one.glob[1:] for one in globs if one.glob.startswith("!")]
         self._hides = _any_of(always).fullmatch
         self._excepts = _any_of(excepted).fullmatch
-        # One look at a whole path tells of most that none of its prefixes is hidden.
+        # One look at a whole path shows for most that none of its prefixes is hidden.
         self._may_hide = re.compile(f"(?:{_any_of(always).pattern})(?:/.*)?", re.DOTALL).fullmatch
         self._conditions = [
             (_any_of([one.glob]).fullmatch, one.containing.encode()) for one in globs if one.containing is not None

@@ -1,11 +1,11 @@
 """Leases on paths, shared by all processes of one user that work in one workspace: a small SQLite file, and turns.
 
-The file lies in the user's state folder, where no tool can write. Where it is missing nobody has ever leased anything,
-and that is all a write has to ask. Expired leases do not count, whoever finds them.
+The file lies in the user's state folder, where no tool can write. Where it is missing nothing has ever been leased,
+and that is all a write has to ask. Expired leases do not count.
 
 Who writes holds a shared lock (flock) on the workspace's folder from the last look at the leases to the end of the
-change; who grants a lease holds an exclusive one. So nobody gets a lease, be it the first ever, while somebody writes.
-Who makes what could complete a repository holds an exclusive one, too: nobody else may add another part of it meanwhile.
+change; granting a lease takes an exclusive one. So no lease is granted, not even the first ever, during a write.
+Making what could complete a repository takes an exclusive one, too: no other part of it is added meanwhile.
 """
 
 import fcntl
@@ -79,14 +79,14 @@ def _process(number: int) -> str:
 
 
 class _Held(NamedTuple):
-    """A lease of somebody else, as it is stored."""
+    """A lease of another owner, as it is stored."""
 
     lease: Lease
     paths: str
     folders: str
 
     def meets(self, touched: Touched) -> bool:
-        # What is no Unicode cannot stand in an expression; `*` is meant to match it all the same.
+        # What is no Unicode cannot be part of an expression; `*` is meant to match it all the same.
         path = touched.path.encode(errors="surrogateescape").decode(errors="replace")
         return _matches(self.paths, path) or (touched.below and _matches(self.folders, path))
 
@@ -133,7 +133,7 @@ class WorkspaceLeases:
 
     @contextmanager
     def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
-        """The same, and until the context is left nobody gets a lease, nor, for who is *alone*, writes.
+        """The same, and until the context is left no lease is granted, and, if *alone*, nothing is written by others.
 
         So who writes is not overtaken.
         """
@@ -241,7 +241,7 @@ class WorkspaceLeases:
             _unusable(error)
 
     def _is_open_to_tools(self) -> bool:
-        """Whether the file lies in the workspace: nobody is granted a lease there, whatever stands in it."""
+        """Whether the file lies in the workspace: no lease is granted there, whatever it holds."""
         return Path(os.path.realpath(self._location())).is_relative_to(self._workspace)
 
     def _safe_path(self, *, create: bool) -> Path:
@@ -260,7 +260,7 @@ def _got(fd: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        # Where a folder cannot be locked nobody is ever granted a lease, and a write is in nobody's way.
+        # Where a folder cannot be locked no lease is ever granted, and a write conflicts with none.
         if kind == fcntl.LOCK_EX:
             _unusable(error)
     return True

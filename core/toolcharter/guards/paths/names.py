@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w.*?-]+", re.ASCII)  # globs that mean the same here and
 
 
 def split(path: str) -> Parts:
-    """The components of *path*, taken literally; `.` stands last where it must name a folder."""
+    """The components of *path*, taken literally; `.` is last where it must name a folder."""
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if not parts or path.endswith(("/", "/.")):
         parts.append(".")

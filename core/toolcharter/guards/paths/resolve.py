@@ -87,12 +87,12 @@ class PlaceWalk(Walk):
             self._folders.append(fd)
 
     def _here(self) -> int:
-        # Kept: a root that is let go of meanwhile must not close what the next step stands on.
+        # Kept: a root that is let go of meanwhile must not close what the next step starts from.
         self._standing = self.root.held()
         return self._folders[-1] if self._folders else self._standing.fd
 
     def _step_back(self) -> str:
-        """The name of the folder that the walk stands in; the walk then stands in its parent."""
+        """The name of the walk's present folder; the walk then goes to its parent."""
         if not self.names:
             raise faults.is_directory(self.path)
         os.close(self._folders.pop())

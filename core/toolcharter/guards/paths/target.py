@@ -33,7 +33,7 @@ class Writing(Protocol):
     """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
 
     def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
-        """Enter it; nobody else changes anything meanwhile, if *alone*."""
+        """Enter it; no other caller changes anything meanwhile, if *alone*."""
         ...
 
 
@@ -169,7 +169,7 @@ class WriteTarget(Handle):
             raise Changed from None
 
     def _content(self) -> Iterator[bytes]:
-        assert self._found.status is not None  # noqa: S101 - of a file; this tells the type checkers
+        assert self._found.status is not None  # noqa: S101 - of a file; for the type checkers
         return content(self.fileno(), self._found.name, self._found.status, self._tick)
 
     def _require_same(self) -> None:
@@ -236,7 +236,7 @@ def kind_of(status: os.stat_result | None) -> PlaceKind:
 
 
 def _make(folder: int, name: str, made: list[tuple[int, str]]) -> None:
-    with suppress(FileExistsError):  # somebody else was quicker; that it is no link is seen when it is opened
+    with suppress(FileExistsError):  # another process was quicker; that it is no link is seen when it is opened
         os.mkdir(name, dir_fd=folder)
         made.append((folder, name))
 

@@ -42,7 +42,7 @@ def _write(found: Found, path: str) -> None:
 
 
 def _may_write(found: Found) -> bool:
-    # A rename would pass over a file's own rights: whoever took them away meant it.
+    # A rename would pass over a file's own rights: they were taken away on purpose.
     by_effect = os.access in os.supports_effective_ids
     return os.access(found.name, os.W_OK, dir_fd=found.folder, effective_ids=by_effect, follow_symlinks=False)
 

@@ -33,7 +33,7 @@ class Walk:
 
     Args:
         path: What was asked for, for messages.
-        root: Where the walk stands at first.
+        root: Where the walk begins.
         locate: Finds the root an absolute link leads to, or raises `Denied`.
         check: Is shown every place before it is entered; raises `Denied` for a protected one.
     """

@@ -152,7 +152,7 @@ class View:
             use: What the place is for.
 
         Raises:
-            Denied: `path_outside_workspace`, also below a read root; `protected_path`, be it that nothing lies there
+            Denied: `path_outside_workspace`, also below a read root; `protected_path`, even if nothing lies there
                 yet; `hard_link`; `path_locked`, `locks_unavailable`.
             ToolError: `path_not_found`, `path_exists`, `not_directory`, `is_directory`, `not_regular`, `not_empty`,
                 `invalid_path`, `write_failure`, `read_failure`.
@@ -228,7 +228,7 @@ class View:
             raise faults.from_os_error(error, path) from error
 
     def _find_itself(self, path: str, plan: Plan) -> Found:
-        """What bears the last name, be it a link. A slash behind it asks for a folder, and leads through no link."""
+        """The entry of the last name, a link included. A slash behind it asks for a folder, and leads through no link."""
         *parts, last = plan.parts
         if last == ".." and parts:
             raise faults.invalid(path, "ends in '..'; name the folder itself")
@@ -328,7 +328,7 @@ class View:
         return self._protection.patterns((*root.held().parts, *names), self._protected_places())
 
     def _touches_protected(self, root: Root, parts: Parts) -> bool:
-        """Whether walking *parts* enters a protected place, be it only to leave it by `..`."""
+        """Whether walking *parts* enters a protected place, even only to leave it by `..`."""
         turns = [end for end, part in enumerate(parts) if part == ".." and parts[end - 1] != ".."]
         return any(self._covers(root, collapsed(parts[:end])) for end in (*turns, len(parts)))
 

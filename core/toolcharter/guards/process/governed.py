@@ -30,7 +30,7 @@ class GovernedRunner:
     *runner* is asked for at each start, so that a sandbox opens when it is needed. *deadline* is asked then, too, for
     the end of the current call, on `time.monotonic`'s clock; *check* runs before anything else and raises to refuse.
     *read_only* and *protected* are as in `Job`; *environment* adds to what every program starts with.
-    *wanted* gives, at each start, what tells whether the present call still goes on.
+    *wanted* gives, at each start, a function that says whether the present call still goes on.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ kill_marked() {
     passes=100
     while [ "$passes" -gt 0 ]; do
         passes=$((passes - 1))
-        # Its status tells nothing: a process that ends meanwhile makes it an error.
+        # Its status says nothing: a process that ends meanwhile makes it an error.
         found=$(grep -ls "^Max realtime timeout .* $0 *us" /proc/[0-9]*/limits)
         [ "$found" ] || break
         for file in $found; do file=${file#/proc/}; kill -KILL "${file%%/*}"; done
@@ -62,7 +62,7 @@ remove_folders "$@"
 
 
 class Keeper:
-    """Kills what has the mark *runner*, and removes the folders it was told of, when we die.
+    """Kills what has the mark *runner*, and removes the folders given to it, when we die.
 
     Started by its first use. Safe from many threads.
     """
@@ -110,7 +110,7 @@ class Keeper:
                 env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
                 start_new_session=True,
             )
-            assert process.stdin is not None  # noqa: S101 - asked for above; this tells the type checkers
+            assert process.stdin is not None  # noqa: S101 - asked for above; for the type checkers
             self._pipe = process.stdin
             self._release = weakref.finalize(self, _end, self._pipe, process, self._runner)
         return self._pipe

@@ -3,7 +3,7 @@
 A program's descendants may leave its process group, its session and its parents, clear their environment and close
 every descriptor. They keep their resource limits, which the kernel copies at each fork and which only root can raise.
 Anybody can lower them: a sandbox holds its programs by a namespace of process numbers, and those of the host are held by
-a process that inherits them (see `reaper`). The mark is what is left if that is killed, and tells whose is whose.
+a process that inherits them (see `reaper`). The mark is what is left if that is killed, and shows which process belongs to which runner.
 So each program is started with values of its own for a limit that nothing else uses: the processor time that a
 real-time thread may take without a pause, here more than twelve days of it.
 

@@ -1,4 +1,4 @@
-"""Which file a program name stands for: looked up once, on fixed folders, never in the workspace."""
+"""Which file a program name means: looked up once, on fixed folders, never in the workspace."""
 
 import os
 import stat

@@ -55,7 +55,7 @@ class RunningProgram:
         return b""
 
     def write(self, data: bytes) -> int:
-        """Write to its input what fits, without waiting; 0 also where nobody reads it any more."""
+        """Write to its input what fits, without waiting; 0 also where it is no longer read."""
         with suppress(OSError):
             return os.write(self._input, data[:_MOST_INPUT_BYTES]) if self._is_open and data else 0
         return 0

@@ -130,7 +130,7 @@ class _Supervision:
             self._selector.register(descriptor, selectors.EVENT_READ, _ENDED)
 
     def _attend(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
-        """Serve the pipes until the program has ended; false if it had not by *until*, or when nobody wanted it."""
+        """Serve the pipes until the program has ended; false if it had not by *until*, or when it was no longer wanted."""
         polls = _ENDED not in {key.data for key in self._selector.get_map().values()}
         beat_s = POLL_S if polls else BEAT_S if is_wanted is not None else 3600.0
         while not self._has_ended:

@@ -27,7 +27,7 @@ class Turns:
         """Wait for *job*'s turn, and end it with the context.
 
         Raises:
-            ToolError: `timed_out`: its time was up first, or nobody wanted it any more.
+            ToolError: `timed_out`: its time was up first, or it was no longer wanted.
         """
         while not self._free.acquire(timeout=max(0.0, min(_BEAT_S, job.expires - time.monotonic()))):
             if time.monotonic() >= job.expires or not (job.is_wanted is None or job.is_wanted()):

@@ -1,6 +1,6 @@
 """The scrubber: one fixed mask for every secret, in front of every result and event.
 
-Known are the tokens of 150 providers by their shape (`tables`), values beside a key that tells (`password`,
+Known are the tokens of 150 providers by their shape (`tables`), values beside a telling key (`password`,
 `api_key`, `Authorization`), credentials in URLs and cookies, blocks of private keys, and the values that the
 environment or a store holds; all of them also in base64, percent-encoded, or with characters between that are not
 seen. Source code is left alone where a value's shape shows a name, a call, a type or a place to fill in. Not covered:

@@ -1,6 +1,6 @@
 """Keep a JSON or YAML document valid when secrets in it are masked.
 
-The mask has brackets, so that it cannot stand everywhere: `[REDACTED] and more` is no YAML, and nothing outside of quotes
+The mask has brackets, so that it does not fit everywhere: `[REDACTED] and more` is no YAML, and nothing outside of quotes
 is JSON. Only the outcome is looked at, and only where something was masked. Numbers beside a JSON key are quoted by
 `text`, in any text; here is what needs the document as a whole.
 """

@@ -13,13 +13,13 @@ from toolcharter.guards.secrets.spans import find_spans
 from toolcharter.guards.secrets.text import MASK
 
 _SHORTEST = 16
-"""In characters: no secret is shorter, and a shorter line may stand anywhere."""
+"""In characters: no secret is shorter, and a shorter line may be anywhere."""
 _TAIL = re.compile(r"[^\s:]{16,}\Z")
 """A line without what a search puts before it: its number, the name of its file."""
 
 
 def echoes(text: str) -> frozenset[str]:
-    """The lines of all that is masked in *text*, each as it is and without what stands before it."""
+    """The lines of all that is masked in *text*, each as it is and without its prefix."""
     data = text.encode("utf-8", "surrogatepass")
     found = set[str]()
     for start, stop in find_spans(data, hinted(data)):

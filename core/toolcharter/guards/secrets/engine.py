@@ -105,7 +105,7 @@ def opened() -> Callable[..., Iterator[Span]]:
 
 
 def tester(pattern: str) -> Callable[[bytes], bool]:
-    """What tells whether *pattern* is found in some bytes."""
+    """A function that says whether *pattern* is found in some bytes."""
     find = _compiled(pattern)
     return lambda data: any(True for _ in find(data))
 
@@ -147,11 +147,11 @@ def placed() -> "re.Pattern[bytes]":
 
 @cache
 def bare_key() -> "re.Pattern[bytes]":
-    """How a private key begins that stands without the lines around it."""
+    """The beginning of a private key without its first and last line."""
     return re.compile(next(kind.pattern for kind in tables.tokens() if kind.name == "der-private-key").encode())
 
 
 @cache
 def key_before() -> "re.Pattern[bytes]":
-    """A key that tells, up to where its value begins."""
+    """A telling key, up to where its value begins."""
     return re.compile(patterns.KEY_BEFORE.encode())

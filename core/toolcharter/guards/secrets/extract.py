@@ -111,7 +111,7 @@ def _value(text: bytes) -> Span | None:
         return None
     quoted = group in Place.QUOTED
     begin, end = match.span(group)
-    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # What it escapes stands behind the value.
+    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # What it escapes follows the value.
     end = begin + len(value)
     after = text[end : end + 1]
     if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
@@ -219,13 +219,13 @@ def web_key(text: bytes) -> Sequence[Span]:
 
 
 def url(text: bytes) -> Sequence[Span]:
-    """The password of `://user:password@`, or a token that stands for both."""
+    """The password of `://user:password@`, or a token in place of both."""
     end = text.rindex(b"@")
     colon = text.find(b":", 3, end)
     begin = colon + 1 if colon > 0 else 3
     value = text[begin:end]
     hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
-    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` tells of a form.
+    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` shows that it describes a form.
         return ()
     short = len(value) < _SHORTEST_URL_PASSWORD
     if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):

@@ -9,7 +9,7 @@ _MIXED_LENGTH = 12
 _WORD_LENGTH = 8
 _SHORTEST_LOOSE = 6
 _LONG = 32
-"""A random text with a word that tells in it; a shorter one is a name."""
+"""A random text with a telling word in it; a shorter one is a name."""
 
 NOT_SECRETS = frozenset(
     b"none null nil true false undefined string text str bytes int integer float number bool boolean object any "
@@ -57,7 +57,7 @@ _PATH = re.compile(
 )
 _CODE = re.compile(
     rb"[ \t]|[),;+](?:[\s)+]|$)|[\"'][ \t]*[.+]"
-)  # What stands behind a quote that ends a string: `"token=" + x`
+)  # What follows a quote that ends a string: `"token=" + x`
 _DOTTED = re.compile(
     rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
 )  # The parts of a JWT are longer.
@@ -98,7 +98,7 @@ _PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
 def is_fill_in(value: bytes) -> bool:
-    """Yes if *value* stands for a secret without being one: empty, a type's name, `<token>`, `${TOKEN}`, `****`."""
+    """Yes if *value* is in a secret's place without being one: empty, a type's name, `<token>`, `${TOKEN}`, `****`."""
     head = value[:_LOOKED_AT].strip()
     return not head or head.lower() in NOT_SECRETS or _FILL_IN.fullmatch(head) is not None
 
@@ -115,7 +115,7 @@ def is_release(value: bytes) -> bool:
 
 
 def is_unusual(value: bytes) -> bool:
-    """Yes if *value* can be masked wherever it stands without taking a common word away."""
+    """Yes if *value* can be masked anywhere without taking a common word away."""
     long_enough = len(value) >= (_WORD_LENGTH if _DIGIT.search(value) else _STRONG_LENGTH)
     return long_enough and not is_fill_in(value) and not _NUMBER.fullmatch(value)
 
@@ -127,7 +127,7 @@ def is_masked_token(token: bytes) -> bool:
 
 
 def is_strong(value: bytes) -> bool:
-    """Yes if *value* cannot be anything but random: it needs no place that tells it from a name."""
+    """Yes if *value* cannot be anything but random: it needs no telling place to be distinguished from a name."""
     head = value[:_LOOKED_AT]
     if not (_DIGIT.search(head) and _LETTER.search(head)) or _SPACE.search(head) or _NUMBER.fullmatch(head):
         return False
@@ -157,7 +157,7 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         value: Without its quotes.
         before: What the match holds before the value: key, separator, quote, scheme.
         after: The byte behind the value, or nothing at the end of the text.
-        quoted: The value stands in quotes.
+        quoted: The value is in quotes.
     """
     head = value[:_LOOKED_AT]
     if (

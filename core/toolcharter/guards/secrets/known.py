@@ -1,4 +1,4 @@
-"""Values that are secret because somebody said so: the environment's, and those of a store.
+"""Values that are declared secret: the environment's, and those of a store.
 
 They are masked as they are, in base64 however they are aligned, also twice, and percent-encoded.
 """
@@ -16,7 +16,7 @@ from toolcharter.guards.secrets.patterns import KEY_NAME
 from toolcharter.guards.secrets.places import PAGE_TOKEN
 
 _SHORTEST = 8
-"""In bytes: a shorter value stands in too many harmless words."""
+"""In bytes: a shorter value is part of too many harmless words."""
 
 
 class _Known:

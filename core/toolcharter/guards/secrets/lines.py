@@ -1,4 +1,4 @@
-"""Values that stand in the lines below what tells of them: below a key that opens several, or the head of a table."""
+"""Values in the lines below their key: below a key that opens several, or below the head of a table."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ _KEY_OF_HEAD = re.compile(rb"[^\s:=\"'\\]+")
 _QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
 _BLANKS = (b" ", b"\t")
 _LONGEST_HEAD = 4096
-"""In bytes: a longer line tells of nothing below it."""
+"""In bytes: a longer line announces nothing below it."""
 _MOST_REMEMBERED = 4096
 _NO_HEAD = -1
 _MOST_MISSED = 20
 """Lines without a separator: a cell may hold some. More of them end a table."""
-# Alone they may stand above the words of a language, or above names of sessions.
+# Alone they may be above the words of a language, or above names of sessions.
 _TOKEN_NAME = re.compile(rb"(?i)(?:token|session|auth)s?")
 _TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
@@ -99,7 +99,7 @@ class _Opening(NamedTuple):
     """What a line that ends in a key and its separator opens."""
 
     quoted: Span | None
-    """The first word of the value, if it stands behind a quote; from the beginning of the line."""
+    """The first word of the value, if it follows a quote; from the beginning of the line."""
     is_indented: bool
     end: bytes | None
     """The word that ends a document of a shell."""
@@ -155,7 +155,7 @@ class _Table(NamedTuple):
 
 
 def tabled(data: bytes) -> Iterator[Span]:
-    """The values in the columns of a table whose names tell."""
+    """The values in a table's columns with telling names."""
     for table in _tables(data):
         columns = [place for place, name in enumerate(table.names) if is_telling(name.decode("latin-1"))]
         for row in table.rows:
@@ -164,7 +164,7 @@ def tabled(data: bytes) -> Iterator[Span]:
 
 
 def open_table(data: bytes) -> bytes:
-    """What tells of the table that goes on behind the end of *data*: its head, and its last row of that length."""
+    """What is known of a table that goes on after the end of *data*: its head, and its last row of that length."""
     tables = list(_tables(data))
     if not tables or not tables[-1].is_open:
         return b""

@@ -25,7 +25,7 @@ Span = tuple[int, int]
 
 
 def bare_of(data: bytes) -> bytes:
-    """*data* without its veils: enough to tell whether it is worth finding out where they were."""
+    """*data* without its veils: enough to know whether it is worth finding out where they were."""
     return _VEIL.sub(lambda veil: _shown(veil[0]), data)
 
 

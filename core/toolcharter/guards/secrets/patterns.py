@@ -1,7 +1,7 @@
 r"""What the scrubber looks for, as google-re2 patterns over bytes in Latin-1.
 
-Families, each with a pattern that finds and a wider and cheaper one that tells whether it is worth looking
-(`hints`): tokens by their own shape (`tables`), values beside a key that tells (`places`), lists beside one, credentials in URLs, cookies, and
+Families, each with a pattern that finds and a wider and cheaper one that says whether it is worth looking
+(`hints`): tokens by their own shape (`tables`), values beside a telling key (`places`), lists beside one, credentials in URLs, cookies, and
 blocks of private keys. None of them has a group that counts for google-re2, so that its automaton alone does the
 work; what a value beside a key is made of, `re` reads from the few places that were found.
 
@@ -19,7 +19,7 @@ from string import ascii_letters, digits
 from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT, SCHEME
 from toolcharter.guards.secrets.tables import Token
 
-# What may stand before a token that would be part of a word otherwise (`task-...`): nothing of a word, an
+# What may come before a token that would be part of a word otherwise (`task-...`): nothing of a word, an
 # underscore, a JSON or percent escape, the end of a terminal colour.
 _LEFT = r"(?:\b|_|\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m)"
 LEFT_BYTES = frozenset(b"_\\%\x1b")
@@ -27,7 +27,7 @@ _WORD = r"\b"
 
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
 _ENOUGH = 20
-"""So many characters of a token's body tell it: the automaton stays small, and a longer one is no other token."""
+"""So many characters of a token's body identify it: the automaton stays small, and a longer one is no other token."""
 _ENOUGH_TO_LOOK = 4
 
 _LISTS = KEY + KEY_END + "s?" + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*"
@@ -49,7 +49,7 @@ COOKIE = (
 )
 _JOINT = r"[\"'][ \t]*[+,]?[ \t]*(?:\\?\r?\n)[ \t]*[\"']"
 LINE_PREFIX = r"(?:[->|#*+]|[0-9]+[ \t:]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])[ \t]{0,4}"
-"""What stands before each line in a diff, a quotation, a comment, and in what grep finds."""
+"""The text before each line in a diff, a quotation, a comment, and in what grep finds."""
 BLOCK_GAP = r"(?:\r?\n[ \t]*" + LINE_PREFIX + r"|\s|\\{1,4}[nr]|" + _JOINT + r")*"
 """What goes between the lines of a block: in text, in JSON within JSON, in a string of source code over many lines."""
 BLOCK_NAME = r"(?:[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?|[ ]OpenVPN[A-Za-z0-9 -]{1,40}[Kk]ey(?:[ ]V1)?)"
@@ -101,12 +101,12 @@ WRAP_LENGTH = 20
 _WRAPPED = rf"[A-Za-z0-9+/]{{{WRAP_LENGTH}}}(?:[\"'][ +,.]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
 _OPENER = r"(?:!!?[a-z]+[ \t]+)?(?:[|>][+-]?[0-9]?|<<[-~]?[\"']?[A-Za-z_]+[\"']?|\"\"\"|''')\\?[ \t]*"
 OPENED = KEY + KEY_END + "s?" + CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
-"""A key whose value stands in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
+"""A key with its value in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
 # Without counts, which would multiply the states of the automaton.
 _CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]*\"?"
 _KEY_CELL = r"\"?[A-Za-z0-9_. -]*" + KEY + KEY_END + r"\"?"
 TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(?:[,;\t]{_CELL})+)[ \t]*\r?\n"
-"""The first line of a table in which the name of a column tells."""
+"""The first line of a table in which a column has a telling name."""
 _TABLE_HINT = KEY + KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
 OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \t]*(?:\r?\n|$)"
@@ -118,7 +118,7 @@ KEY_NAME = KEY + KEY_END + r"$"
 
 
 def token_pattern(kinds: Iterable[Token]) -> str:
-    """Finds all tokens of *kinds*; what `_LEFT` holds stands at the beginning of a match."""
+    """Finds all tokens of *kinds*; a match begins with what `_LEFT` holds."""
     return _alternation(_relaxed(kind.pattern) for kind in kinds)
 
 
@@ -133,7 +133,7 @@ def cut_token(kinds: Iterable[Token]) -> str:
 
 
 def token_hint(kinds: Iterable[Token]) -> str:
-    """Finds something wherever one of *kinds* stands."""
+    """Finds something at each place of one of *kinds*."""
     return _alternation(kind.hint or _beginning(kind.pattern) for kind in kinds)
 
 
@@ -147,13 +147,13 @@ def _alternation(patterns: Iterable[str]) -> str:
 
 def _relaxed(pattern: str) -> str:
     head = _HEAD.match(pattern.removeprefix(_WORD))
-    if not head or head[0].isalnum():  # Letters alone stand in base64 too: only the length tells.
+    if not head or head[0].isalnum():  # Letters alone occur in base64 too: only the length distinguishes them.
         return pattern
     return _COUNT.sub(lambda count: count[0] if int(count[1]) <= _ENOUGH else f"{{{_ENOUGH},}}", pattern)
 
 
 def _beginning(pattern: str) -> str:
-    """*pattern* up to its first long count that stands in no group."""
+    """*pattern* up to its first long count outside of groups."""
     for count in _COUNT.finditer(pattern):
         if int(count[1]) > _ENOUGH_TO_LOOK and _depth(pattern[: count.start()]) == 0:
             return f"{pattern[: count.start()]}{{{_ENOUGH_TO_LOOK}}}"

@@ -103,7 +103,7 @@ _ASSIGNED = (
     r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
     r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
 )
-# A default, and a variable with its type: the value stands in quotes.
+# A default, and a variable with its type: the value is in quotes.
 _TYPED = (
     r"[ \t]*:[ \t]*&?(?:'static[ \t]+)?[A-Za-z_][A-Za-z0-9_.<>\[\]?|]{0,40}[ \t]*=[ \t]*|[ \t]+string[ \t]*=[ \t]*"
     r"|[ \t]*\)?[ \t]*(?:\|\||\?\?|\?:|or\b)[ \t]*"
@@ -137,12 +137,12 @@ def _given(program: str, user: str) -> str:
 
 _GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
 OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
-"""What stands above a name and a password, each on a line, in the settings of OpenVPN."""
+"""The line above a name and a password, each on a line, in the settings of OpenVPN."""
 _BELOW = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
 _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
 """Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
-"""Without a group: `secret:` within the name of a resource tells nothing."""
+"""Without a group: `secret:` within the name of a resource means nothing."""
 # Passwords in SQL statements, connection strings, client options and password files of databases.
 _SQL = (
     r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
@@ -182,7 +182,7 @@ PLACED = "|".join(
         _ARN,
     )
 )
-"""Values in a place that tells. `re` gives the value in the group that matched last: see `Place`."""
+"""Values in a telling place. `re` gives the value in the group that matched last: see `Place`."""
 
 
 class Place:

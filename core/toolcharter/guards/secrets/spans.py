@@ -30,7 +30,7 @@ def find_spans(data: bytes, families: Iterable[int]) -> list[Span]:
 
     Args:
         data: Any bytes.
-        families: Those that `engine.hinted` told.
+        families: Those that `engine.hinted` found.
     """
     return _apart([span for family in families for span in _FINDERS[family](data)])
 
@@ -153,7 +153,7 @@ def _is_telling(text: bytes) -> bool:
 
 
 def _is_key(data: bytes, begin: int, text: bytes, families: Sequence[int]) -> bool:
-    """Whether base64 is a private key, or the value of what tells in front of it."""
+    """Whether base64 is a private key, or the value of a telling key before it."""
     if Family.TOKEN in families and engine.bare_key().match(text):
         return True
     before = data[max(0, begin - _LONGEST_KEY) : begin]

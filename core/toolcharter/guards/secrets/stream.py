@@ -58,7 +58,7 @@ class Stream:
         self._known = 0
         """How far all lines wait that are held: they are not asked again with each piece."""
         self._table = b""
-        """What tells of the table that what was let go of ends in."""
+        """What is known of the table in which the text already passed on ends."""
         self._upwards = lines.Upwards()
         self._until: re.Pattern[bytes] | None = None
         """Ends what is masked without being looked at."""
@@ -92,7 +92,7 @@ class Stream:
         return self._scrubbed(done)
 
     def _scrubbed(self, done: bytes) -> bytes:
-        """*done* as it is behind what has been let go of: the rows of a table are told by its head."""
+        """*done* as it is after the text already passed on: a table's head says what its rows are."""
         text = self._table + done
         families = engine.hinted(text)
         if not families:
@@ -123,7 +123,7 @@ class Stream:
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
         last = self._held[max(wrapped.start_of(self._held, end), end - _LAST_OF_LINE) : end]
-        # As it is, and as it is read: colours may stand between a key and the end of its line.
+        # As it is, and as it is read: colours may come between a key and the end of its line.
         if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
             return begin
         above = self._held[max(0, begin - _LAST_OF_LINE) : begin]

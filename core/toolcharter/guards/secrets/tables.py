@@ -18,7 +18,7 @@ class Token(NamedTuple):
     """What the tokens of one kind look like."""
 
     family: str
-    """The file it stands in."""
+    """The file that holds it."""
     name: str
     provider: str
     hint: str

@@ -10,7 +10,7 @@ from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span
 
 MASK = "[REDACTED]"
-"""Always the same: a mask as long as the secret would still tell its length."""
+"""Always the same: a mask as long as the secret would still give away its length."""
 
 _MASK_BYTES = MASK.encode()
 _BACKSLASH = 0x5C
@@ -39,7 +39,7 @@ def scrub_text(text: str) -> tuple[str, int]:
         The text, the same object if it is clean, and how many spans were masked. Keys, quotes and
         everything else stay.
     """
-    # A lone surrogate may stand in a text that was decoded from a file name.
+    # A lone surrogate may be in a text that was decoded from a file name.
     data = text.encode("utf-8", "surrogatepass")
     masked, count = scrub_bytes(data)
     if not count:
@@ -96,7 +96,7 @@ def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
     for start, stop in spans:
         end = stop
         if data[stop - 1] == _BACKSLASH and stop < len(data):
-            # One that stands alone would escape what is behind the mask.
+            # A single one would escape what follows the mask.
             end -= (stop - start - len(data[start:stop].rstrip(b"\\"))) % 2
         parts += (data[position:start], _mask_for(data, start, end))
         position = end

@@ -1,7 +1,7 @@
 """Base64 that was broken over lines: found, put together again, and the way back.
 
 Lines belong together if each but the last is one long run of base64 up to its end, and none is longer than the one
-before it. So two neighbours alone tell whether they are joined: a stream need not know where the text began.
+before it. So two neighbours alone decide whether they are joined: a stream need not know where the text began.
 """
 
 import re
@@ -13,7 +13,7 @@ from toolcharter.guards.secrets.patterns import ALPHABET, PLUS, WRAP_LENGTH
 Span = tuple[int, int]
 
 _RUN = rb"[A-Za-z0-9+/_-]"
-# What stands before a line in a quotation, a comment, a numbered listing, and in what grep finds.
+# The text before a line in a quotation, a comment, a numbered listing, and in what grep finds.
 _PREFIX = rb"(?:[>|#*+-][ \t]+|//[ \t]+|[>|#*]|[0-9]+[ \t:][ \t]*|[\w/-]{0,60}\.\w{1,5}[:-][0-9]+[:-])?"
 _JOINT = rb"(?:[\"'][ \t]*[+,.]?[ \t]*)?\\?(?:\r?\n|\\{1,4}r\\{1,4}n|\\{1,4}[nr])[ \t]*(?:[+.][ \t]*)?"
 _GAP = _JOINT + _PREFIX + rb"[ \t]*[\"']?"
@@ -31,7 +31,7 @@ _JOINED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n
 _LONGEST = 4096
 """In bytes: of lines that go on in one another no more are read as one."""
 _LOOKED_AT = 300
-"""In bytes: so much of a line's end, or of the next one's beginning, tells whether they are joined."""
+"""In bytes: so much of a line's end, or of the next one's beginning, decides whether they are joined."""
 
 
 def chains(data: bytes) -> Iterator[list[Span]]:

@@ -1,4 +1,4 @@
-"""Session guards: what a session has called, read and been told decides what it may call next.
+"""Session guards: what a session has called, read and received decides what it may call next.
 
 `ActiveSessionGuards` puts together the guards that a profile switches on under `session_guards`, and holds what
 they know of each session. Nothing here outlives the process, and nothing here returns an earlier result: a refused

@@ -94,8 +94,8 @@ class ActiveSessionGuards:
         Args:
             key: The session.
             call: The object that `entered` was given; one that has not entered leaves no trace.
-            outcome: `denied` whoever denied it.
-            text: What the model is told, scrubbed and cut, without notes.
+            outcome: `denied`, no matter which stage denied it.
+            text: The model's text, scrubbed and cut, without notes.
 
         Returns:
             The lines for the model behind the text: warnings, what the result shows, the profile's messages.

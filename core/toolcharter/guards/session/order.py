@@ -1,4 +1,4 @@
-"""What has to come before a call, and what the model is told after one.
+"""What has to come before a call, and the notes to the model after one.
 
 A file is known by the file that its path leads to, not by the path: two names of one file are one, and a file that
 was replaced or changed since it was read is another. Whatever changed it: a change by a tool that is not listed
@@ -27,7 +27,7 @@ Need = tuple[int, bytes]
 
 
 class Place(NamedTuple):
-    """Where a call stands: what it needs, and what it meets."""
+    """A call's place in the order: what it needs, and what it meets."""
 
     needs: tuple[Need, ...]
     meets: tuple[Need, ...]
@@ -129,11 +129,11 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
             return None  # The tool's own path guard says why, better than this one could.
         except ToolError as error:
             return None if error.reason in _NO_FILE else object()
-        except Exception:  # noqa: BLE001 - what cannot be seen is known to nobody, and must not pass
+        except Exception:  # noqa: BLE001 - what cannot be seen is not known, and must not pass
             return object()
 
     def check(self, state: Recent[Hashable], call: Call, facts: Sights) -> Objection:
-        """Deny, or warn of, writing what the session does not know; new files are nobody's loss."""
+        """Deny, or warn of, writing what the session does not know; new files lose nothing."""
         if call.tool.lower() not in self._writes:
             return None
         if facts is None:
@@ -150,7 +150,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         return Deny(Reason.PRECONDITION_FAILED, message, hint) if self._settings.mode == "strict" else message
 
     def look_back(self, call: Call, facts: Sights, ending: Ending) -> Sights:
-        """What the session knows now: what it wrote as it is now, what it read if nobody wrote meanwhile."""
+        """What the session knows now: what it wrote as it is now, what it read if nothing was written meanwhile."""
         if not facts or ending.outcome != "ok":
             return ()
         now = ((path, self._sight(path)) for path, _ in facts)

@@ -95,7 +95,7 @@ class ResultsGuard(SessionGuard[Results, None]):
         return Deny(Reason.REPEATED_CALL, f"{_said(state)}.", "Use another tool first.")
 
     def leave(self, state: Results, call: Call, facts: None, ending: Ending) -> str | None:  # noqa: ARG002 - as above
-        """Count the result; tell the model from `warn` on."""
+        """Count the result; warn the model from `warn` on."""
         if ending.has_effects and ending.outcome == "ok" and not ending.text.strip():
             state.tool, state.digest, state.length = "", b"", 0
             return None

@@ -20,7 +20,7 @@ _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 def of_call(tool: str, action: str | None, args: Mapping[str, Any]) -> bytes:
-    """Name a call: equal for equal arguments, in whatever order they and the keys within them stand."""
+    """Name a call: equal for equal arguments, in whatever order they and the keys within them are."""
     return _of_json([tool, action, dict(args)])
 
 
@@ -155,7 +155,7 @@ class Ending(NamedTuple):
 
     outcome: Outcome
     text: str
-    """What the model is told, before notes."""
+    """The model's text, before notes."""
     has_effects: bool
 
 
