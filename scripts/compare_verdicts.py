@@ -4,7 +4,7 @@
     python scripts/compare_verdicts.py --against before.jsonl    in the other
 
 Lines come from the corpora of the checkout that writes: the text files and the tables of the shell guard's tests, and the
-samples where they lie beside the checkout. The one that compares judges the lines that the file holds, under the rules that
+samples in `tests/data/cases`. The one that compares judges the lines that the file holds, under the rules that
 the file holds. Of each line it compares the decision in the mode `dangerous`, which shows the floor; the decision in the
 mode `policy` under one rule with a star for each program that lines begin with; and the commands in their normal forms,
 each with what a rule would have to name. Prints a hash for each corpus and each difference; the exit status is 1 if there
@@ -23,11 +23,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from toolcharter import Decision, Toolbox, build_tools
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.samples import SAMPLES, joined  # noqa: E402 - the checkout is on the path by now
+
+from toolcharter import Decision, Toolbox, build_tools  # noqa: E402 - as above
+
 GUARD_TESTS = "tests/core/guards/shell"
-SAMPLES = ROOT.parent / "shared/cases"
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _HERE = "<workspace>"
 Line = tuple[str, str]
@@ -62,7 +65,7 @@ def corpora(root: Path = ROOT, samples: Path = SAMPLES) -> Iterator[Line]:
     for file in sorted(tests.rglob("*.py")):
         yield from _of(str(file.relative_to(root)), _texts(file.read_text()))
     for file in sorted(samples.rglob("*.jsonl")):
-        rows = (json.loads(row) for row in file.read_text().splitlines())
+        rows = (json.loads(row, object_hook=joined) for row in file.read_text().splitlines())
         yield from _of(f"samples/{file.relative_to(samples)}", (text for row in rows for text in _commands(row)))
 
 

@@ -27,8 +27,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.cases.conftest import sample_rows  # noqa: E402 - the checkout is on the path by now
-from tests.cases.shell_tree import Tree, plant, sample_policy  # noqa: E402 - as above
+from tests.cases.shell_tree import Tree, plant, sample_policy  # noqa: E402 - the checkout is on the path by now
+from tests.samples import sample_rows  # noqa: E402 - as above
 
 from shell_fuzz.judging import ALLOWED, Judge, is_foreseen, program_names  # noqa: E402 - as above
 from shell_fuzz.lines import Lines  # noqa: E402 - as above

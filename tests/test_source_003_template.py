@@ -1,13 +1,12 @@
 """The template of sample set 003 works as it stands but for its import lines, with Strands' `@tool` and without.
 
-The text is read from `../shared/sources` where that lies beside the project; `SHAPE` keeps its form for a clone alone.
+`SHAPE` is the template without its comments.
 Strands itself is met in an environment of its own, `.venvs/strands`, made once for all Pythons and kept.
 """
 
 import fcntl
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,6 @@ import uv
 from environment import LOCK, ROOT, _uv_settings
 from toolcharter.testing import toolbox_of
 
-SOURCE = ROOT.parent / "shared/sources/003_719e5db4ff878236.txt"
 STRANDS = "strands-agents>=1.62"
 
 SHAPE = """
@@ -70,18 +68,6 @@ IMPORTS = {
     "strands.tools": {"from .core import": CORE},
 }
 """What stands instead of an import line that begins so. `staticmethod` wraps a function and sets `__wrapped__` too."""
-
-
-def source_text() -> str:
-    if not SOURCE.exists():
-        pytest.skip("the source lies beside the project, not in it")
-    (template,) = re.findall(r"## Minimal Tool Template\n+```python\n(.*?)```", SOURCE.read_text(), re.DOTALL)
-    return str(template)
-
-
-@pytest.fixture(params=["source", "shape"])
-def template(request: pytest.FixtureRequest) -> str:
-    return source_text() if request.param == "source" else SHAPE
 
 
 def with_imports(template: str, kind: str) -> str:
@@ -135,10 +121,10 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, str], tuple[Any, ...], list[str
 @pytest.mark.parametrize(
     ("policy", "args", "outcome", "names"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS]
 )
-def test_template_through_the_gate(template: str, tmp_path: Path, policy, args, outcome, names) -> None:
+def test_template_through_the_gate(tmp_path: Path, policy, args, outcome, names) -> None:
     """Each way out of the template gives its result and its events, with nothing in it rewritten."""
     events: list[dict[str, Any]] = []
-    toolbox = toolbox_of(spec_in(template), workspace=tmp_path, policies={"example": policy}, events=events.append)
+    toolbox = toolbox_of(spec_in(SHAPE), workspace=tmp_path, policies={"example": policy}, events=events.append)
 
     with toolbox:
         result = toolbox.call("example", args)
@@ -238,9 +224,9 @@ def drive(python: Path, folder: Path, code: str, calls: list[tuple[Any, Any]]) -
 
 
 @pytest.mark.parametrize("kind", ["strands", "strands.tools"])
-def test_template_with_strands(kind: str, template: str, strands_python: Path, tmp_path: Path) -> None:
+def test_template_with_strands(kind: str, strands_python: Path, tmp_path: Path) -> None:
     """What Strands' `@tool` has wrapped goes through the gate as the bare function does."""
-    answers = drive(strands_python, tmp_path, with_imports(template, kind), [row[1:3] for row in CALLS])
+    answers = drive(strands_python, tmp_path, with_imports(SHAPE, kind), [row[1:3] for row in CALLS])
 
     found = [((answer.outcome, answer.reason, answer.text), answer.events) for answer in answers]
     assert found == [row[3:] for row in CALLS]

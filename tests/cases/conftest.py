@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.cases.shell_tree import Lines
 
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.errors import ConfigurationError
@@ -15,19 +16,6 @@ from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.profile.read import read_profile
-
-SHARED = Path(__file__).parents[2].parent / "shared/cases"
-needs_samples = pytest.mark.skipif(not SHARED.is_dir(), reason="the samples lie beside the project, not in it")
-
-
-def sample_rows(name: str) -> list[dict[str, Any]]:
-    """The rows of one file, such as `seeds/000-notify`; none where the samples are absent."""
-    file = SHARED / f"{name}.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def row_params(rows: list[dict[str, Any]]) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in rows]
 
 
 class Use(NamedTuple):
@@ -164,8 +152,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 @pytest.fixture(scope="session")
 def decision_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """What a line meets with the real `bash` of a profile: `decision_on(profile, line)`."""
-    from tests.cases.shell_tree import Lines  # noqa: PLC0415 - it takes the samples' folder from here
-
     lines = Lines(tmp_path_factory.mktemp("lines"))
     yield lines
     lines.close()

@@ -1,6 +1,5 @@
 """The trees of the path samples, laid out on disk, and a process that swaps what lies in them."""
 
-import json
 import os
 import socket
 import subprocess
@@ -8,13 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/security"
-ROWS: list[dict[str, Any]] = (
-    [json.loads(line) for line in (SAMPLES / "paths.jsonl").read_text().splitlines()] if SAMPLES.is_dir() else []
-)
-LAYOUTS = json.loads((SAMPLES / "paths_layouts.json").read_text()) if SAMPLES.is_dir() else {}
+from tests.samples import sample_file, sample_rows
+
+ROWS = sample_rows("security/paths")
+LAYOUTS = sample_file("security/paths_layouts")
 READING = frozenset({"read", "list", "glob", "search", "stat", "cwd", "workspace_root"})
 WRITING = frozenset({"write", "append", "edit", "delete", "mkdir", "rename", "copy", "extract"})
 

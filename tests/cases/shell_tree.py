@@ -13,7 +13,7 @@ from shutil import which
 from sys import prefix
 from typing import Any, NamedTuple
 
-from tests.cases.conftest import SHARED
+from tests.samples import sample_file
 
 from toolcharter import Decision, Toolbox, build_tools
 
@@ -62,7 +62,7 @@ class Tree(NamedTuple):
 def plant(root: Path) -> Tree:
     """Make the folders of `shell_fixture.json` below *root*."""
     tree = Tree(root)
-    entries = json.loads((SHARED / "security/shell_fixture.json").read_text())["entries"]
+    entries = sample_file("security/shell_fixture")["entries"]
     for entry in entries:
         if entry["type"] != "git":
             _place(tree, entry)
@@ -151,8 +151,7 @@ def _ignore(_: object) -> None:
 
 def sample_policy() -> dict[str, Any]:
     """The rules that the samples of command lines assume."""
-    file = SHARED / "security/policy_P1.json"
-    given = json.loads(file.read_text()) if file.exists() else {"allow_globs_naive": [], "deny_globs": []}
+    given = sample_file("security/policy_P1")
     return {"mode": "restrict", "allow": given["allow_globs_naive"], "deny": given["deny_globs"]}
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cases.conftest import Bench, needs_samples, row_params, sample_rows, tool_of
+from tests.cases.conftest import Bench, tool_of
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError
 
@@ -27,7 +28,6 @@ def params(*, given: str = "", expected: str = "") -> list[Any]:
     )
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(given="delegate_targets"))
 def test_empty_list_grants_nothing(row: dict[str, Any], bench: Bench) -> None:
     """An empty list is nobody, `["*"]` everybody, and one that names some is those."""
@@ -43,7 +43,6 @@ def test_empty_list_grants_nothing(row: dict[str, Any], bench: Bench) -> None:
     assert seen(tools=[name.upper() for name in names]) == names
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(expected="allow_count"))
 def test_capabilities_count_once(row: dict[str, Any], bench: Bench) -> None:
     """A capability that is written twice permits what it permits once; what is not written is refused."""
@@ -58,7 +57,6 @@ def test_capabilities_count_once(row: dict[str, Any], bench: Bench) -> None:
     }
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(given="md"))
 def test_tools_of_an_agent(row: dict[str, Any], bench: Bench) -> None:
     """Of all tools there are, the agent has those that its file lists; another is unknown to it."""
@@ -73,7 +71,6 @@ def test_tools_of_an_agent(row: dict[str, Any], bench: Bench) -> None:
     assert toolbox.call("Delegate", {}).reason == "unknown_tool"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(expected="names"))
 def test_names_of_modes(row: dict[str, Any], bench: Bench) -> None:
     """The source's names are ours; others, in other letters too, stop the start."""
@@ -93,7 +90,6 @@ def test_names_of_modes(row: dict[str, Any], bench: Bench) -> None:
     ]["names"]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(expected="error_contains"))
 def test_numbers_out_of_range(row: dict[str, Any], bench: Bench) -> None:
     """A profile has no such key: the start stops, as it does with the source, and names it."""
@@ -103,7 +99,6 @@ def test_numbers_out_of_range(row: dict[str, Any], bench: Bench) -> None:
         bench.open(row["input"])
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params(expected="ok"))
 def test_defaults_are_in_order(row: dict[str, Any], bench: Bench) -> None:
     """A profile that says nothing is one, and has no tools."""
@@ -118,7 +113,6 @@ def test_more_numbers_out_of_range(key: str, number: Any, bench: Bench) -> None:
         bench.open({"limits": {key: number}})
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     shown = [param.id for key in ("delegate_targets", "md") for param in params(given=key)]

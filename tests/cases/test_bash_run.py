@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
 
@@ -30,7 +30,6 @@ def box(tmp_path: Path) -> Iterator[Toolbox]:
         yield toolbox
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(ROWS))
 def test_sample(row: Any, box: Toolbox) -> None:
     """What the row says of streams and status holds; of a line over its time nothing is left."""
@@ -47,7 +46,6 @@ def test_sample(row: Any, box: Toolbox) -> None:
         assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"time.sleep(60)" in _read(path)]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in ALL if row["case"] in CHECKED]))
 def test_check(row: Any, decision_on: Any) -> None:
     """A line that the profile lists runs as its words say; what is not listed, redirected or empty does not."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/002-bash-validate")
 PROGRAMS = """ls pwd cat head tail wc cut sort uniq tr sed awk find fd rg grep git cargo rustc npm pnpm yarn node bun deno
@@ -18,7 +18,6 @@ PROFILE = {
 }
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(ROWS))
 def test_sample(row: dict[str, Any], decision_on: Lines) -> None:
     """What each program is for is allowed, alone and joined; no other program, write, escape or code is."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Denied, LiveToolbox, ProfileView, ToolError, open_live
 from toolcharter_cli_tools.bundles import Unusable
@@ -35,8 +35,6 @@ FILES = (
     *("002-skill-tools", "004-custom-tool-render"),
 )
 ROWS = {name: sample_rows(f"seeds/{name}") for name in FILES}
-
-pytestmark = needs_samples
 
 
 def params(name: str, *keys: str) -> list[Any]:

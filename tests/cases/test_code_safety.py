@@ -6,14 +6,13 @@ Its checks of requests in plain language have no counterpart: nothing is told fr
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
+from tests.samples import row_params, sample_rows
 
 from toolcharter_shell.suspicions import suspicions
 
 ROWS = [row for row in sample_rows("seeds/001-code-safety") if "code" in row["input"]]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(ROWS))
 def test_sample(row: Any) -> None:
     """What that scan refuses is warned of, save what it should not refuse."""

@@ -4,8 +4,8 @@ from shlex import join, split
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines
+from tests.samples import row_params, sample_rows
 
 from toolcharter.profile.globs import escape_glob
 
@@ -48,7 +48,6 @@ def written_out(row: dict[str, Any], program: str) -> list[str]:
     )
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("decision"))
 def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
     """A program without a grant does not run through any wrapper; what is quoted for one with a grant is its data."""
@@ -66,7 +65,6 @@ def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
     assert widest.outcome == (wanted(row)["decision"] if deny else "allow")
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if row["case"].startswith("registered program")]))
 def test_every_spelling(row: dict[str, Any], decision_on: Lines) -> None:
     """In other letters it is not covered by a rule for the program either."""
@@ -75,7 +73,6 @@ def test_every_spelling(row: dict[str, Any], decision_on: Lines) -> None:
     assert decision_on({"mode": "restrict", "allow": allow}, row["input"]["command"]).outcome == "deny"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("count"))
 def test_operators(row: dict[str, Any], decision_on: Lines) -> None:
     """A rule for the program covers its line as long as no operator of the shell stands in it, quoted or not."""
@@ -86,7 +83,6 @@ def test_operators(row: dict[str, Any], decision_on: Lines) -> None:
     assert decision_on(profile, line).outcome == ("deny" if wanted(row)["count"] else "allow")
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("text"))
 def test_quoted_operators_are_text(row: dict[str, Any], decision_on: Lines) -> None:
     """What stands in quotes is no operator: a rule for one command covers the line."""
@@ -96,7 +92,6 @@ def test_quoted_operators_are_text(row: dict[str, Any], decision_on: Lines) -> N
     assert decision_on(profile, line).outcome == "allow"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("blocked"))
 def test_denied_arguments(row: dict[str, Any], decision_on: Lines) -> None:
     """Options and sub-commands that give secrets away are denied by rules, whatever is said about content."""
@@ -111,7 +106,6 @@ def test_denied_arguments(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == ("deny" if wanted(row)["blocked"] else "allow")
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     keys = {"decision", "count", "text", "blocked"}

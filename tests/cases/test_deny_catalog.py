@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Tree, plant, toolbox_over
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox
 
@@ -47,7 +47,6 @@ def boxes(tree: Tree, asked: list[Any]) -> Iterator[dict[str, Toolbox]]:
         }
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(CATASTROPHES))
 def test_catastrophe(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox], asked: list[Any]) -> None:
     """No mode permits it and nobody is asked: it is known for what it is, or cannot be told to be anything else."""
@@ -60,7 +59,6 @@ def test_catastrophe(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox],
     assert asked == []
 
 
-@needs_samples
 def test_catastrophes_are_known_for_what_they_are(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """Nine in ten are told by the floor: to refuse what is not understood alone would be no floor."""
     reasons = [boxes["dangerous"].decide("bash", {"command": tree.fill(row["cmd"])}).reason for row in CATASTROPHES]
@@ -68,7 +66,6 @@ def test_catastrophes_are_known_for_what_they_are(tree: Tree, boxes: dict[str, T
     assert reasons.count("denied_by_floor") >= 0.9 * len(CATASTROPHES)
 
 
-@needs_samples
 def test_look_alikes(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """At most one in a hundred look-alikes is refused by the floor; in the mode `dangerous` all others run."""
     decisions = {
@@ -81,7 +78,6 @@ def test_look_alikes(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     assert {name for name, decision in decisions.items() if decision.outcome != "allow"} == set(floored)
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(LOOK_ALIKES))
 def test_look_alike(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """A rule for all commands permits it, a person may; without either it is refused for that, not as a catastrophe."""

@@ -1,11 +1,11 @@
 """What sample set 002 does around a call: reading before writing, repeated calls, cached results."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, bash_tool, tool_of
+from tests.samples import row_params, sample_rows
 
 from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.session import ActiveSessionGuards
@@ -13,10 +13,7 @@ from toolcharter.guards.session.state import of_call
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import ReadBeforeWrite, Repeats, SessionGuards, SkipDuplicate
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/002-dispatch.jsonl"
-ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
-
-pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
+ROWS = sample_rows("seeds/002-dispatch")
 
 # Rows that the design decides otherwise or leaves out, each with the sentence that does.
 SUPERSEDED = {
@@ -32,7 +29,7 @@ READING = {"Read", "Glob", "Grep"}
 
 def params(chosen: Any) -> list[Any]:
     ours = [row for row in ROWS if row["id"] not in {*SUPERSEDED, *LATER}]
-    return [pytest.param(row, id=row["id"]) for row in ours if chosen(row)]
+    return row_params([row for row in ours if chosen(row)])
 
 
 def is_about_reading(row: dict[str, Any]) -> bool:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines, Tree, sample_policy, toolbox_over
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Caller
 
@@ -40,7 +40,6 @@ def profile_of(given: dict[str, Any]) -> dict[str, Any]:
     return {"mode": mode, "allow": [] if is_off else [f"bash:{pattern}" for pattern in given.get("allowlist", ())]}
 
 
-@needs_samples
 @pytest.mark.parametrize(
     "row", row_params([row for row in ROWS if "decision" in wanted(row) and "command" in row["input"]])
 )
@@ -49,7 +48,6 @@ def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
     assert decision_on(profile_of(row["input"]), row["input"]["command"]).outcome == wanted(row)["decision"]
 
 
-@needs_samples
 @pytest.mark.parametrize(
     "row", row_params([row for row in ROWS if row["case"] == "safe program list" and "unified" in row])
 )
@@ -60,7 +58,6 @@ def test_what_only_looks_safe(row: dict[str, Any], decision_on: Lines) -> None:
     assert decision_on(profile, row["input"]["command"]).outcome == wanted(row)["decision"]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("program"))
 def test_program(row: dict[str, Any], decision_on: Lines) -> None:
     """A rule for the program covers it, in parentheses too; a path is a program of its own."""
@@ -74,7 +71,6 @@ def test_program(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == ("deny" if "/" in line else "allow"), BY_PATH
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "allowed_always" in row["input"]]))
 def test_after_always(row: dict[str, Any], after_always: AfterAlways) -> None:
     """What was allowed for good is that command of that agent, not its program."""
@@ -115,14 +111,12 @@ def test_agents_are_told_apart(asking: str | None, outcome: str, after_always: A
     assert after_always("wc --version", "a", "wc --version", asking) == outcome
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("error"))
 def test_denied_by_mode(row: dict[str, Any], decision_on: Lines) -> None:
     """Where commands are closed each is a denial."""
     assert decision_on(profile_of(row["input"]), "true").outcome == "deny"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("runs"))
 def test_answer(row: dict[str, Any], tmp_path: Path) -> None:
     """An answer that is none of those asked for is a no."""
@@ -134,7 +128,6 @@ def test_answer(row: dict[str, Any], tmp_path: Path) -> None:
     assert (result.outcome == "ok") is (tree.workspace / "ran").exists() is wanted(row)["runs"]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("result"))
 def test_both_streams(row: dict[str, Any], tmp_path: Path) -> None:
     """Both streams are shown, apart from each other; the words between them are sample set 000's."""
@@ -149,7 +142,6 @@ def test_both_streams(row: dict[str, Any], tmp_path: Path) -> None:
     assert result.text == f"{given['stdout']}\n--- stderr ---\n{given['stderr']}"
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     keys = {"decision", "program", "error", "runs", "result"}

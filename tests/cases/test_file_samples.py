@@ -1,19 +1,15 @@
 """What sample sets 002, 003 and 004 do with paths and files, as far as it is reading."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Denied, Toolbox, ToolError, build_tools
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.names import absolute_parts, below
-
-SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
-
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
 
 # Rows of the files below that the design decides otherwise, each with the sentence that does.
 SUPERSEDED = {
@@ -26,12 +22,11 @@ SUPERSEDED = {
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    path = SEEDS / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return sample_rows(f"seeds/{name}")
 
 
 def params(name: str, wanted: Any) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in rows(name) if wanted(row) and row["id"] not in SUPERSEDED]
+    return row_params([row for row in rows(name) if wanted(row) and row["id"] not in SUPERSEDED])
 
 
 @pytest.fixture

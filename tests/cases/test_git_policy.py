@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError, Toolbox, ToolResult, build_tools
-
-SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
-
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
 
 # Rows that the design decides otherwise, each with the sentence that does and what happens instead.
 SUPERSEDED = {
@@ -50,8 +47,7 @@ OUTCOMES = {"ok": "ok", "deny": "denied", "error": "error"}
 
 
 def rows(name: str = "003-git-policy") -> list[dict[str, Any]]:
-    path = SEEDS / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return sample_rows(f"seeds/{name}")
 
 
 def wanted(row: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +57,7 @@ def wanted(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def params(chosen: Callable[[dict[str, Any]], bool]) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in rows() if chosen(row)]
+    return row_params([row for row in rows() if chosen(row)])
 
 
 def is_call(row: dict[str, Any]) -> bool:

@@ -1,21 +1,17 @@
 """What sample set 000's hooks refuse, and which rows of sample set 004's hooks are about memory: none."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, bash_tool, tool_of
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ToolResult
 from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import SessionGuards, SkipDuplicate
-
-SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
-
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
 
 # Rows that the design decides otherwise or leaves out, each with the sentence that does.
 SUPERSEDED = {
@@ -35,8 +31,7 @@ CHECKS = {
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    path = SEEDS / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return sample_rows(f"seeds/{name}")
 
 
 HOOKS = [row for row in rows("000-hooks") if row["id"] not in SUPERSEDED]
@@ -61,7 +56,7 @@ def call_of(given: dict[str, Any]) -> Call:
     return Call(given["tool"], action, args, Caller(), "1", None, "p", Path("/ws"), "builtin", None, "low")
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in HOOKS])
+@pytest.mark.parametrize("row", row_params(HOOKS))
 def test_before_a_call(row: dict[str, Any]) -> None:
     """The same calls are refused, with the reason that ours have."""
     given = row["input"]
@@ -113,7 +108,7 @@ def play(bench: Bench, given: dict[str, Any], call: dict[str, Any]) -> ToolResul
     return toolbox.call(call["tool"], call["args"])
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in HOOKS])
+@pytest.mark.parametrize("row", row_params(HOOKS))
 def test_through_a_toolbox(row: dict[str, Any], bench: Bench) -> None:
     """The same calls are refused at the gate, by the guard and for its reason; the others run."""
     result = play(bench, row["input"], row["input"]["call"])

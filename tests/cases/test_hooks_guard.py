@@ -1,21 +1,18 @@
 """Sample set 004's hooks, row by row: what decides before a call is a check here, and all else is listed with its reason."""
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Call, Caller, ConfigurationError, Deny, Toolbox, build_tools
 from toolcharter.loader.load import Check, load_plugins
 from toolcharter.loader.scan import installed
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/004-hooks-guard.jsonl"
-ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
-
-pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
+ROWS = sample_rows("seeds/004-hooks-guard")
 
 # What the design decides otherwise, or leaves to others: by the facts that a row gives, with the sentence.
 SUPERSEDED = {
@@ -40,7 +37,7 @@ def facts(row: dict[str, Any]) -> str:
 
 
 def params(*kinds: str) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in ROWS if facts(row) in kinds]
+    return row_params([row for row in ROWS if facts(row) in kinds])
 
 
 def allows(call: Call) -> None: ...

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, named_in, needs_samples, row_params, sample_rows, use_of
+from tests.cases.conftest import Bench, named_in, use_of
 from tests.cases.source_000 import ANCHORED, Asked, Ours, Theirs
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-notify")
 SELECTING = [row for row in ROWS if "notify" in row["expect"]]
@@ -41,7 +42,6 @@ def told(
     return [vars(record)["notification"]["outcome"] for record in records]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(SELECTING))
 def test_sample(row: dict[str, Any], bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """Calls that the source tells of are told of here, and no others."""
@@ -77,7 +77,6 @@ def test_what_does_not_run_is_told_of(rules: Any, outcome: str, bench: Bench, ca
     assert found == [outcome]
 
 
-@needs_samples
 def test_rows_that_select_nothing_are_about_the_merge() -> None:
     """No row is passed over in silence: the others unite the entries of tiers, as `notify` of profiles does."""
     assert {row["id"] for row in ROWS} == {row["id"] for row in SELECTING}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import sample_rows
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Caller, Denied, Toolbox, ToolError, build_tools
 from toolcharter.guards.paths import WorkspacePaths
@@ -27,7 +27,7 @@ AMBIGUOUS = {row for row in SUPERSEDED if row.startswith("002-arg-alias")}
 
 def params(name: str, wanted: Any) -> list[Any]:
     rows = [row for row in sample_rows(f"seeds/{name}") if wanted(row) and row["id"] not in SUPERSEDED]
-    return [pytest.param(row, id=row["id"]) for row in rows]
+    return row_params(rows)
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, needs_samples, row_params, sample_rows, tool_of
+from tests.cases.conftest import Bench, tool_of
 from tests.cases.source_000 import ANCHORED, ANY_ACTION, Asked, Ours, Theirs
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-pattern-match")
 PREFIX = 'design, section 4: "The first segment is a prefix if and only if it is one of `bash ... * group cap`".'
@@ -95,7 +96,6 @@ def anchored(pattern: str, text: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("policy"))
 def test_pattern_of_the_policy(row: dict[str, Any], bench: Bench) -> None:
     """Ours matches where the source's does, unless that is only a part of the text."""
@@ -110,7 +110,6 @@ def test_pattern_of_the_policy(row: dict[str, Any], bench: Bench) -> None:
     assert found == Ours.matches(f"bash:{pattern}", Asked("bash", text), permits=False)
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("hook"))
 def test_pattern_of_a_hook(row: dict[str, Any], bench: Bench) -> None:
     """The patterns of guards match as the source's hooks, but for what a prefix and a missing action mean."""
@@ -123,7 +122,6 @@ def test_pattern_of_a_hook(row: dict[str, Any], bench: Bench) -> None:
     assert found == wanted or hooks_differ(pattern, text)
 
 
-@needs_samples
 def test_every_row_has_a_matcher() -> None:
     """No row is passed over in silence."""
     assert {row["input"]["matcher"] for row in ROWS} <= {"policy", "hook"}

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines, sample_policy
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/002-permission-later")
 ELSEWHERE = {
@@ -40,7 +40,6 @@ def wanted(row: dict[str, Any]) -> dict[str, Any]:
     return {**row["expect"], **row.get("unified", {})}
 
 
-@needs_samples
 @pytest.mark.parametrize("row", rows_of("class"))
 def test_class(row: dict[str, Any], decision_on: Lines) -> None:
     """A command that reads runs by a rule for its ordinary use; one that writes or starts something is asked about."""
@@ -49,7 +48,6 @@ def test_class(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome in ({"allow"} if wanted(row)["class"] == "read" else {"ask", "deny"})
 
 
-@needs_samples
 @pytest.mark.parametrize("row", rows_of("blocked"))
 def test_floor(row: dict[str, Any], decision_on: Lines) -> None:
     """What that floor holds does not run unattended under a rule for the program it hides in; what it passes may."""
@@ -59,7 +57,6 @@ def test_floor(row: dict[str, Any], decision_on: Lines) -> None:
         assert decision_on({"mode": "restrict", "allow": ["bash:*"]}, row["input"]["cmd"]).outcome == "allow"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", rows_of("paths"))
 def test_paths(row: dict[str, Any], decision_on: Lines) -> None:
     """A command that names no path runs by its rule; one that names a path outside, however spelt, does not."""
@@ -70,7 +67,6 @@ def test_paths(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == ("ask" if is_asked else "allow")
 
 
-@needs_samples
 @pytest.mark.parametrize("row", rows_of("result"))
 def test_grants(row: dict[str, Any], decision_on: Lines) -> None:
     """A grant on another folder is a rule that names the path; a variable is no path that anybody granted."""
@@ -82,7 +78,6 @@ def test_grants(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == {"allow": "allow", "prompt": "ask"}[wanted(row)["result"]]
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row with a command line is passed over in silence."""
     left = [row for row in ROWS if not ({"class", "blocked", "paths", "result"} & wanted(row).keys())]

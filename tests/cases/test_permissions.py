@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, tool_of
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Call, Caller, Deny
 from toolcharter_principles import SPEC
 from toolcharter_principles.check import Principles
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/001-permissions.jsonl"
-ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
-
-pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
+ROWS = sample_rows("seeds/001-permissions")
 
 # The source's client has these words; here they stand for what some service may hold against a name.
 # Source: 001, hdn/main.go, isHarmfulAction.
@@ -47,7 +45,7 @@ SUPERSEDED = {
 
 
 def params(key: str) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in ROWS if key in row["input"]]
+    return row_params([row for row in ROWS if key in row["input"]])
 
 
 class Service:

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, needs_samples, row_params, sample_rows, use_of
+from tests.cases.conftest import Bench, use_of
 from tests.cases.source_000 import Asked, Ours, Theirs, decided, patterns_of, why_otherwise
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-policy-check")
 MODES = ("dangerous", "ask", "restrict")
@@ -30,7 +31,6 @@ def try_out(bench: Bench, policy: dict[str, Any], asked: Asked) -> str:
     return bench.verdict({"mode": "dangerous", **policy}, use_of(*asked), patterns_of(policy))[0]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(ROWS))
 def test_sample(row: dict[str, Any], bench: Bench) -> None:
     """The outcome is the row's, or a sentence of the design says why not, and it is the design's."""

@@ -4,9 +4,10 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, Use, bash_tool, needs_samples, row_params, sample_rows, use_of
+from tests.cases.conftest import Bench, Use, bash_tool, use_of
 from tests.cases.source_000 import CASE, Asked, patterns_of, split, why_otherwise
 from tests.cases.tiers import decided_by_tiers, merged, why_tiers_differ, write_tiers
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError
 
@@ -45,7 +46,6 @@ def _of_glob(pattern: str) -> str | None:
     return CASE if pattern.lower() != pattern else None
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(DECISIONS))
 def test_decision(row: dict[str, Any], bench: Bench) -> None:
     """The verdict is the row's, or a sentence of the design says why not, and it is the design's."""
@@ -71,7 +71,6 @@ def later(bench: Bench, policy: dict[str, Any], commands: list[str]) -> set[str]
     return {toolbox.decide("bash", {"command": command}).outcome for command in commands}
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(APPROVALS))
 def test_approval(row: dict[str, Any], bench: Bench) -> None:
     """What was answered holds for this call, and for good only if so answered; nothing more is allowed by it."""
@@ -143,7 +142,6 @@ def test_a_workspace_cannot_widen(key: dict[str, Any], bench: Bench) -> None:
         bench.open({"mode": "restrict"}, bash_tool())
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     assert len(ROWS) == len(APPROVALS) + len(DECISIONS)

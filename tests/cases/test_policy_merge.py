@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, Use, bash_tool, needs_samples, row_params, sample_rows, tool_of, use_of
+from tests.cases.conftest import Bench, Use, bash_tool, tool_of, use_of
 from tests.cases.source_000 import split
 from tests.cases.tiers import merged, write_tiers
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError
 from toolcharter.gate.toolbox import Toolbox
@@ -62,14 +63,12 @@ def hold(bench: Bench, tiers: dict[str, Any], expected: dict[str, Any]) -> None:
     assert in_restrict.decide("bash", {"command": PROBE}).reason == "not_in_allow"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in rows_with(*TIERS) if not is_broken(row)]))
 def test_tiers(row: dict[str, Any], bench: Bench) -> None:
     """The mode of the most specific tier holds, and all patterns do, in the order of the tiers."""
     hold(bench, row["input"], row.get("unified", row["expect"]))
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in rows_with(*TIERS) if is_broken(row)]))
 def test_broken_tiers(row: dict[str, Any], bench: Bench) -> None:
     """A file that cannot be read is an error, and nothing is built."""
@@ -79,7 +78,6 @@ def test_broken_tiers(row: dict[str, Any], bench: Bench) -> None:
     assert bench.opened == []
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(rows_with("merge")))
 def test_one_policy_over_another(row: dict[str, Any], bench: Bench) -> None:
     """The lists of both, those of the first first; the second's mode, if it has one."""
@@ -88,7 +86,6 @@ def test_one_policy_over_another(row: dict[str, Any], bench: Bench) -> None:
     hold(bench, {"base": base, "local": local}, row.get("unified", row["expect"]))
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(rows_with("add")))
 def test_what_people_allow_for_good(row: dict[str, Any], bench: Bench) -> None:
     """A call that a rule covers is never asked about; another is asked about once, and this very call from then on not."""
@@ -150,7 +147,6 @@ def test_more_modes(base: str | None, local: str | None, bench: Bench) -> None:
     hold(bench, tiers, merged(tiers))
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     assert [row["id"] for row in ROWS] == [row["id"] for row in rows_with(*TIERS, "merge", "add")]

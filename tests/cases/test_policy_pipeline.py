@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.cases.conftest import Bench, tool_of
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError, Toolbox
 from toolcharter.api.call import Caller
@@ -16,11 +17,8 @@ from toolcharter.profile.nodes import Places
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.settings import Availability
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/004-policy-pipeline.jsonl"
-ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
+ROWS = sample_rows("seeds/004-policy-pipeline")
 KEYS = {"global", "agent", "provider", "subagent", "registered", "extra_groups"}
-
-pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
 
 # Rows that another part shows, each with the sentence of the design that it rests on.
 ELSEWHERE = {
@@ -130,7 +128,7 @@ def wanted(row: dict[str, Any]) -> dict[str, Any]:
 def params(expected: str) -> list[Any]:
     """The rows that expect this and nothing that outweighs it."""
     rows = [row for row in ROWS if row["id"] not in ELSEWHERE and expected in wanted(row)]
-    return [pytest.param(row, id=row["id"]) for row in rows if expected == "error" or "error" not in wanted(row)]
+    return row_params([row for row in rows if expected == "error" or "error" not in wanted(row)])
 
 
 @pytest.mark.parametrize("row", params("tools"))

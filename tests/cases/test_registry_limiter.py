@@ -1,22 +1,19 @@
 """What sample set 004's limiter does, row by row; its rows about the registry are shown by other tests or superseded."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, tool_of
+from tests.samples import sample_rows
 
 from toolcharter import Caller, ConfigurationError, ToolError, ToolPolicy, ToolSpec
 from toolcharter.guards.rates import BoundLimits, Keys, RateLimits
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.settings import Rate, Rates
 
-SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
 KEYS = Keys("session", "agent")
-
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
 
 # The rows about the registry: the test that shows what they want, or the sentence of the design that decides otherwise.
 ELSEWHERE = {
@@ -29,9 +26,7 @@ ELSEWHERE = {
 
 
 def rows() -> dict[str, dict[str, Any]]:
-    path = SEEDS / "004-registry-limiter.jsonl"
-    found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {row["id"]: row for row in found}
+    return {row["id"]: row for row in sample_rows("seeds/004-registry-limiter")}
 
 
 def row(number: str) -> dict[str, Any]:

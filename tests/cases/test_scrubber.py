@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, needs_samples, row_params, sample_rows
+from tests.cases.conftest import Bench
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, ToolPolicy, ToolSpec
 from toolcharter.guards.secrets import MASK, scrub_line, scrub_text, scrub_value
@@ -27,8 +28,6 @@ SECRETS = sample_rows("security/secrets")
 NEW = sample_rows("security_more/secrets_new")
 POSITIVE = [row for row in SECRETS if row["label"] == "positive"]
 NEGATIVE = [row for row in SECRETS if row["label"] == "negative"]
-
-pytestmark = needs_samples
 
 
 def by_the_filter(row: dict[str, Any]) -> tuple[str, int]:

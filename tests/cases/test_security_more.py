@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.path_trees import filled, lay_out
 from tests.cases.test_ssrf import PUBLIC, calls_for, populate, toolbox, world  # noqa: F401 - fixtures
 from tests.core.guards.network.conftest import certified  # noqa: F401 - a fixture
 from tests.core.guards.network.world import World
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
 
@@ -25,8 +25,6 @@ CALLS: dict[str, tuple[str, dict[str, str]]] = {
 }
 TEXTUAL = {"internal_name", "scheme", "differential", "port"}
 """Classes whose rows are denied by their text alone."""
-
-pytestmark = needs_samples
 
 
 @pytest.fixture

@@ -1,17 +1,16 @@
 """Later samples of command lines: programs of developers, newer git, ordinary bash, and what the floor is for."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cases.conftest import SHARED, needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Tree, plant, sample_policy, toolbox_over
+from tests.samples import row_params, sample_file, sample_rows
 
 from toolcharter import Toolbox
 
 ROWS = sample_rows("security_more/shell_new")
-DEVELOPER_RULES = SHARED / "security_more/policy_dev.json"
+DEVELOPER_RULES = "security_more/policy_dev"
 # Of tier `plus` some may be refused: small programs of shell that no agent needs for its work.
 JUDGED = [row for row in ROWS if row["tier"] not in {"plus", "probe"}]
 RARER = [row for row in ROWS if row["tier"] == "plus"]
@@ -26,7 +25,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 def boxes(tree: Tree) -> Iterator[dict[str, Toolbox]]:
     """A toolbox for each policy that a row may name."""
     policy = sample_policy()
-    rules = json.loads(DEVELOPER_RULES.read_text())["allow"]
+    rules = sample_file(DEVELOPER_RULES)["allow"]
     with (
         toolbox_over(tree, policy) as readers,
         toolbox_over(tree, {**policy, "allow": [*policy["allow"], *rules]}) as developer,
@@ -41,14 +40,12 @@ def meets(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> bool:
     return boxes[row["policy"]].decide("bash", {"command": tree.fill(row["cmd"])}).outcome == expected
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(JUDGED))
 def test_row(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """No line gets through, and none is refused, against what its row says."""
     assert meets(row, tree, boxes)
 
 
-@needs_samples
 def test_rarer_rows(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """What must not run does not; of the rest at most a fourth is refused."""
     missed = [row for row in RARER if not meets(row, tree, boxes)]
@@ -57,7 +54,6 @@ def test_rarer_rows(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     assert len(missed) <= len(RARER) / 4
 
 
-@needs_samples
 def test_every_row_is_judged() -> None:
     """A row of a policy or an outcome that is not known here would be passed over in silence."""
     assert {row["policy"] for row in ROWS} == {"P1", "dev", "floor"}

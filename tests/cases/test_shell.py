@@ -6,8 +6,8 @@ from shutil import which
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Tree, plant, sample_policy, toolbox_over
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox
 
@@ -79,7 +79,6 @@ def outcome(box: Toolbox, tree: Tree, row: dict[str, Any]) -> str:
     return box.decide("bash", {"command": tree.fill(row["cmd"])}).outcome
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(COMMON))
 def test_deny(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """What the rules' letters would let through, the guard refuses; where a person may be asked, it may ask."""
@@ -87,21 +86,18 @@ def test_deny(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> Non
     assert outcome(boxes["ask"], tree, row) in {"ask", "deny"}
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params([row for row in DENY if row["tier"] == "scope"]))
 def test_deny_by_a_list_of_subcommands(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """Under rules for subcommands another subcommand, or a form of one that writes, is not covered."""
     assert outcome(boxes["scope"], tree, row) == "deny"
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(ALLOW))
 def test_allow(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """Ordinary use of the listed programs stays allowed, by the list of subcommands too."""
     assert {name: outcome(box, tree, row) for name, box in boxes.items()} == dict.fromkeys(boxes, "allow")
 
 
-@needs_samples
 def test_counts(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """By tier: not one line gets through; of ordinary use at most 1% is refused, of the rarer at most 20%."""
     box = boxes["restrict"]
@@ -122,7 +118,6 @@ def wants_a_missing_program(row: dict[str, Any]) -> bool:
     return which(row["cmd"].split()[0], path="/usr/local/bin:/usr/bin:/bin") is None and row["cls"] == "plain"
 
 
-@needs_samples
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 def test_what_is_allowed_runs_and_changes_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
     """In a sandbox each does what it is for: it ends, most without an error, and no file is another than before."""
@@ -145,7 +140,6 @@ def test_what_is_allowed_runs_and_changes_nothing(tmp_path_factory: pytest.TempP
     assert not (tree.workspace / "pwned").exists()
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     assert {row["tier"] for row in DENY} == {"must", "confine", "strict", "scope"}

@@ -7,8 +7,8 @@ There a line runs unless a pattern is found in its text; the same with us is the
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.cases.shell_tree import Lines, sample_policy
+from tests.samples import row_params, sample_rows
 
 SEED = sample_rows("seeds/004-shell-deny-seed")
 GROUPS = sample_rows("seeds/004-shell-deny-groups")
@@ -65,7 +65,6 @@ def is_blocked(row: dict[str, Any]) -> bool:
     return bool(wanted.get("blocked", "rejected_with" in wanted))
 
 
-@needs_samples
 @pytest.mark.parametrize("row", lines([*SEED, *GROUPS]))
 def test_by_groups(row: dict[str, Any], decision_on: Lines) -> None:
     """With all groups, or the row's own and the floor, what is blocked is denied even where all else runs."""
@@ -77,7 +76,6 @@ def test_by_groups(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == ("deny" if is_blocked(row) else "allow")
 
 
-@needs_samples
 @pytest.mark.parametrize("row", lines([*SEED, *GROUPS]))
 def test_unattended(row: dict[str, Any], decision_on: Lines) -> None:
     """Without a rule in `deny`, nothing that is blocked runs by rules for programs that read."""
@@ -86,7 +84,6 @@ def test_unattended(row: dict[str, Any], decision_on: Lines) -> None:
     assert found.outcome in ({"ask", "deny"} if is_blocked(row) else {"ask", "allow"})
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(EXEMPT))
 def test_exempt_folder(row: dict[str, Any], decision_on: Lines) -> None:
     """What a rule names in a closed folder runs; beside it, and back out of it, nothing does."""
@@ -101,7 +98,6 @@ def test_exempt_folder(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == row["expect"]["decision"], EXEMPTIONS
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """What is no line of commands is a setting of groups."""
     assert all("command" in row["input"] for row in [*SEED, *EXEMPT])

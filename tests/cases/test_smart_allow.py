@@ -4,8 +4,9 @@ import shlex
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, bash_tool, needs_samples, row_params, sample_rows
+from tests.cases.conftest import Bench, bash_tool
 from tests.cases.source_000 import FLOOR, Asked
+from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-smart-allow-spec")
 # What "allow always" would keep is decided otherwise, for each row that asks for it.
@@ -26,7 +27,6 @@ def offered(bench: Bench, line: str) -> list[tuple[tuple[str, ...], bool]]:
     return seen
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("decision"))
 def test_decision(row: dict[str, Any], bench: Bench) -> None:
     """The decision is the source's, but for a catastrophe: nobody is asked about one."""
@@ -41,7 +41,6 @@ def test_decision(row: dict[str, Any], bench: Bench) -> None:
         assert decision.outcome == wanted
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("pattern"))
 def test_what_is_kept_for_good(row: dict[str, Any], bench: Bench) -> None:
     """Where the source keeps all commands that begin alike, ours keeps the one call that was shown, or nothing."""
@@ -59,7 +58,6 @@ def test_what_is_kept_for_good(row: dict[str, Any], bench: Bench) -> None:
     assert decisions == [kept, "ask"]
 
 
-@needs_samples
 @pytest.mark.parametrize("row", params("segments"))
 def test_segments(row: dict[str, Any], bench: Bench) -> None:
     """A person is shown as many commands as the line has."""
@@ -87,7 +85,6 @@ def test_more_that_is_kept(line: str, is_offered: bool, bench: Bench) -> None:  
     assert [always for _, always in seen] == [is_offered]
 
 
-@needs_samples
 def test_every_row_is_run() -> None:
     """No row is passed over in silence."""
     assert all({"decision", "pattern", "segments"} & row["expect"].keys() for row in ROWS)

@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.samples import row_params, sample_rows
 
 from toolcharter import ToolPolicy, ToolResult, ToolSpec, build_tools
 from toolcharter.events.contract import MAX_FIELD_CHARS
 from toolcharter.events.lines import cut
 from toolcharter.testing import toolbox_of
-
-SEEDS = Path(__file__).parents[2].parent / "shared/cases/seeds"
-
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the samples lie beside the project, not in it")
 
 # Rows that the design decides otherwise, each with the sentence that does.
 SUPERSEDED = {
@@ -33,8 +30,7 @@ POLICY_FIELDS = "003-lifecycle-events-005"
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    path = SEEDS / f"003-{name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return sample_rows(f"seeds/003-{name}")
 
 
 LIFECYCLE = {row["id"]: row for row in rows("lifecycle-events")}
@@ -43,7 +39,7 @@ OPEN = [row for row in (*LIFECYCLE.values(), *BUILDING.values()) if row["id"] no
 
 
 def params(wanted: Callable[[dict[str, Any]], Any]) -> list[Any]:
-    return [pytest.param(row, id=row["id"]) for row in OPEN if wanted(row)]
+    return row_params([row for row in OPEN if wanted(row)])
 
 
 def stepping(steps: list[list[Any]]) -> ToolSpec[ToolPolicy]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
 from tests.core.guards.network.conftest import certified  # noqa: F401 - a fixture
 from tests.core.guards.network.world import Reply, World, a_world, answer
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
 from toolcharter.guards.network.judge import covers
@@ -28,8 +28,6 @@ TEXTUAL = {
 }
 """Classes whose rows are denied by their text alone: already by `decide`."""
 PUBLIC = "93.184.216.34"
-
-pytestmark = needs_samples
 
 
 @pytest.fixture

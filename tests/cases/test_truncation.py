@@ -1,15 +1,13 @@
 """Samples of set 000 of cutting a result, and of masking those in the middle."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.output import mask_middle, truncate
 
-SAMPLES = Path(__file__).parents[2].parent / "shared/cases/seeds/000-truncation.jsonl"
-ROWS = [json.loads(line) for line in SAMPLES.read_text().splitlines()] if SAMPLES.exists() else []
+ROWS = sample_rows("seeds/000-truncation")
 CUTTING = [row for row in ROWS if "strategy" in row["input"]]
 
 MASKING = [row for row in ROWS if "results" in row["input"]]
@@ -17,15 +15,13 @@ MASKING = [row for row in ROWS if "results" in row["input"]]
 CHARACTERS_PER_TOKEN = 4  # Sample set 000 counts tokens and takes each for four bytes.
 NOTICE = 45  # Sample set 000 adds its notice to the limit; the design counts it in.
 
-pytestmark = pytest.mark.skipif(not ROWS, reason="the samples lie beside the project, not in it")
-
 
 def _content(written: str) -> str:
     letter, _, times = written.partition(" x")
     return letter * int(times) if times.isdigit() else written
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in CUTTING])
+@pytest.mark.parametrize("row", row_params(CUTTING))
 def test_sample(row: Any) -> None:
     """What the source keeps is kept, and its notice says what ours says."""
     text, expect = _content(row["input"]["content"]), row["expect"]
@@ -41,7 +37,7 @@ def test_sample(row: Any) -> None:
     assert cut.startswith(text[: expect.get("kept_bytes", 0)])
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in MASKING])
+@pytest.mark.parametrize("row", row_params(MASKING))
 def test_masking_sample(row: Any) -> None:
     """The source takes each result for a turn of its own."""
     given = row["input"]

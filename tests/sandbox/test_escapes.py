@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import needs_samples, sample_rows
+from tests.samples import sample_rows
 from tests.sandbox.attempts import ATTEMPTS, ESCAPED, Attempt, attempt_of
 from tests.sandbox.conftest import Host, OpenRunner, sandbox_runners
 
@@ -42,7 +42,6 @@ def test_attempt_is_contained(name: str, attempt: Attempt, host: Host, open_runn
     assert_contained(host, open_runner(name, host.workspace), attempt)
 
 
-@needs_samples
 @each_runner
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in ROWS if row["expect"] == "blocked"])
 def test_blocked_sample_is_contained(name: str, row: dict[str, Any], host: Host, open_runner: OpenRunner) -> None:
@@ -72,7 +71,6 @@ def test_resources_are_bounded(name: str, line: str, host: Host, open_runner: Op
     assert_bounded(host, open_runner(name, host.workspace), line, TIME_S[name])
 
 
-@needs_samples
 @each_runner
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in ROWS if row["expect"] == "bounded"])
 def test_bounded_sample_is_bounded(name: str, row: dict[str, Any], host: Host, open_runner: OpenRunner) -> None:
@@ -182,7 +180,6 @@ def test_working_folder_outside_is_refused(name: str, folder: str, host: Host, o
     assert host.damage(b"") == []
 
 
-@needs_samples
 @each_runner
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in ROWS if row["expect"] == "refuse"])
 def test_refused_sample_is_refused(name: str, row: dict[str, Any], host: Host, open_runner: OpenRunner) -> None:

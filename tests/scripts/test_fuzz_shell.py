@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.cases.conftest import needs_samples
 from tests.cases.shell_tree import plant
 
 import fuzz_shell
@@ -321,7 +320,6 @@ def test_what_can_be_left_out_is_left_out() -> None:
     assert shrunk("ls -l; cat a.txt && touch pwned # x", lambda line: "touch" in line) == "touch"
 
 
-@needs_samples
 def test_the_judge_says_what_the_gate_says(tmp_path: Path) -> None:
     """A rule, a path that leads outside, a line that does not parse; and the names that rules know."""
     judge = Judge(plant(tmp_path.resolve()).workspace, RULES)
@@ -342,7 +340,6 @@ def bench(tmp_path: Path):
         yield fuzz_shell.Bench(plant(root), place, stack)
 
 
-@needs_samples
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 @pytest.mark.needs_program("strace")
 def test_what_lines_do_is_seen_and_undone(bench: fuzz_shell.Bench) -> None:
@@ -370,7 +367,6 @@ def test_what_lines_do_is_seen_and_undone(bench: fuzz_shell.Bench) -> None:
     assert not (workspace / "pwned").exists()
 
 
-@needs_samples
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 @pytest.mark.needs_program("strace")
 def test_commands_that_the_guard_has_not_seen_are_found(
@@ -386,7 +382,6 @@ def test_commands_that_the_guard_has_not_seen_are_found(
     assert finding.line in {"echo", "echo "}
 
 
-@needs_samples
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 @pytest.mark.needs_program("strace")
 def test_a_line_that_takes_too_long_is_ended(bench: fuzz_shell.Bench) -> None:
@@ -396,7 +391,6 @@ def test_a_line_that_takes_too_long_is_ended(bench: fuzz_shell.Bench) -> None:
     assert [(one.is_finished, one.stdout) for one in observed] == [(False, ""), (True, "x\n")]
 
 
-@needs_samples
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
 @pytest.mark.needs_program("strace")
 def test_a_worker_counts_what_it_has_done() -> None:

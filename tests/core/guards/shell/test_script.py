@@ -1,7 +1,7 @@
 """What a shell line is read as: every command that it runs, and what in it cannot be told."""
 
 import pytest
-from tests.cases.conftest import needs_samples, row_params, sample_rows
+from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
 from toolcharter.guards.shell.script import of_vector, parse
@@ -418,14 +418,12 @@ def test_a_vector_that_no_kernel_takes_is_refused(words: tuple[str, ...]) -> Non
         of_vector(words)
 
 
-@needs_samples
 @pytest.mark.parametrize("row", row_params(sample_rows("security/shell_allow")))
 def test_ordinary_lines_are_understood(row: dict[str, str]) -> None:
     """What people let agents run is understood, and nothing of it is strange."""
     assert marks(parse(row["cmd"])) == set()
 
 
-@needs_samples
 @pytest.mark.parametrize(
     "row", row_params([*sample_rows("security/shell_deny"), *sample_rows("security/deny_catalog")])
 )

@@ -1,9 +1,7 @@
 """The tables of wrappers, shells, interpreters and little languages, through the judge: what they start, what they need."""
 
-import json
-
 import pytest
-from tests.cases.conftest import SHARED, needs_samples, row_params, sample_rows
+from tests.samples import row_params, sample_file, sample_rows
 
 from toolcharter.guards.shell.analyse import Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
@@ -271,7 +269,7 @@ def test_words_of_the_input_cannot_be_told(line, inner) -> None:
 
 def is_covered(line: str) -> bool:
     """Whether the naive rules of the sample policy cover a line."""
-    policy = json.loads((SHARED / "security/policy_P1.json").read_text())
+    policy = sample_file("security/policy_P1")
     globs = [parse_glob(rule.removeprefix("bash:")) for rule in policy["allow_globs_naive"]]
     for placeholder, path in {"@WS@": _WORKSPACE, "@OUT@": "/w/outside", "@HOME@": "/home/u"}.items():
         line = line.replace(placeholder, path)
@@ -296,7 +294,6 @@ _CLASSES = frozenset(
 )
 
 
-@needs_samples
 @pytest.mark.parametrize(
     "row",
     row_params(

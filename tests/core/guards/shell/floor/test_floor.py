@@ -1,4 +1,3 @@
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import failing
+from tests.samples import sample_rows
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor import catastrophe
@@ -17,7 +17,6 @@ from toolcharter.guards.shell.script import of_vector, parse
 
 WORKSPACE = "/w/ws"
 HOME = "/home/me"
-SAMPLES = Path(__file__).parents[5].parent / "shared/cases"
 REFUSED = "not understood"
 
 
@@ -48,8 +47,7 @@ def listed(name: str) -> Iterator[tuple[str, str]]:
 
 
 def samples(name: str) -> list[str]:
-    file = SAMPLES / f"security/{name}.jsonl"
-    return [json.loads(line)["cmd"] for line in file.read_text().splitlines()] if file.exists() else []
+    return [row["cmd"] for row in sample_rows(f"security/{name}")]
 
 
 KINDS = {
