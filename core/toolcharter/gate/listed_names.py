@@ -19,8 +19,9 @@ else:
     git_index = lazy("toolcharter.guards.shell.git_index")
     git_repository = lazy("toolcharter.guards.shell.git_repository")
 
-# What xargs parts words at, and what it takes away; git writes others than ASCII in a way of its own.
-_PARTED = re.compile(r"""[\s"'\\]""")
+# What xargs parts words at, and what it takes away; of what is no text, `grep` prints a message in its place. Git writes
+# others than ASCII in a way of its own.
+_PARTED = re.compile(r"""[\s"'\\\udc80-\udcff]""")
 _QUOTED_BY_GIT = re.compile(r"[^ -~]")
 _FIRST = re.compile(r"[^A-Za-z0-9_.]")
 _ADVICE = "Write `find ... -print0 | xargs -0 ...`."

@@ -160,6 +160,13 @@ def test_the_attacks_are_real(space: Path, plant: Plant, line: str) -> None:
     assert SECRET in run(space, line)
 
 
+def test_a_name_that_is_no_text_is_refused(space: Path) -> None:
+    """Of lines that are no text `grep` prints a message, whose words would be taken for names."""
+    (space / os.fsdecode(b"x\xff")).write_text("")
+
+    assert refusal(space, "find . | grep x | xargs cat") is not None
+
+
 INDEXED = [
     pytest.param(file("a b"), "git ls-files | xargs cat", "The name 'a b' would become other words behind `xargs`.", id="blank"),
     pytest.param(file("é"), "git ls-files | xargs cat", "git would quote the name 'é'.", id="not ASCII"),

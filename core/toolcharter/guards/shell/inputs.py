@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.listings import Output, output
+from toolcharter.guards.shell.listings import Output, chain_output
 from toolcharter.guards.shell.nodes import Command, Inner, Listed, Reading, Requirements, Word
 
 _OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
@@ -47,18 +47,31 @@ class _Xargs(NamedTuple):
 def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
     """What *inner*, which the command at position *at* starts, is for certain; None if that cannot be told."""
     starter = commands[at]
-    if starter.program is None or starter.program.text != "xargs" or starter.feeders != (at - 1,):
+    if starter.program is None or starter.program.text != "xargs":
         return None
-    feeder = commands[at - 1]
     # In a loop it would go on where it has stopped, perhaps in the middle of a name.
-    if "loop" in starter.within or (feeder.within, feeder.folders) != (starter.within, starter.folders):
+    if "loop" in starter.within or starter.assignments or any(one.form != _QUIET for one in starter.redirections):
         return None
-    if starter.assignments or any(one.form != _QUIET for one in starter.redirections):
-        return None
-    xargs, printed = _xargs(starter.words[1:]), output(feeder)
+    chain = chain_of(commands, at)
+    xargs, printed = _xargs(starter.words[1:]), chain_output(chain) if chain else None
     if xargs is None or printed is None or printed.is_null != ("0" in xargs.letters):
         return None
     return _fed(xargs, printed, inner)
+
+
+def chain_of(commands: Sequence[Command], at: int) -> Sequence[Command]:
+    """All that stands before the command at position *at* in its pipeline, if that is a row of simple commands.
+
+    Each reads what the one before it prints, and nothing else does.
+    """
+    feeders, reader = commands[at].feeders, commands[at]
+    start = feeders[0] if feeders else at
+    chain = commands[start:at]
+    for place, one in enumerate(chain, start):
+        inputs = tuple(range(start, place))
+        if one.feeders != inputs or one.substitutes or (one.within, one.folders) != (reader.within, reader.folders):
+            return ()
+    return chain if feeders == tuple(range(start, at)) else ()
 
 
 def _xargs(words: Sequence[Word]) -> _Xargs | None:

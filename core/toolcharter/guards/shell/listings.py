@@ -32,6 +32,18 @@ _FIND_PRINTS: Final = frozenset({"-print", "-print0"})
 _LS_OPTIONS: Final = re.compile(r"-[1rtSUd]+")
 _GREP_OPTIONS: Final = re.compile(r"-[rlLisIwvxEFGPZ]+|--(?:include|exclude|exclude-dir)=.*")
 _RG_OPTIONS: Final = re.compile(r"-[liswSFv0]+|--(?:files|hidden|glob=.*|type=.*)")
+# By program, all the words behind it, joined by blanks: it prints whole lines of its input, each as it is.
+_LINE_FILTERS: Final = {
+    "cat": re.compile(""),
+    "head": re.compile(r"(?:-[0-9]+|-n ?[0-9]+)?"),
+    "shuf": re.compile(""),
+    "sort": re.compile(r"(?:-[ufrnVh]+)?"),
+    "tac": re.compile(""),
+    "tail": re.compile(r"(?:-[0-9]+|-n ?\+?[0-9]+)?"),
+    "uniq": re.compile(r"(?:-[ud])?"),
+}
+_PATTERN_FILTERS: Final = frozenset({"grep", "egrep", "fgrep"})
+_PATTERN_OPTIONS: Final = re.compile(r"-[vEFPiwx]*e?")
 
 
 class Output(NamedTuple):
@@ -54,6 +66,43 @@ def output(feeder: Command) -> Output | None:
     if read is None or redirections or feeder.assignments or not feeder.folders:
         return None
     return read(feeder.words[1:], feeder.folders)
+
+
+def chain_output(commands: Sequence[Command]) -> Output | None:
+    """What the last of *commands* prints: the first of them prints names, and each other one drops some of the lines.
+
+    Args:
+        commands: At least one, the whole of a pipeline up to there.
+    """
+    printed = output(commands[0])
+    if printed is None or not commands[1:]:
+        return printed
+    is_whole = not (printed.is_null or printed.lines) and all(map(drops_lines, commands[1:]))
+    return printed if is_whole else None
+
+
+def drops_lines(command: Command) -> bool:
+    """Whether *command* prints lines of its input and nothing else, each of them unchanged.
+
+    Source: coreutils 9.1; grep(1) of grep 3.8.
+    """
+    if command.assignments or any(one.form != _QUIET for one in command.redirections):
+        return False
+    texts = [word.text or "" for word in command.words]
+    if not all(word.is_literal for word in command.words) or not texts:
+        return False
+    if texts[0] in _PATTERN_FILTERS:
+        return len(texts) > 1 and bool(texts[-1]) and _is_pattern(texts[1:])
+    known = _LINE_FILTERS.get(texts[0])
+    return known is not None and known.fullmatch(" ".join(texts[1:])) is not None
+
+
+def _is_pattern(texts: Sequence[str]) -> bool:
+    """Whether *texts*, behind `grep`, are options and one pattern: of a file, `grep` prints other lines."""
+    *options, pattern = texts
+    if any(one.endswith("e") for one in options[:-1]) or not all(map(_PATTERN_OPTIONS.fullmatch, options)):
+        return False
+    return not pattern.startswith("-") or "".join(options[-1:]).endswith("e")
 
 
 def _word(pattern: str, prefix: str) -> Word:

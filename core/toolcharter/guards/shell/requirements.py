@@ -38,6 +38,8 @@ _CREDENTIALS: Final = re.compile(
 )
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
+# Of `set`: with these a line ends earlier than it would, or one of its pipelines fails.
+_STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[eu]+|[eu]*o (?:pipefail|errexit|nounset)))+")
 _WRAPPERS: Final = {"./gradlew": "gradle", "./mvnw": "mvn"}
 
 
@@ -121,6 +123,8 @@ def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
 def _is_transparent(table: Table, words: Sequence[Word]) -> bool:
     if table.transparent == "numbers":
         return all(is_number(word.text or "") for word in words)
+    if table.transparent == "settings":
+        return _STRICTER.fullmatch(" ".join(word.text or "''" for word in words)) is not None
     return table.transparent == "always"
 
 
@@ -134,7 +138,7 @@ class _Reader:
     def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
         """Gather what *words* ask for; *name* is the program's word, or the subcommand's. Whether it runs its input."""
         asking = self.asking
-        if table.named:
+        if table.named and not (table.transparent == "settings" and _is_transparent(table, words)):
             asking.need(name, "is nothing that a program's ordinary rule covers")
         if table.arguments_from:
             _ask_arguments(words, table.arguments_from, asking)

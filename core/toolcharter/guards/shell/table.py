@@ -140,7 +140,8 @@ class Table(NamedTuple):
     written_out: bool = False
     """Of `requires`, `alone_named` and `named_with_operands`: all words have to be named, not only its own."""
     transparent: str = ""
-    """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands."""
+    """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands. `settings`:
+    where all its words make a script end at its first fault, and then it has not to be named either."""
     runs_input: bool = False
     """Whether its standard input is shell source if it has no operands."""
     input_options: frozenset[str] = frozenset()

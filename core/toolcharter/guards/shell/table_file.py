@@ -211,8 +211,8 @@ def _number(value: object, key: str) -> int:
 
 
 def _transparent(value: object) -> str:
-    if value not in ("", "always", "numbers"):
-        raise TableError(f"`transparent` is 'always' or 'numbers', not {value!r}")
+    if value not in ("", "always", "numbers", "settings"):
+        raise TableError(f"`transparent` is 'always', 'numbers' or 'settings', not {value!r}")
     return str(value)
 
 
