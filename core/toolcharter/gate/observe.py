@@ -9,8 +9,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.call import ToolResult
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ToolcharterError
-from toolcharter.gate.build.output_schema import output_schema
-from toolcharter.gate.build.tool_function import ToolFunction
+from toolcharter.gate.build.tool_function import ToolFunction, output_schema
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.observers import OBSERVERS
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import asyncio
 
     from toolcharter.gate import explain
-    from toolcharter.gate.build import output_schema
+    from toolcharter.gate.build import tool_function
     from toolcharter.gate.stages import s6_limits
 else:
     asyncio = lazy("asyncio")
     explain = lazy("toolcharter.gate.explain")
-    output_schema = lazy("toolcharter.gate.build.output_schema")
+    tool_function = lazy("toolcharter.gate.build.tool_function")
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
 
 
@@ -69,7 +69,7 @@ class Tool:
     @property
     def output_schema(self) -> dict[str, Any] | None:
         """JSON Schema of the result's `data`, if the tool declares it."""
-        return output_schema.output_schema(self._pipeline.tool.spec, self._pipeline.tool.function)
+        return tool_function.output_schema(self._pipeline.tool.spec, self._pipeline.tool.function)
 
     @property
     def capabilities(self) -> frozenset[str] | None:

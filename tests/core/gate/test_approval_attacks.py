@@ -13,9 +13,9 @@ from pydantic import AfterValidator
 from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
 from toolcharter.api.call import Ask, Call, Invocation
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate import registry
+from toolcharter.gate import state as gate_state
 from toolcharter.gate.approvals import saved
-from toolcharter.gate.approvals.question import Question
+from toolcharter.gate.approvals.prompt import Question
 from toolcharter.gate.approvals.saved import entries, forget
 from toolcharter.gate.stages import s5_approval
 
@@ -123,7 +123,7 @@ class TestClosing:
         self, kind, way, make_toolbox, events, state, spawn, monkeypatch
     ) -> None:
         """Whoever answers afterwards answers nobody: nothing runs, nothing is kept, and the waiting thread is free."""
-        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
         ran: list[str] = []
 
         def act(word: str) -> str:
@@ -154,7 +154,7 @@ class TestClosing:
 
     def test_nobody_is_asked_once_it_has_closed(self, make_toolbox, events, state, spawn, monkeypatch) -> None:
         """A call that was on its way to a person ends where it is; no event comes after its last."""
-        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
         waits, go, approver = threading.Event(), threading.Event(), Recording("allow_once")
 
         def check(call: Any) -> None:
@@ -188,7 +188,7 @@ class TestClosing:
 
     def test_a_call_that_a_check_holds_up_never_runs_its_body(self, make_toolbox, spawn, monkeypatch) -> None:
         """The same for whatever else a call waits for before its body."""
-        monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+        monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
         waits, go, ran = threading.Event(), threading.Event(), []
 
         def check(call: Any) -> None:
@@ -218,7 +218,7 @@ class TestInterrupts:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("toolcharter.gate.approvals.question.Question.start", interrupted)
+        monkeypatch.setattr("toolcharter.gate.approvals.prompt.Question.start", interrupted)
 
         with pytest.raises(KeyboardInterrupt):
             toolbox.call("echo", {})

@@ -123,7 +123,7 @@ class ApprovalMachine(RuleBasedStateMachine):
         for workspace in self.workspaces:
             workspace.mkdir()
         self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
-        self.patch.setattr("toolcharter.gate.registry.CLOSE_WAIT_S", 0.0)
+        self.patch.setattr("toolcharter.gate.state.CLOSE_WAIT_S", 0.0)
         for module in ("stages.s5_approval", "approvals.prompt"):
             self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
         self.patch.setattr("toolcharter.gate.waiting.monotonic", self._about_to_wait)

@@ -67,7 +67,7 @@ def test_a_call_over_its_time_ends_its_program(make_toolbox, tmp_path) -> None:
 
 def test_closing_the_toolbox_ends_what_still_runs(make_toolbox, tmp_path, monkeypatch) -> None:
     """Closing waits a little for calls under way; their programs end then."""
-    monkeypatch.setattr("toolcharter.gate.registry.CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr("toolcharter.gate.state.CLOSE_WAIT_S", 0.05)
     toolbox = make_toolbox(spec_with_runtime(nap, isolate=True))
     thread = threading.Thread(target=toolbox.call, args=("nap", {}))
     thread.start()

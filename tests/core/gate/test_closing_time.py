@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from toolcharter.errors import ToolboxClosed
-from toolcharter.gate import registry
+from toolcharter.gate import state as gate_state
 
 from .conftest import spec_of, spec_with_runtime
 
@@ -50,7 +50,7 @@ def test_a_call_cannot_close_its_own_toolbox(how, make_toolbox, events) -> None:
 @pytest.mark.parametrize("isolate", [False, True], ids=["inline", "isolated"])
 def test_a_call_that_outlives_its_toolbox_has_its_after(isolate, make_toolbox, tmp_path: Path, monkeypatch) -> None:
     """Closing waits for a while, then writes the call's end itself; the body's own end comes too late."""
-    monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
     go_on, started = threading.Event(), threading.Event()
     results: list[Any] = []
 
@@ -86,7 +86,7 @@ def test_a_call_that_outlives_its_toolbox_has_its_after(isolate, make_toolbox, t
 
 async def test_a_task_that_outlives_its_toolbox_has_its_after(make_toolbox, tmp_path: Path, monkeypatch) -> None:
     """The same where the loop that closes is the one that the call needs."""
-    monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
 
     async def lasting() -> str:
         await asyncio.sleep(0.05)
@@ -272,7 +272,7 @@ def test_huge_arguments_leave_small_events(args, shown, make_toolbox, events) ->
 
 def test_a_call_whose_after_is_being_written_gets_no_second_one(make_toolbox, monkeypatch) -> None:
     """A slow sink and a closing toolbox do not both close a call."""
-    monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
     written: list[str] = []
     writing, go_on = threading.Event(), threading.Event()
 

@@ -11,7 +11,7 @@ from toolcharter.api.call import Caller
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import NotGated, SyncCallInLoop, ToolboxClosed
-from toolcharter.gate import registry
+from toolcharter.gate import state as gate_state
 from toolcharter.profile.model import Limits
 
 from .conftest import spec_of, spec_with_runtime
@@ -278,7 +278,7 @@ async def test_an_asynchronous_toolbox_closes_after_its_calls(make_toolbox, even
 
 def test_closing_does_not_wait_for_ever(make_toolbox, monkeypatch) -> None:
     """A call that never ends keeps nobody from closing."""
-    monkeypatch.setattr(registry, "CLOSE_WAIT_S", 0.05)
+    monkeypatch.setattr(gate_state, "CLOSE_WAIT_S", 0.05)
     begun, release = threading.Event(), threading.Event()
 
     def stuck() -> str:

@@ -12,8 +12,7 @@ from pages import quoted, rows
 from tables import inner
 from toolcharter.api.words import KINDS, RULE_PREFIXES
 from toolcharter.events import notify
-from toolcharter.gate.approvals.always_rule import why_not_kept
-from toolcharter.gate.approvals.launchers import is_launcher
+from toolcharter.gate.approvals.always_rule import is_launcher, why_not_kept
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.rates import binding
 from toolcharter.guards.session import state

@@ -7,10 +7,10 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from toolcharter.gate.approvals.escape import visible
-from toolcharter.gate.approvals.launchers import is_launcher
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.guards.shell.nodes import quoted
 
@@ -26,6 +26,10 @@ _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 _RUN_AND_NAME = 2
 _STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
 """Their own subcommands that start a program, or fetch one; `run` alone names none."""
+# python3.11, python3.13t, gcc-12, python2.7-dbg: a name, its version, and a letter or two of its build.
+_VERSION = re.compile(r"[-.]?[0-9][0-9.]*[a-z]{0,2}\Z")
+_MAX_NAME = 255
+"""No file has a longer name."""
 
 
 def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | None:
@@ -86,3 +90,23 @@ def _is_changeable(program: Path, workspace: Path) -> bool:
     places = (program, Path(os.path.realpath(program)))
     roots = {workspace, Path(os.path.realpath(workspace))}
     return not program.is_absolute() or any(place.is_relative_to(root) for place in places for root in roots)
+
+
+def is_launcher(program: str) -> bool:
+    """Whether *program* is known to run other programs or code.
+
+    Args:
+        program: As written: `python3.11`, `/usr/bin/env`, `x86_64-linux-gnu-gcc-12`. One of its parts between hyphens
+            suffices, so that the many names of one program need not be listed.
+    """
+    name = program.rpartition("/")[2].lower().removesuffix(".exe")
+    parts = (name, *name.split("-"))
+    return len(name) > _MAX_NAME or any(
+        part in _launchers() or _VERSION.sub("", part) in _launchers() for part in parts
+    )
+
+
+@cache
+def _launchers() -> frozenset[str]:
+    lines = Path(__file__).with_name("launchers.txt").read_text("ascii").splitlines()
+    return frozenset(word for line in lines for word in line.partition("#")[0].split())

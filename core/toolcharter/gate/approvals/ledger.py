@@ -1,4 +1,4 @@
-"""What an approval is of: a digest of the call, and a ledger in which each approval is used at most once.
+"""What an approval is of: the call that a person is asked about, its digest, and a ledger that uses each approval once.
 
 Pending approvals live in memory: a restart forgets them, and the calls have to be asked about again.
 """
@@ -11,10 +11,48 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
+
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.commands import CommandAnalysis
+from toolcharter.gate.runners import Runners
+from toolcharter.gate.tool import BuiltTool
+from toolcharter.policy.rule_input import RuleInput
 
 MAX_PENDING = 1024
 """How many approvals a ledger holds; one more voids the oldest."""
+
+
+class Scope(NamedTuple):
+    """What the approvals of one toolbox are bound to."""
+
+    profile: str
+    """The name of its profile."""
+    digest: str
+    """SHA-256 of the effective profile."""
+    workspace: Path
+    runners: Runners
+    """Where its programs run."""
+
+
+class AskedCall(Protocol):
+    """The tool and the caller of a call that a person is asked about: a `CallPipeline`."""
+
+    @property
+    def tool(self) -> BuiltTool:
+        """The tool."""
+        ...
+
+    def rule_input(self, ctx: CallContext, /) -> tuple[RuleInput, CommandAnalysis]:
+        """The call as rules see it, and what is understood of its commands."""
+        ...
+
+    def confine(self, ctx: CallContext, /) -> None:
+        """Refuse the call if its commands lead elsewhere than they seem to."""
+
+    async def dry_run(self, ctx: CallContext, /) -> CallContext | None:
+        """What the body itself checks; None if it is not staged."""
+        ...
 
 
 def digest_of(

@@ -1,18 +1,18 @@
 """Asking a person: one question, one answer or none, within the time there is. Whatever else happens denies."""
 
+import contextvars
 import threading
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from toolcharter._lazy import lazy
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
 from toolcharter.api.reasons import Reason
-from toolcharter.gate.approvals.question import Question
 from toolcharter.gate.waiting import (
     LoopThread,
     Wait,
@@ -32,11 +32,93 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy("asyncio")
 
+ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
+"""Set once the caller no longer waits for the answer; an approver that polls it ends then."""
 MAX_HANGING = 8
 """After so many questions whose approver never returned, no more are asked."""
 _ANSWERS = get_args(Answer)
-_WITHIN: ContextVar[tuple[Question, ...]] = ContextVar("_WITHIN", default=())
+_WITHIN: ContextVar["tuple[Question, ...]"] = ContextVar("_WITHIN", default=())
 """The questions that the present code is to answer."""
+
+
+class Question:
+    """One call of an approver, with the asker's context variables, in a daemon thread: its caller can stop waiting."""
+
+    def __init__(self, approver: Approver, request: ApprovalRequest, deadline: float) -> None:
+        self.request = request
+        self.deadline = deadline
+        """A moment of `time.monotonic`."""
+        self._approver = approver
+        self._abandoned = threading.Event()
+        self._given: Any = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wake: Callable[[], object] = bool
+
+    def start(self, done: Callable[[], object]) -> None:
+        """Start the thread, which calls *done* at its end; `withdraw` does as well."""
+        self.wake_by(done)
+        context = contextvars.copy_context()
+        context.run(ABANDONED.set, self._abandoned)
+
+        def work() -> None:
+            try:
+                given = context.run(self._approver, self.request)
+            except BaseException as error:  # noqa: BLE001 - the waiting caller judges it
+                self._end(None, error)
+            else:
+                self._end(given, None)
+            done()
+
+        self._thread = threading.Thread(target=work, name="toolcharter-approver", daemon=True)
+        self._thread.start()
+
+    def _end(self, given: Any, error: BaseException | None) -> None:
+        with self._lock:
+            self._given, self._error, self._ended = given, error, True
+            if self._abandoned.is_set() and iscoroutine(given):
+                given.close()  # Python warns of one that is never awaited.
+
+    def answer(self) -> Any:
+        """What the approver has returned, which may have to be awaited.
+
+        Raises:
+            TimeoutError: It still runs.
+            BaseException: What it raised.
+        """
+        with self._lock:
+            if not self._ended:
+                raise TimeoutError
+            if self._error is not None:
+                raise self._error
+            return self._given
+
+    def wake_by(self, wake: Callable[[], object]) -> None:
+        """Have `withdraw` call *wake* from now on; at once, if that has happened already."""
+        with self._lock:
+            self._wake = wake
+            late = self._abandoned.is_set()
+        if late:
+            wake()
+
+    def withdraw(self) -> None:
+        """Release the caller that waits, without an answer."""
+        with self._lock:
+            self._abandoned.set()
+            wake = self._wake
+        wake()
+
+    def abandon(self) -> threading.Thread | None:
+        """Notify the approver that the caller no longer waits.
+
+        Returns:
+            Its thread, if it still runs.
+        """
+        with self._lock:
+            self._abandoned.set()
+            return None if self._ended else self._thread
 
 
 class Verdict(NamedTuple):

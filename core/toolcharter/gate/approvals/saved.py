@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.gate.approvals import layout
+from toolcharter.gate.approvals import saved_yaml
 from toolcharter.gate.approvals.state_folder import StateFolder, Unsafe
 from toolcharter.profile.find import is_name
 from toolcharter.profile.nodes import Node, described, items, plain
@@ -138,7 +138,7 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
     entry = {key: value for key, value in values.items() if value is not None}
 
     def add(text: str, held: tuple[Kept, ...]) -> tuple[str, list[str]]:
-        return layout.appended(text or HEADER, entry), [*(each.id for each in held), kept.id]
+        return saved_yaml.appended(text or HEADER, entry), [*(each.id for each in held), kept.id]
 
     _change(folder, kept.profile, workspace, add)
 
@@ -158,7 +158,7 @@ def forget(folder: Path, profile: str, ids: Collection[str]) -> int:
         nonlocal count
         gone = [index for index, each in enumerate(held) if each.id in ids]
         count = len(gone)
-        return layout.without(text, gone), [each.id for each in held if each.id not in ids]
+        return saved_yaml.without(text, gone), [each.id for each in held if each.id not in ids]
 
     _change(folder, profile, None, remove)
     return count
@@ -232,7 +232,7 @@ def _read(text: str, file: Path) -> tuple[Kept, ...]:
     Raises:
         ConfigurationError: With each fault at its place.
     """
-    if layout.is_blank(text):
+    if saved_yaml.is_blank(text):
         return ()
     faults: list[Fault] = []
     root = parse(text, str(file), faults)

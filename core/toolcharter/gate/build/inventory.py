@@ -5,6 +5,7 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,7 +14,6 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.approvals.state_folder import state_folder
-from toolcharter.gate.build.hardlinks import other_names
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import repository_folders
 from toolcharter.loader.interpreter import Code, is_within, names_of
@@ -25,6 +25,10 @@ PROFILES = "profiles"
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
 # protected anyway. Any other way to write them is read as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
+_MOST_FILES = 10_000
+"""Looked at in one folder that is believed."""
+# Of a repository: what git reads its settings from, and the programs that it runs. The rest is content.
+_OF_GIT = ("config", "config.worktree", "hooks", "info")
 
 
 def inventory_of(
@@ -188,3 +192,66 @@ def _require_harmless(
         if hit is not None:
             what = f"{url!r} would write to {hit!r}, which toolcharter executes or reads its rules from."
             raise ConfigurationError([Fault("events", "", what, "Name another file.")])
+
+
+def other_names(workspace: Path, believed: Iterable[Path]) -> Iterator[str]:
+    """Absolute paths in *workspace* of files that *believed* files, or files in *believed* folders, are hard links to.
+
+    What is written to one name of a file is written to all. Tools make no hard links to what is protected; installers
+    and people do, before. A sandbox holds paths, not files.
+
+    Args:
+        workspace: A real path. Its repository's settings and hooks are believed, too.
+        believed: Files and folders, there or not.
+    """
+    git = workspace / ".git"
+    wanted: set[tuple[int, int]] = set()
+    for path in (*believed, *(git / name for name in _OF_GIT)):
+        wanted.update(_with_more_names(path))
+    if wanted:
+        yield from _named(workspace, wanted)
+
+
+def _with_more_names(path: Path) -> Iterator[tuple[int, int]]:
+    """Device and inode of each regular file with several names that is *path* or lies below it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return
+    if stat.S_ISREG(found.st_mode):
+        if found.st_nlink > 1:
+            yield found.st_dev, found.st_ino
+        return
+    left = _MOST_FILES
+    for folder, _, files in os.walk(path):
+        for name in files[: max(0, left)]:
+            yield from _if_named_twice(os.path.join(folder, name))  # noqa: PTH118 - as text, for speed
+        left -= len(files)
+
+
+def _if_named_twice(path: str) -> Iterator[tuple[int, int]]:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return
+    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        yield found.st_dev, found.st_ino
+
+
+def _named(workspace: Path, wanted: set[tuple[int, int]]) -> Iterator[str]:
+    """Every name that a *wanted* file has in *workspace*. An entry's inode costs no look at the file."""
+    inodes = {inode for _, inode in wanted}
+    pending = [str(workspace)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as listing:
+                entries = list(listing)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            elif entry.inode() in inodes:
+                found = entry.stat(follow_symlinks=False)
+                if (found.st_dev, found.st_ino) in wanted:
+                    yield entry.path

@@ -43,12 +43,12 @@ from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
-    from toolcharter.gate.approvals import asked, prompt
+    from toolcharter.gate.approvals import ledger, prompt
     from toolcharter.gate.stages import s4_session, s5_approval
     from toolcharter.guards.rates import binding
 else:
     notify = lazy("toolcharter.events.notify")
-    asked = lazy("toolcharter.gate.approvals.asked")
+    ledger = lazy("toolcharter.gate.approvals.ledger")
     prompt = lazy("toolcharter.gate.approvals.prompt")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
@@ -261,7 +261,7 @@ def _approval_service(
         return state.confinement.objection(world)  # opened by the first call that needs it
 
     return s5_approval.ApprovalService(
-        asked.Scope(state.profile, state.digest, state.workspace, state.runners),
+        ledger.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
         disk_objection=disk_objection,
         asking=prompt.ApproverPrompt(approver, settings, state.loop),

@@ -1,15 +1,20 @@
-"""What a constructor returned, taken apart: the function, its parameters, its documentation."""
+"""What a constructor returned, taken apart: the function, its parameters, its documentation, the schema of its `data`."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from typing_extensions import TypedDict, is_typeddict  # typing's own knows only its own kind
 
 from toolcharter._lazy import lazy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError
-from toolcharter.gate.build.typed_dicts import readable
 
 if TYPE_CHECKING:
     import docstring_parser
@@ -105,3 +110,60 @@ def _below(layer: Any) -> Any:
     if isinstance(layer, partial):
         return layer.func
     return getattr(layer, "__wrapped__", layer if inspect.isroutine(layer) else layer.__call__)
+
+
+def readable(annotation: Any) -> Any:
+    """*annotation* with each `typing.TypedDict` in it replaced by an equal one that pydantic can read.
+
+    One that contains itself stays as it is, and pydantic will say what to do. Goes when Python 3.11 does.
+
+    Source: https://errors.pydantic.dev/2/u/typed-dict-version
+    """
+    if sys.version_info >= (3, 12):
+        return annotation
+    try:
+        return _replaced(annotation)
+    except RecursionError:
+        return annotation
+
+
+def _replaced(annotation: Any) -> Any:
+    if is_typeddict(annotation):
+        return _converted(annotation)
+    arguments = get_args(annotation)
+    replaced = tuple(_replaced(argument) for argument in arguments)
+    if replaced == arguments:
+        return annotation
+    origin: Any = get_origin(annotation)
+    if origin in {Union, UnionType}:
+        return Union[replaced]  # noqa: UP007 - `|` takes no tuple
+    return origin[replaced]
+
+
+def _converted(annotation: Any) -> Any:
+    if type(annotation).__module__ == "typing_extensions":
+        return annotation
+    fields: dict[str, Any] = {}
+    for name, hint in get_type_hints(annotation, include_extras=True).items():
+        plain = get_args(hint)[0] if get_origin(hint) in {Required, NotRequired} else hint
+        marker: Any = Required if name in annotation.__required_keys__ else NotRequired
+        fields[name] = marker[_replaced(plain)]
+    make: Any = TypedDict  # checkers know its literal form only
+    return make(annotation.__name__, fields)
+
+
+def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any] | None:
+    """The JSON Schema of a tool's `data`, from its spec or its function's return type; None if the tool says nothing about its `data`.
+
+    Raises:
+        SpecError: The declared type has no schema.
+    """
+    if isinstance(spec.output, Mapping):
+        return dict(spec.output)
+    declared = readable(spec.output or function.returns)
+    if is_typeddict(declared) or (isinstance(declared, type) and issubclass(declared, BaseModel)):
+        try:
+            return TypeAdapter(declared).json_schema()
+        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+            raise SpecError(f"ToolSpec {spec.name!r}: its output cannot be described: {error.message}") from error
+    return None

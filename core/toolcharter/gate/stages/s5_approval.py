@@ -15,10 +15,8 @@ from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
-from toolcharter.gate.approvals.asked import AskedCall, Scope
-from toolcharter.gate.approvals.escape import one_line
-from toolcharter.gate.approvals.ledger import Ledger, digest_of, digest_of_arguments
-from toolcharter.gate.approvals.masks import Hidden, ShownCall, shown_call
+from toolcharter.gate.approvals.escape import Hidden, ShownCall, one_line, shown_call
+from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_of, digest_of_arguments
 from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.approvals.state_folder import state_folder

@@ -14,7 +14,7 @@ from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.gate.redact import MAX_SHOWN_BYTES, as_reason_word
-from toolcharter.gate.registry import CallRegistry
+from toolcharter.gate.state import CallRegistry
 from toolcharter.guards.secrets import scrub_value
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.gate.approvals.launchers import is_launcher
+from toolcharter.gate.approvals.always_rule import is_launcher
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.gate.approvals.masks import CODE_ARGUMENTS, Hidden, ShownCall, shown_call
+from toolcharter.gate.approvals.escape import CODE_ARGUMENTS, Hidden, ShownCall, shown_call
 from toolcharter.guards.secrets import MASK
 
 # Put together at run time: it looks like a token, and is none.

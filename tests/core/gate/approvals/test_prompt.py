@@ -13,8 +13,7 @@ import pytest
 from toolcharter.api.approval import ApprovalAnswer
 from toolcharter.api.call import Caller
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
-from toolcharter.gate.approvals.question import ABANDONED, Question
+from toolcharter.gate.approvals.prompt import ABANDONED, ApproverPrompt, Question, Verdict
 from toolcharter.gate.waiting import drive_async, drive_sync
 from toolcharter.profile.settings import Approvals
 
