@@ -37,7 +37,7 @@ def hidden_in_git(workspace: Path, hidden: HiddenNames) -> Held:
     names = set[str]()
     for listing in _LISTINGS:
         try:
-            ran = subprocess.run(  # noqa: S603 - git, with fixed words
+            ran = subprocess.run(
                 [Programs(workspace).resolve("git"), "--no-pager", "-C", str(workspace), *listing],
                 env=environment,
                 stdin=subprocess.DEVNULL,

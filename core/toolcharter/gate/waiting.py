@@ -284,7 +284,7 @@ def is_caller_cancellation(error: BaseException) -> bool:
         return error.subgroup(KeyboardInterrupt) is not None
     if "asyncio" not in sys.modules or not isinstance(error, asyncio.CancelledError):
         return isinstance(error, (KeyboardInterrupt, StageStopped))
-    task = asyncio.current_task() if asyncio._get_running_loop() else None  # noqa: SLF001 - the one that never raises
+    task = asyncio.current_task() if asyncio._get_running_loop() else None
     return task is not None and task.cancelling() > 0
 
 
@@ -299,7 +299,7 @@ def refuse_inside_loop(tool: str, *unawaited: Any, instead: str = "acall") -> No
     Raises:
         SyncCallInLoop: With the name of that method.
     """
-    if "asyncio" not in sys.modules or asyncio._get_running_loop() is None:  # noqa: SLF001 - the one that never raises
+    if "asyncio" not in sys.modules or asyncio._get_running_loop() is None:
         return
     for coroutine in unawaited:
         # A future has no `close`, and needs none.

@@ -154,7 +154,7 @@ class GateFinder:
 
     def search_path(self) -> list[str]:
         """What of `sys.path` child processes of the gate may import from, and the folders of the gate's own packages."""
-        homes = [os.path.dirname(home) for name in sorted(self._packages) for home in homes_of(name)]  # noqa: PTH120 - text
+        homes = [os.path.dirname(home) for name in sorted(self._packages) for home in homes_of(name)]
         return [entry for entry in dict.fromkeys((*sys.path, *homes)) if entry and self._is_trusted(entry)]
 
 
@@ -191,7 +191,7 @@ def _top_names(entries: Iterable[str]) -> Iterator[str]:
     """What modules in some folders would be called."""
     for entry in entries:
         with suppress(OSError):
-            yield from (file.partition(".")[0] for file in os.listdir(entry or "."))  # noqa: PTH208 - names suffice
+            yield from (file.partition(".")[0] for file in os.listdir(entry or "."))
 
 
 def _is_standard(file: str) -> bool:

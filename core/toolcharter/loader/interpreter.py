@@ -79,12 +79,12 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
 
 def names_of(path: str) -> tuple[str, ...]:
     """All absolute names of *path*: as each link on its way has it, and without links."""
-    absolute = os.path.abspath(path)  # noqa: PTH100 - as text, for speed
+    absolute = os.path.abspath(path)
     real = os.path.realpath(path)
     if real == absolute:
         return (real,)
     # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.
-    written = path if path.startswith("/") else f"{os.getcwd()}/{path}"  # noqa: PTH109 - as text
+    written = path if path.startswith("/") else f"{os.getcwd()}/{path}"
     return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
 
 
@@ -95,7 +95,7 @@ def is_within(path: str, folder: str) -> bool:
 
 def is_related(path: str, workspace: str) -> bool:
     """Whether *path*, by its letters or in truth, is the workspace, lies in it, or contains it."""
-    names = (os.path.abspath(path), os.path.realpath(path))  # noqa: PTH100 - as text
+    names = (os.path.abspath(path), os.path.realpath(path))
     return any(is_within(name, workspace) or is_within(workspace, name) for name in names)
 
 
@@ -123,7 +123,7 @@ def _interpreter(workspace: str) -> Iterator[str]:
     """The interpreter and its environment. A prefix that contains the workspace is protected by its parts."""
     programs = {sys.executable, str(getattr(sys, "_base_executable", "") or "")} - {""}
     yield from programs
-    yield from (os.path.dirname(program) for program in programs)  # noqa: PTH120 - as text
+    yield from (os.path.dirname(program) for program in programs)
     for prefix in {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}:
         if is_within(workspace, os.path.realpath(prefix)):
             yield from (f"{prefix}/{name}" for name in (*_LIBRARIES, "bin"))
@@ -234,7 +234,7 @@ def _has_other_finders() -> bool:
 def _metadata_folders() -> Iterator[str]:
     for site in site_dirs():
         try:
-            names = os.listdir(site)  # noqa: PTH208 - names suffice
+            names = os.listdir(site)
         except OSError:
             continue
         yield from (f"{site}/{name}" for name in names if name.endswith((".dist-info", ".egg-info")))
@@ -286,7 +286,7 @@ def _of_path_files() -> Iterator[str]:
     """The folders that `.pth` files put on `sys.path`. Source: the module `site`."""
     for site in site_dirs():
         try:
-            files = [name for name in os.listdir(site) if name.endswith(".pth")]  # noqa: PTH208 - names suffice
+            files = [name for name in os.listdir(site) if name.endswith(".pth")]
         except OSError:
             continue
         for file in files:
@@ -295,7 +295,7 @@ def _of_path_files() -> Iterator[str]:
             except OSError:
                 continue
             yield from (
-                os.path.realpath(os.path.join(site, line.strip()))  # noqa: PTH118 - as text
+                os.path.realpath(os.path.join(site, line.strip()))
                 for line in lines
                 if line.strip() and not line.startswith(("#", "import ", "import\t"))
             )

@@ -59,7 +59,7 @@ class EntryPoint(NamedTuple):
     @property
     def metadata_dir(self) -> str:
         """The metadata folder's whole name."""
-        return os.path.join(self.folder, self.metadata)  # noqa: PTH118 - 500 of them are listed at each start
+        return os.path.join(self.folder, self.metadata)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _without_shadowed(entries: Iterable[EntryPoint]) -> Iterator[EntryPoint]:
 
 def _entries_in(folder: str, *, trusted: bool) -> Iterator[EntryPoint]:
     try:
-        names = sorted(name for name in os.listdir(folder) if _is_metadata(name))  # noqa: PTH208 - names suffice
+        names = sorted(name for name in os.listdir(folder) if _is_metadata(name))
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except NotADirectoryError:
         yield from _entries_in_archive(folder)

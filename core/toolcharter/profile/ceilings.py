@@ -48,7 +48,7 @@ def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceilin
     file = environ.get(ADMIN_POLICY)
     if file is None:
         return None
-    if not os.path.isabs(file):  # noqa: PTH117 - a Path would make '.' of an empty text
+    if not os.path.isabs(file):
         what = f"{file!r} is no absolute path." if file else "the variable is set and names no file."
         faults.append(Fault(ADMIN_POLICY, "", what, "Give the absolute path of a YAML file, or unset the variable."))
         return None
@@ -63,10 +63,10 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
         return None
     file = workspace / WORKSPACE_POLICY
     misspelt = file.with_suffix(".yml")
-    if not _is_absent(file.parent) and os.path.isdir(file.parent) and not _is_absent(misspelt):  # noqa: PTH112 - Path raises
+    if not _is_absent(file.parent) and os.path.isdir(file.parent) and not _is_absent(misspelt):
         faults.append(Fault(str(misspelt), "", "nothing reads it.", f"Name it {file.name!r}."))
     # A link to nowhere is not absent: somebody meant it to be there.
-    if _is_absent(file.parent) or (_is_absent(file) and os.path.isdir(file.parent)):  # noqa: PTH112 - as above
+    if _is_absent(file.parent) or (_is_absent(file) and os.path.isdir(file.parent)):
         return None
     real = os.path.realpath(file)
     if not Path(real).is_relative_to(os.path.realpath(workspace)):

@@ -65,8 +65,8 @@ def files_of(name: str, places: Iterable[str]) -> list[str]:
     found = dict[tuple[str, str], str]()
     for folder in places:
         for suffix in SUFFIXES:
-            file = os.path.join(folder, name + suffix)  # noqa: PTH118 - a Path would lose a leading './'
-            if os.path.exists(file):  # noqa: PTH110 - Path.exists raises for long names
+            file = os.path.join(folder, name + suffix)
+            if os.path.exists(file):
                 found.setdefault(own_place(file), file)
     return list(found.values())
 
@@ -144,7 +144,7 @@ def _names_in(places: Iterable[str]) -> Iterator[str]:
         with suppress(OSError):
             yield from (
                 stem
-                for stem, suffix in map(os.path.splitext, os.listdir(folder))  # noqa: PTH208 - names alone
+                for stem, suffix in map(os.path.splitext, os.listdir(folder))
                 if suffix in SUFFIXES and is_name(stem)
             )
 
@@ -152,5 +152,5 @@ def _names_in(places: Iterable[str]) -> Iterator[str]:
 def _nearby(file: str) -> str:
     folder, name = os.path.split(file)
     with suppress(OSError, ValueError):
-        return did_you_mean(name, (other for other in os.listdir(folder or ".") if other.endswith(SUFFIXES)))  # noqa: PTH208
+        return did_you_mean(name, (other for other in os.listdir(folder or ".") if other.endswith(SUFFIXES)))
     return ""

@@ -55,9 +55,9 @@ def locate(
     Raises:
         Unusable: Nothing has this name, or profiles that differ have it.
     """
-    here = None if beside is None else os.path.dirname(beside)  # noqa: PTH120 - a Path would lose a leading './'
+    here = None if beside is None else os.path.dirname(beside)
     if isinstance(profile, Path) or not is_name(profile):
-        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))  # noqa: PTH118 - the same
+        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))
     places = _places(profile, installed_folders(search), here, own)
     found = distinct(files_of(profile, places), search, depth)
     if not found:

@@ -337,9 +337,7 @@ def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[s
     (folder / "request").write_bytes(orjson.dumps(request))
     # -P: the current folder is no place for imports, as in the `toolcharter` command.
     command = [sys.executable, "-P", "-c", _PROBE, str(folder / "request"), str(folder / "report")]
-    ran = subprocess.run(  # noqa: S603 - our own interpreter and module
-        command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
-    )
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     if ran.returncode:
         pytest.fail(f"{subject.spec.name}: the probe failed:\n{ran.stderr}", pytrace=False)
     report: dict[str, dict[str, list[str]]] = orjson.loads((folder / "report").read_bytes())

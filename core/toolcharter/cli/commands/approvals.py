@@ -37,10 +37,10 @@ else:
 def command(
     action: str,
     ids: Sequence[str],
-    everything: bool,  # noqa: FBT001 - click passes by name
+    everything: bool,
     profile: str | None,
     workspace: str | None,
-    as_json: bool,  # noqa: FBT001 - as above
+    as_json: bool,
 ) -> None:
     """List the approvals that were kept, or forget some.
 

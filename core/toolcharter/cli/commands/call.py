@@ -32,7 +32,7 @@ def command(
     words: Sequence[str],
     profile: str,
     text: str | None,
-    as_json: bool,  # noqa: FBT001 - click passes by name
+    as_json: bool,
     caller: "Caller | None",
     workspace: str,
     events: Sequence[str],

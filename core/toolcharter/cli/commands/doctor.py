@@ -26,7 +26,7 @@ else:
 @options.place
 def command(
     profile: str,
-    as_json: bool,  # noqa: FBT001 - click passes by name
+    as_json: bool,
     caller: "Caller | None",
     workspace: str,
     events: Sequence[str],

@@ -25,7 +25,7 @@ else:
 @click.option("--check", is_flag=True, help="Build each tool once, too; report problems; exit status 2 for one.")
 @options.json_output
 @options.place_unused
-def command(check: bool, as_json: bool) -> None:  # noqa: FBT001 - click passes by name
+def command(check: bool, as_json: bool) -> None:
     """List what is installed: versions, tools, capabilities, reasons.
 
     Every trusted plugin is imported for it; no profile is read.

@@ -51,11 +51,11 @@ class _Row(NamedTuple):
 @options.place
 def command(
     chosen: Sequence[str],
-    check: bool,  # noqa: FBT001 - click passes by name
-    everywhere: bool,  # noqa: FBT001 - as above
-    strict: bool,  # noqa: FBT001 - as above
-    show: bool,  # noqa: FBT001 - as above
-    as_json: bool,  # noqa: FBT001 - as above
+    check: bool,
+    everywhere: bool,
+    strict: bool,
+    show: bool,
+    as_json: bool,
     workspace: str,
     events: Sequence[str],  # noqa: ARG001 - nothing is called, so nothing is logged
 ) -> None:

@@ -45,7 +45,7 @@ class _Row(NamedTuple):
 @options.json_output
 @options.workspace
 @options.events_unused
-def command(tool: str | None, profile: str | None, as_json: bool, workspace: str) -> None:  # noqa: FBT001 - click's
+def command(tool: str | None, profile: str | None, as_json: bool, workspace: str) -> None:
     """Explain the reasons for which calls are denied or fail.
 
     All of them, or those of TOOL alone. A tool's own are explained by the table in its README.

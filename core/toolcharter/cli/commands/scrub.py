@@ -24,7 +24,7 @@ _PIECE = 1 << 18
 @click.option("--jsonl", is_flag=True, help='Lines {"id", "text"} in, {"id", "text", "redactions"} out.')
 @options.place_unused
 @click.pass_context
-def command(ctx: click.Context, jsonl: bool) -> None:  # noqa: FBT001 - click passes by name
+def command(ctx: click.Context, jsonl: bool) -> None:
     """Mask the secrets in standard input.
 
     A line is let through at once, unless a key or a block in it waits for the next; with --jsonl each

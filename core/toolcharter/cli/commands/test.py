@@ -34,7 +34,7 @@ else:
 def command(
     paths: Sequence[str],
     junit: str | None,
-    as_json: bool,  # noqa: FBT001 - click passes by name
+    as_json: bool,
     workspace: str,
     events: Sequence[str],  # noqa: ARG001 - a case is a dry run, which leaves no event
 ) -> None:

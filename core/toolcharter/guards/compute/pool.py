@@ -46,7 +46,7 @@ class Worker:
     def __init__(self, search_path: list[str]) -> None:
         lifeline, self._held = os.pipe()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
+            self._process = subprocess.Popen(
                 # -I: neither PYTHONPATH nor the current folder nor the user's site counts; -S: nor `.pth` files and
                 # `sitecustomize`; -B: it writes no file.
                 [sys.executable, "-I", "-S", "-B", "-c", _BOOT, json.dumps(search_path), str(lifeline)],

@@ -23,13 +23,13 @@ class TimedStream(httpcore.NetworkStream):
         self._inner = inner
         self._budget = budget
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - as above
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """What has arrived."""
         data = self._inner.read(max_bytes, self._budget.left())
         self._budget.spend(len(data))
         return data
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of *buffer*."""
         for piece in pieces(buffer):
             self._inner.write(piece, self._budget.left())
@@ -42,7 +42,7 @@ class TimedStream(httpcore.NetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - as above
+        timeout: float | None = None,
     ) -> "TimedStream":
         """The same stream under TLS."""
         return TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._budget.left()), self._budget)
@@ -55,13 +55,13 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
         self._inner = inner
         self._budget = budget
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002, ASYNC109 - as above
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """What has arrived."""
         data = await self._inner.read(max_bytes, self._budget.left())
         self._budget.spend(len(data))
         return data
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109 - as above
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of *buffer*."""
         for piece in pieces(buffer):
             await self._inner.write(piece, self._budget.left())
@@ -74,7 +74,7 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - as above
+        timeout: float | None = None,
     ) -> "AsyncTimedStream":
         """The same stream under TLS."""
         inner = await self._inner.start_tls(ssl_context, server_hostname, self._budget.left())

@@ -110,7 +110,7 @@ def _links(place: Path, rest: deque[str]) -> Iterator[Path]:
     while rest:
         name = rest.popleft()
         place = place.parent if name == ".." else place / name
-        if os.path.islink(place):  # noqa: PTH114 - no error for what may not be looked at
+        if os.path.islink(place):
             yield place
 
 

@@ -124,7 +124,7 @@ def _step(paths: Folders, folder: str, base: str, component: str, budget: Iterat
         yield _joined(base, _literal(component))
         return
     matches = _matcher(component)
-    for name in _names(paths, os.path.join(folder, base), budget):  # noqa: PTH118 - plain text
+    for name in _names(paths, os.path.join(folder, base), budget):
         if name.text.startswith(".") <= component.startswith((".", "\\.")) and matches(name.text):
             yield _joined(base, name.text)
 
@@ -141,7 +141,7 @@ def _links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Ite
     waiting = [base]
     while waiting:
         place = waiting.pop()
-        for name in _names(paths, os.path.join(folder, place), budget):  # noqa: PTH118 - plain text
+        for name in _names(paths, os.path.join(folder, place), budget):
             if name.is_link:
                 yield _joined(place, name.text)
             elif name.is_folder:

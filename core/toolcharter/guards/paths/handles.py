@@ -46,7 +46,7 @@ class Root:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.given: Parts = absolute_parts(os.path.abspath(path))  # noqa: PTH100 - text only, no look at the disk
+        self.given: Parts = absolute_parts(os.path.abspath(path))
         self._held: Held | None = None
         self._closed = False
         self._lock = Lock()

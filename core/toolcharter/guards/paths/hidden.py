@@ -145,7 +145,7 @@ class HiddenFiles:
 
     def _folder(self, name: str, known: _Folder | None) -> _Folder:
         path = f"{self._workspace}/{name}" if name else self._workspace
-        status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - text is cheaper
+        status = os.stat(path, follow_symlinks=False)
         stamp = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
         if known is None or known.stamp != stamp:
             known = self._listed(path, name, stamp)

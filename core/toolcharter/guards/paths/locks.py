@@ -181,7 +181,7 @@ class WorkspaceLeases:
     def _exists(self) -> bool:
         try:
             # An empty one has just been made, or its maker has died.
-            return os.stat(self._location()).st_size > 0 and not self._is_open_to_tools()  # noqa: PTH116 - asked at every write
+            return os.stat(self._location()).st_size > 0 and not self._is_open_to_tools()
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:

@@ -106,7 +106,7 @@ class Protection:
 
     def places(self, workspace: str) -> frozenset[Parts]:
         """The entries that are paths, as written and as they resolve now, folded."""
-        written = [os.path.join(workspace, entry) for entry in self.entries if "/" in entry]  # noqa: PTH118 - text
+        written = [os.path.join(workspace, entry) for entry in self.entries if "/" in entry]
         return frozenset(tuple(map(fold, absolute_parts(each))) for path in written for each in _both(path))
 
     def covers(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:

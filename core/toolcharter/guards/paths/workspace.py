@@ -178,7 +178,7 @@ class View:
     def changeable(self, path: str, *, with_below: bool = True) -> bool:
         """Whether nothing protected lies at *path*, which may be absolute, nor above it, nor, *with_below*, below it."""
         held = self._roots.workspace.held()
-        full = os.path.join(held.canonical, path)  # noqa: PTH118 - as text
+        full = os.path.join(held.canonical, path)
         names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
         concerned = self._unchanged.concerns if with_below else self._unchanged.covers
         parts = (tuple(part for part in name if part != ".") for name in names if name is not None)

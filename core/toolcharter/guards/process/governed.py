@@ -158,7 +158,7 @@ class GovernedRunner:
         """The present name of the folder that is held, whatever its name was, relative to the workspace."""
         name = self._named(folder)
         try:
-            if os.path.samestat(os.stat(self._workspace / name), os.fstat(folder.fileno())):  # noqa: PTH116 - as text
+            if os.path.samestat(os.stat(self._workspace / name), os.fstat(folder.fileno())):
                 return name
         except OSError:
             pass
@@ -168,7 +168,7 @@ class GovernedRunner:
         held = f"{DESCRIPTORS}/{folder.fileno()}"
         if not os.path.lexists(held):
             return folder.path
-        name = os.path.relpath(os.readlink(held), self._workspace)  # noqa: PTH115 - plain text in, plain text out
+        name = os.path.relpath(os.readlink(held), self._workspace)
         if name == ".." or name.startswith("../"):
             raise ToolError(f"The folder {folder.path!r} has left the workspace.", retryable=True)
         return name

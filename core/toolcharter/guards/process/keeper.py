@@ -100,7 +100,7 @@ class Keeper:
 
     def _started(self) -> IO[bytes]:
         if self._pipe is None:
-            process = subprocess.Popen(  # noqa: S603 - a fixed script
+            process = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT, str(self._runner)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,

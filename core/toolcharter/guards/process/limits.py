@@ -51,7 +51,7 @@ def controlling(argv: Sequence[str]) -> tuple[str, ...]:
 def threads_of_the_system() -> int:
     """How many there are, of all users: no user has more. Source: proc_loadavg(5)."""
     try:
-        with open("/proc/loadavg", "rb") as file:  # noqa: PTH123 - on the way of every program
+        with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])
     except FileNotFoundError:
         return 0

@@ -31,7 +31,7 @@ _HIGHEST = 1 << 60
 _MOST_SINGLE_PROBES = 2048
 _SWEEP_S = 2.0
 _PAUSE_S = 0.001
-REAPER = os.path.join(os.path.dirname(__file__), "reaper.py")  # noqa: PTH118, PTH120 - pathlib is slower
+REAPER = os.path.join(os.path.dirname(__file__), "reaper.py")
 """The file that nurseries run: see there."""
 
 
@@ -50,7 +50,7 @@ NO_MARK = Mark(0, 0)
 @lru_cache(maxsize=1)
 def highest_mark() -> int:
     """The highest limit that can be set here; 0 where nothing can be marked: without Linux, without /proc."""
-    if not hasattr(resource, "prlimit") or not os.path.exists("/proc/self/limits"):  # noqa: PTH110 - start-up counts
+    if not hasattr(resource, "prlimit") or not os.path.exists("/proc/self/limits"):
         return 0
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     highest = _HIGHEST if hard == resource.RLIM_INFINITY else hard
@@ -113,9 +113,9 @@ def _is_lower(limit: int, other: int) -> bool:
 def _nurseries_above(pid: int) -> Iterator[int]:
     """The processes above *pid*, itself excepted, that hold programs of a runner."""
     while pid > 1:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as below
+        with open(f"/proc/{pid}/stat", "rb") as file:
             pid = int(file.read().rpartition(b")")[2].split()[1])
-        with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - as below
+        with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
             if os.fsencode(REAPER) in file.read().split(b"\0"):
                 yield pid
 
@@ -151,19 +151,19 @@ def _started_since(first: int) -> Iterable[int]:
 
 
 def _all_processes() -> Iterable[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names, and no objects
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _newest_process() -> int:
     """The number of the last process that was started. Source: proc_loadavg(5)."""
-    with open("/proc/loadavg", "rb") as file:  # noqa: PTH123 - on the way of every program
+    with open("/proc/loadavg", "rb") as file:
         return int(file.read().rpartition(b" ")[2])
 
 
 def _is_alive(pid: int) -> bool:
     """Neither gone nor a zombie, which only its parent can do away with."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split(maxsplit=1)[0] not in {b"Z", b"X"}
     except (FileNotFoundError, ProcessLookupError):
         return False

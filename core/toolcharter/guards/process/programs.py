@@ -92,7 +92,7 @@ class Programs:
 def _places(path: str) -> set[str]:
     """Where a program lies, and where it leads."""
     folder, name = os.path.split(path)
-    return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}  # noqa: PTH118 - text is cheaper
+    return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
 
 
 @lru_cache(maxsize=1)
@@ -109,6 +109,6 @@ def _is_below_any(path: str, folders: tuple[str, ...]) -> bool:
 
 def _is_program(path: str) -> bool:
     try:
-        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)  # noqa: PTH116 - bytes-safe text
+        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
     except (OSError, ValueError):
         return False

@@ -211,13 +211,13 @@ def _lives(pid: int) -> bool:
 
 
 def _state(pid: int) -> bytes:
-    with suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as below
+    with suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].split()[0]
     return b""
 
 
 def _command(pid: int) -> bytes:
-    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - as below
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         return file.read()
     return b""
 
@@ -252,7 +252,7 @@ def _ended() -> list[tuple[int, int]]:
 
 def _children() -> list[int]:
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - pathlib is slow to import
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
             return [int(pid) for pid in file.read().split()]
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
         return [pid for pid, parent in _parents().items() if parent == os.getpid()]
@@ -272,9 +272,9 @@ def _below(tops: list[int]) -> list[int]:
 
 def _parents() -> dict[int, int]:
     found: dict[int, int] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - as above
+    for name in os.listdir("/proc"):
         if name.isdigit():
-            with suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+            with suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
                 found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
     return found
 

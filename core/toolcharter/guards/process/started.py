@@ -239,7 +239,7 @@ class Nursery:
     def _start(self) -> tuple[socket.socket, Guardian]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            process = subprocess.Popen(  # noqa: S603 - our own file, by our own Python
+            process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", REAPER, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -264,7 +264,7 @@ def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
     """
     if launch.nursery is not None:
         return launch.nursery.start(launch, streams)
-    process = subprocess.Popen(  # noqa: S603 - no shell; the caller has pinned the program
+    process = subprocess.Popen(
         list(launch.argv),
         cwd=launch.cwd,
         env=dict(launch.env),

@@ -217,7 +217,7 @@ class RateLimits:
 
     def renew(self) -> None:
         """In a fork's child, which counts on by itself: a thread that is the parent's may hold the lock."""
-        self._lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - bound limits hold this very lock
+        self._lock._at_fork_reinit()  # type: ignore[attr-defined]
 
     def bind(self, tool: str, agent: str | None) -> BoundLimits | None:
         """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.

@@ -142,7 +142,7 @@ class RedisStore:
     def _close_in(self, loop: asyncio.AbstractEventLoop, client: "redis.asyncio.Redis") -> None:
         closing = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
         # In the loop's own thread, waiting would keep it from happening.
-        if asyncio._get_running_loop() is not loop:  # noqa: SLF001 - the one that never raises
+        if asyncio._get_running_loop() is not loop:
             with suppress(Exception):
                 closing.result(self._timeout_s)
 

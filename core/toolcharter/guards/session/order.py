@@ -66,7 +66,7 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
                 return Deny(Reason.PRECONDITION_FAILED, entry.message or ours)
         return None
 
-    def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+    def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:
         """An ok call meets what it fulfils."""
         if ending.outcome == "ok":
             for need in facts.meets:
@@ -158,7 +158,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
             return tuple(now)
         return tuple(sight for sight, before in zip(now, facts, strict=True) if sight == before)
 
-    def leave(self, state: Recent[Hashable], call: Call, facts: Sights, ending: Ending) -> None:  # noqa: ARG002 - what every guard gets
+    def leave(self, state: Recent[Hashable], call: Call, facts: Sights, ending: Ending) -> None:
         """Remember the files."""
         for _, sight in facts or ():
             if sight is not None:

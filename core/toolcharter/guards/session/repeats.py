@@ -87,14 +87,14 @@ class ResultsGuard(SessionGuard[Results, None]):
     def look(self, call: Call) -> None:
         """Nothing but the tool's name matters."""
 
-    def check(self, state: Results, call: Call, facts: None) -> Objection:  # noqa: ARG002 - what every guard gets
+    def check(self, state: Results, call: Call, facts: None) -> Objection:
         """Deny the tool whose last `deny` results were one and the same."""
         deny = self._settings.deny
         if deny is None or state.tool != call.tool or state.length < deny:
             return None
         return Deny(Reason.REPEATED_CALL, f"{_said(state)}.", "Use another tool first.")
 
-    def leave(self, state: Results, call: Call, facts: None, ending: Ending) -> str | None:  # noqa: ARG002 - as above
+    def leave(self, state: Results, call: Call, facts: None, ending: Ending) -> str | None:
         """Count the result; warn the model from `warn` on."""
         if ending.has_effects and ending.outcome == "ok" and not ending.text.strip():
             state.tool, state.digest, state.length = "", b"", 0

@@ -174,11 +174,11 @@ class SessionGuard(ABC, Generic[S, F]):
     def look(self, call: Call) -> F:
         """Find out all that the guard wants to know of *call*, without its session."""
 
-    def look_in(self, call: Call, facts: F) -> F:  # noqa: ARG002 - for guards that need it
+    def look_in(self, call: Call, facts: F) -> F:
         """The facts at the last moment before the call enters its tool."""
         return facts
 
-    def look_back(self, call: Call, facts: F, ending: Ending) -> F:  # noqa: ARG002 - as above
+    def look_back(self, call: Call, facts: F, ending: Ending) -> F:
         """The facts once the call has ended."""
         return facts
 
@@ -189,13 +189,13 @@ class SessionGuard(ABC, Generic[S, F]):
     def count(self, state: S, facts: F) -> None:
         """A call was made, and enters its tool or is refused by one of these guards."""
 
-    def enter(self, state: S, facts: F, *, has_effects: bool) -> F:  # noqa: ARG002 - as above
+    def enter(self, state: S, facts: F, *, has_effects: bool) -> F:
         """A call enters its tool; `leave` gets the facts that this returns."""
         return facts
 
     def forget(self, state: S, call_ids: Collection[str]) -> None:
         """The model no longer sees the results of these calls; of no call any more, if none is named."""
 
-    def leave(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:  # noqa: ARG002 - as above
+    def leave(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:
         """A call that entered has ended; a text is a message for the model."""
         return None

@@ -15,7 +15,7 @@ _SIZE: Final = re.compile(r"[0-9]{1,4}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,31}")
 _TRUTH: Final = re.compile(r"[01]?|true|false")
 _LEVEL: Final = re.compile(r"(?i:trace|debug|info|warn|warning|error|off)")
-_CATEGORIES: Final = "ALL COLLATE CTYPE MESSAGES MONETARY NUMERIC TIME".split()  # noqa: SIM905 - reads as a list
+_CATEGORIES: Final = "ALL COLLATE CTYPE MESSAGES MONETARY NUMERIC TIME".split()
 
 HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {

@@ -31,7 +31,7 @@ _KINDS = frozenset(
     while_statement do_group if_statement elif_clause else_clause case_statement case_item function_definition
     compound_statement subshell pipeline list negated_command test_command declaration_command unset_command command
     command_name file_redirect heredoc_redirect herestring_redirect arithmetic_expansion concatenation simple_expansion
-    expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()  # noqa: SIM905 - a table
+    expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()
 )
 """What is read on purpose; a line that holds another kind of node is strange."""
 _MAX_BRACKETS = 500

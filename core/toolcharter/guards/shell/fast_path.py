@@ -37,7 +37,7 @@ _REDIRECTIONS: Final = {
 _OTHERS: Final = frozenset(
     """case coproc do done elif else esac fi for function if in select then time until while namespace
     export declare typeset local readonly
-    pushd popd eval source . trap command builtin shopt enable alias set""".split()  # noqa: SIM905 - a table
+    pushd popd eval source . trap command builtin shopt enable alias set""".split()
 )
 _HERE: Final = (".",)
 

@@ -12,17 +12,17 @@ from toolcharter.guards.shell.nodes import Command, Reading, Requirement
 
 _NAMERS: Final = frozenset(
     """: [ basename dirname du expr false find hostname id ls mktemp nproc printf echo pwd readlink realpath seq stat test
-    true uname uuidgen wc whoami which""".split()  # noqa: SIM905 - a table
+    true uname uuidgen wc whoami which""".split()
 )
 """They print names and numbers, and the words that they are given."""
 _FILTERS: Final = frozenset(
     """awk base64 bc cat column cut egrep fgrep fmt fold gawk grep head jq mawk nl paste rev sed sha256sum sort tac tail
-    tr uniq""".split()  # noqa: SIM905 - as above
+    tr uniq""".split()
 )
 """They print what they read."""
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories")
 _GIT_NAMERS: Final = frozenset(
-    """branch describe ls-files merge-base name-rev rev-list rev-parse symbolic-ref tag""".split()  # noqa: SIM905 - as above
+    """branch describe ls-files merge-base name-rev rev-list rev-parse symbolic-ref tag""".split()
 )
 _GIT_STATUS: Final = re.compile(r"-[sb]+|--(?:short|branch|porcelain)")
 _GIT_SUMMARIES: Final = re.compile(r"--(?:(?:short|num)?stat|name-only|name-status)")

@@ -144,7 +144,7 @@ LAUNCHERS = {
     )._replace(
         paired=frozenset(
             """--bind --bind-try --dev-bind --dev-bind-try --ro-bind --ro-bind-try --symlink --setenv --file --bind-data
-            --ro-bind-data --chmod --bind-fd --ro-bind-fd""".split()  # noqa: SIM905 - a table
+            --ro-bind-data --chmod --bind-fd --ro-bind-fd""".split()
         )
     ),
     "perf": _launcher(operands=1),

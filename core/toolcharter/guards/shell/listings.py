@@ -22,11 +22,11 @@ _LITERAL: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _QUIET: Final = "2>/dev/null"
 _FIND_FLAGS: Final = frozenset(
     """( ) ! , -a -and -o -or -not -daystart -depth -d -empty -executable -false -readable -writable -true -mount -xdev
-    -nouser -nogroup -noleaf -prune -quit""".split()  # noqa: SIM905 - a table
+    -nouser -nogroup -noleaf -prune -quit""".split()
 )
 _FIND_TESTS: Final = frozenset(
     """-maxdepth -mindepth -amin -atime -cmin -ctime -mmin -mtime -size -perm -type -xtype -name -iname -path -ipath
-    -wholename -iwholename -regex -iregex -regextype -newer -user -group -uid -gid -links -inum""".split()  # noqa: SIM905 - as above
+    -wholename -iwholename -regex -iregex -regextype -newer -user -group -uid -gid -links -inum""".split()
 )
 _FIND_PRINTS: Final = frozenset({"-print", "-print0"})
 _LS_OPTIONS: Final = re.compile(r"-[1rtSUd]+")

@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+(?: +[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@
 _MAX_PLAIN_CHARS = 1000
 # Source: bash(1), "RESERVED WORDS".
 _RESERVED = frozenset(
-    "case coproc do done elif else esac fi for function if in select then time until while namespace".split()  # noqa: SIM905 - reads as the manual's list
+    "case coproc do done elif else esac fi for function if in select then time until while namespace".split()
 )
 
 

@@ -17,7 +17,7 @@ _QUOTED_INDEX = re.compile(r"\$\{[!#]?[A-Za-z_]\w*\[\s*['\"\\][^\]]*(?:\$\(|`)")
 _PROMPT = re.compile(r"PS[0-4]|PROMPT_COMMAND")
 EVALUATORS = frozenset(
     """[ [[ declare export exit getopts let local mapfile print printf read readarray readonly return shift test typeset
-    ulimit unset wait""".split()  # noqa: SIM905 - a table
+    ulimit unset wait""".split()
 )
 """Builtins that evaluate a name or a number among their words."""
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh"})

@@ -25,12 +25,12 @@ else:
     requirements = lazy("toolcharter.guards.shell.requirements")
 
 _TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
-    """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()  # noqa: SIM905 - a table
+    """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()
 )
 """Names that are no everyday words of anything but of the commands that they begin."""
 _SAYERS = frozenset(
     """tldr apropos whatis info help cheat howdoi say espeak figlet toilet cowsay logger wall notify-send hash type history
-    alias complete compgen bind set shopt pgrep pidof whereis trash""".split()  # noqa: SIM905 - a table
+    alias complete compgen bind set shopt pgrep pidof whereis trash""".split()
 )
 """Programs without a table that only look for, show or keep their words."""
 _ELSEWHERE = frozenset({"git", "make", "gmake", "remake", "parallel", "emacs", "emacsclient"})

@@ -12,7 +12,7 @@ from toolcharter.guards.shell.nodes import Redirection, Word, quoted
 
 _SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
 _READERS = _SCRIPT_AS_WORD | frozenset(
-    """at batch crontab make gmake psql mysql mariadb sqlite3 sqlite expect tclsh wish parallel vim vi ex nvim ssh""".split()  # noqa: SIM905 - a table
+    """at batch crontab make gmake psql mysql mariadb sqlite3 sqlite expect tclsh wish parallel vim vi ex nvim ssh""".split()
 )
 """Programs that read code of their own languages from a file that is named, or from their input."""
 _FILE_OPTIONS = frozenset({"-f", "--file", "-E", "--exec", "-S", "-s", "-init", "--init", "--makefile"})

@@ -42,7 +42,7 @@ _FUNCTIONS = frozenset(
     strptime sub tan tanh test tgamma to_entries toarray toboolean todate todateiso8601 tojson tonumber tostream
     tostring transpose trim trimstr true trunc truncate_stream type unique unique_by until utf8bytelength values walk
     while with_entries y0 y1
-    """.split()  # noqa: SIM905 - a list of this length would be unreadable
+    """.split()
 )
 """Functions that compute, read the input or print."""
 _FORBIDDEN = {
