@@ -43,11 +43,11 @@ def _as_shape(raw: bytes) -> bytes:
     return short if len(short) <= MAX_SHOWN_BYTES else b"null"
 
 
-def _not_at_all(raw: bytes) -> bytes:  # noqa: ARG001 - takes what the others take
-    return b"null"
-
-
-REDACTORS: Mapping[ArgsDetail, Callable[[bytes], bytes]] = {"full": _in_full, "shape": _as_shape, "none": _not_at_all}
+REDACTORS: Mapping[ArgsDetail, Callable[[bytes], bytes]] = {
+    "full": _in_full,
+    "shape": _as_shape,
+    "none": lambda _: b"null",
+}
 """How arguments that are JSON text already are shown, by detail."""
 
 

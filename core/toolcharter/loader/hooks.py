@@ -75,7 +75,7 @@ def implementation(manager: PluginManager, hook: str, plugin: object) -> Callabl
 
 def _with_its_own(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., Any]:
     """The function of *impl*, to be called with all the hook's arguments; it gets those that it names."""
-    if len(declared) < 2:  # noqa: PLR2004 - one or none: the same as for those called most often
+    if not declared[1:]:  # One or none: the same as for those called most often.
         return direct(impl)
     function, places = impl.function, tuple(declared.index(name) for name in impl.argnames)
     return lambda *given: function(*(given[place] for place in places))

@@ -6,6 +6,8 @@ Reading it again gives the same profile, but for places.
 import re
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from toolcharter._lazy import lazy
 from toolcharter.profile.model import Case, Limits, Profile, values_of
 from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, SessionGuards
@@ -62,7 +64,8 @@ def dump(profile: Profile) -> str:
     class Dumper(yaml.SafeDumper):
         """Quotes what YAML readers disagree about, and never writes an alias."""
 
-        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - yaml's signature
+        @override
+        def ignore_aliases(self, data: Any) -> bool:
             return True
 
     def text(dumper: Any, value: str) -> Any:

@@ -139,12 +139,12 @@ def shown_call(args: Mapping[str, Any], commands: Sequence[str], *, runs_argumen
     Raises:
         Hidden: A mask could hide code, or the name of an argument.
     """
-    masks = _Masks(runs_arguments)
+    masks = _Masks(runs_arguments=runs_arguments)
     return ShownCall(masks.args(args), tuple(map(masks.command, commands)), masks.are_used)
 
 
 class _Masks:
-    def __init__(self, runs_arguments: bool) -> None:  # noqa: FBT001 - the one fact there is
+    def __init__(self, *, runs_arguments: bool) -> None:
         self._runs_arguments = runs_arguments
         self.are_used = False
 

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from toolcharter._lazy import lazy
 from toolcharter.gate.approvals.state_folder import Unsafe
 
@@ -93,7 +95,8 @@ def _flow(value: Any) -> str:
         def represent_str(self, data: str) -> Any:
             return self.represent_scalar("tag:yaml.org,2002:str", data, style='"')
 
-        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        @override
+        def ignore_aliases(self, data: Any) -> bool:
             return True
 
     Quoting.add_representer(str, Quoting.represent_str)

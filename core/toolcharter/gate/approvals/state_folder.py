@@ -146,7 +146,7 @@ class HeldFolder:
             file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=self._descriptor)
         except FileNotFoundError:
             return None
-        with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor
+        with os.fdopen(file, "rb") as stream:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
                 raise Unsafe("is no regular file, or has a second name elsewhere")
@@ -164,7 +164,7 @@ class HeldFolder:
         temporary = f".{name}.{secrets.token_hex(8)}"
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600, dir_fd=self._descriptor)
         try:
-            with open(file, "wb") as stream:  # noqa: PTH123 - a descriptor
+            with os.fdopen(file, "wb") as stream:
                 stream.write(text.encode())
                 stream.flush()
                 os.fsync(file)

@@ -225,7 +225,7 @@ def _with_more_names(path: Path) -> Iterator[tuple[int, int]]:
     left = _MOST_FILES
     for folder, _, files in os.walk(path):
         for name in files[: max(0, left)]:
-            yield from _if_named_twice(os.path.join(folder, name))  # noqa: PTH118 - as text, for speed
+            yield from _if_named_twice(f"{folder}/{name}")
         left -= len(files)
 
 

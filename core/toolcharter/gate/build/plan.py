@@ -256,7 +256,7 @@ def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]
 def _with_digest(plan: Plan) -> Plan:
     """*plan*, whose digest is made here already: a policy that JSON cannot hold stops the start as a fault."""
     try:
-        plan.digest  # noqa: B018 - kept by the plan
+        _ = plan.digest  # The plan keeps it.
     except (ValueError, TypeError) as error:
         raise PluginError(_unwritable(plan)) from error
     return plan

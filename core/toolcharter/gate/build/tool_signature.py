@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 else:
     handed = lazy("toolcharter.guards.shell.handed")
 
+_DEEPEST = 8
+"""How many references and branches are followed: a reference may lead to itself."""
+
 
 def known_tools(toolbox: Toolbox) -> list[ToolSignature]:
     """All tools of *toolbox*, those that its caller does not see among them."""
@@ -63,7 +66,7 @@ def _texts_of(argument: Any, schema: Mapping[str, Any]) -> frozenset[str] | None
 
 def _texts(schema: Any, root: Mapping[str, Any], depth: int) -> frozenset[str] | None:
     """The texts that *schema* permits; None if it lists none, or leads too far."""
-    if not isinstance(schema, Mapping) or depth > 8:  # noqa: PLR2004 - a reference may lead to itself
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return None
     if "$ref" in schema:
         name = str(schema["$ref"]).removeprefix("#/$defs/")

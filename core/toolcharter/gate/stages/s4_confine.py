@@ -168,7 +168,7 @@ def _names_objection(
     if listed.kind in {"below", "in"}:
         is_deep = listed.kind == "below"
         names = names_in(paths, join(folder, listed.path), budget, is_deep=is_deep, pattern=listed.name)
-        return next(filter(None, (_name_objection(name, listed, is_first) for name, is_first in names)), None)
+        return next(filter(None, (_name_objection(name, listed, is_first=is_first) for name, is_first in names)), None)
     for path in expand(paths, folder, listed.path, budget):
         why = _path_objection(path, listed)
         if why is None and listed.kind == "files" and _is_folder(paths, join(folder, path)):
@@ -187,7 +187,7 @@ def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, bud
     return None
 
 
-def _name_objection(name: str, listed: ListedNames, is_first: bool) -> str | None:  # noqa: FBT001 - one of a pair
+def _name_objection(name: str, listed: ListedNames, *, is_first: bool) -> str | None:
     if listed.is_split and _PARTED.search(name):
         return f"The name {name!r} would become other words behind `xargs`. {_ADVICE}"
     if listed.is_bare and is_first and _FIRST.match(name):
@@ -197,7 +197,7 @@ def _name_objection(name: str, listed: ListedNames, is_first: bool) -> str | Non
 
 def _path_objection(path: str, listed: ListedNames) -> str | None:
     parts = [part for part in path.split("/") if part]
-    found = (_name_objection(part, listed, not place) for place, part in enumerate(parts))
+    found = (_name_objection(part, listed, is_first=not place) for place, part in enumerate(parts))
     return None if path == listed.path else next(filter(None, found), None)
 
 

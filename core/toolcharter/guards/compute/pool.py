@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any, cast
 
 from toolcharter.api.reasons import Reason
 from toolcharter.errors import ToolError
@@ -64,9 +64,8 @@ class Worker:
             raise
         finally:
             os.close(lifeline)
-        assert self._process.stdin is not None  # noqa: S101 - asked for above; for the type checkers
-        assert self._process.stdout is not None  # noqa: S101 - as above
-        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        pipes = (self._process.stdin, self._process.stdout)
+        self._input, self._output = (cast("IO[bytes]", pipe).fileno() for pipe in pipes)
         for descriptor in (self._input, self._output):
             os.set_blocking(descriptor, False)
         self.close = weakref.finalize(self, _end, self._process, self._held, os.getpid())

@@ -29,7 +29,7 @@ def system_resolve(name: str, port: int) -> list[str]:
 
 
 def _with_zone(address: Sequence[object]) -> str:
-    zone = address[3] if len(address) > 3 else 0  # noqa: PLR2004 - (host, port, flow, zone) of IPv6
+    zone = (*address, 0, 0)[3]  # (host, port) of IPv4, (host, port, flow, zone) of IPv6
     return f"{address[0]}%{zone}" if zone else str(address[0])
 
 

@@ -34,7 +34,7 @@ Open = Callable[[int, bytes], int]
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
 
 
-def never(folder: int, path: bytes) -> int:  # noqa: ARG001 - takes what the others take
+def never(_folder: int, _path: bytes) -> int:
     """The opener where the kernel has none."""
     return -1
 

@@ -137,16 +137,17 @@ class WriteTarget(Handle):
         Raises:
             ToolError: `changed_meanwhile`, `write_failure`; `invalid_path`, for a folder that would lie in itself.
         """
-        if target._found.names[: len(self._found.place)] == self._found.place:  # noqa: SLF001 - of the same class
+        found = target._found  # noqa: SLF001 - of the same class
+        if found.names[: len(self._found.place)] == self._found.place:
             raise faults.from_write_error(OSError(errno.EINVAL, ""), self.path)
         touched = [*self.touched(), *target.touched(below=self.kind == "folder")]
         with target._changing(touched) as folder:  # noqa: SLF001 - of the same class
             self._require_same()
-            if target._found.status is None:  # noqa: SLF001 - as above
-                self._rename_new(folder, target._found.name)  # noqa: SLF001 - as above
+            if found.status is None:
+                self._rename_new(folder, found.name)
                 return
             target._require_same()  # noqa: SLF001 - as above
-            os.rename(self._found.name, target._found.name, src_dir_fd=self.fileno(), dst_dir_fd=folder)  # noqa: SLF001 - as above
+            os.rename(self._found.name, found.name, src_dir_fd=self.fileno(), dst_dir_fd=folder)
 
     def make_folder(self) -> None:
         """Make the folder, and those above it that are missing. One that is there already will do.

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import weakref
 from contextlib import suppress
-from typing import IO
+from typing import IO, cast
 
 from toolcharter.guards.process.marks import end_runner
 
@@ -110,8 +110,7 @@ class Keeper:
                 env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
                 start_new_session=True,
             )
-            assert process.stdin is not None  # noqa: S101 - asked for above; for the type checkers
-            self._pipe = process.stdin
+            self._pipe = cast("IO[bytes]", process.stdin)
             self._release = weakref.finalize(self, _end, self._pipe, process, self._runner)
         return self._pipe
 

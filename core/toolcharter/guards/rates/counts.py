@@ -10,6 +10,8 @@ from contextlib import suppress
 from math import inf
 from typing import Generic, TypeVar
 
+from typing_extensions import override
+
 from toolcharter.guards.rates.answers import Keys, Refused, overcrowded, refused
 from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 
@@ -118,11 +120,13 @@ class SessionCounter(Counter[int]):
     def __init__(self, limit: Limit, max_keys: int = MAX_KEYS) -> None:
         super().__init__(limit, SESSION_IDLE_S, max_keys)
 
-    def wait_s(self, known: int, now: float) -> float:  # noqa: ARG002 - time plays no part here
+    @override
+    def wait_s(self, known: int, now: float) -> float:
         """As `Counter`."""
         return inf if known >= self.limit.number else 0.0
 
-    def count(self, keys: Keys, now: float) -> None:  # noqa: ARG002 - as above
+    @override
+    def count(self, keys: Keys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
         self.kept.young[key] = self.kept.young.get(key, 0) + 1

@@ -48,7 +48,7 @@ def find_plain(data: bytes) -> list[Span]:
 
 
 def _apart(spans: list[Span]) -> list[Span]:
-    if len(spans) < 2:  # noqa: PLR2004 - one cannot overlap
+    if not spans[1:]:  # One cannot overlap.
         return spans
     spans.sort()
     apart = spans[:1]

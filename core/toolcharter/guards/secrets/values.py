@@ -116,9 +116,10 @@ def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
         parts = [
             (max(start, begin) - begin, min(stop, end) - begin) for start, stop in spans if start < end and stop > begin
         ]
+        shown = word
         for start, stop in reversed(parts):
-            word = word[:start] + MASK.encode() + word[stop:]  # noqa: PLW2901 - from right to left
-        masked.append(word.decode("utf-8", "surrogatepass") if parts else item)
+            shown = shown[:start] + MASK.encode() + shown[stop:]
+        masked.append(shown.decode("utf-8", "surrogatepass") if parts else item)
         count += len(parts)
         begin = end + len(separator)
     return (masked, count) if count else (items, 0)

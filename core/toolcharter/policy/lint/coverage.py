@@ -5,7 +5,7 @@ rather than too often. So what follows from it, that a rule can be removed, is t
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from toolcharter.policy.matching import Matcher, literal_words, subjects_of
@@ -239,8 +239,8 @@ def _looks_where(prefix: str, narrow: str, facts: ToolFacts) -> bool:
     """Whether a rule with *prefix* is held against all texts that one with the prefix *narrow* is held against."""
     if "cap" in {prefix, narrow}:
         return False
-    subjects: Callable[[str], set[str]] = lambda word: set(subjects_of(word, facts, "action"))  # noqa: E731 - twice the same
-    return subjects(narrow) <= subjects(prefix)
+    narrow_ones, ones = (set(subjects_of(word, facts, "action")) for word in (narrow, prefix))
+    return narrow_ones <= ones
 
 
 def _same(one: object, other: object) -> bool:
