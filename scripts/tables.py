@@ -102,6 +102,8 @@ def names() -> str:
     values = [(name, inspect.getdoc(getattr(toolcharter, name)) or "") for name in toolcharter.__all__]
     said = {
         "Approver": "What `build_tools(approver=...)` takes: asks somebody about an `ApprovalRequest`.",
+        "GIT_SETTINGS": "Settings that make any repository harmless for git, by key; the same for each program that starts git.",
+        "GIT_VARIABLES": "Environment variables for the same purpose.",
         "hookimpl": "Marks a function, or an extension's method, as the implementation of a hook.",
     }
     return _table(("name", "what it is"), [(f"`{name}`", said.get(name, _first_line(doc))) for name, doc in values])

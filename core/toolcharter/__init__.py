@@ -101,6 +101,9 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
+    from toolcharter.guards.shell.git_settings import GIT_SETTINGS as GIT_SETTINGS
+    from toolcharter.guards.shell.git_settings import GIT_VARIABLES as GIT_VARIABLES
+    from toolcharter.guards.shell.git_settings import git_setting_variables as git_setting_variables
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
 
@@ -119,6 +122,7 @@ _HOMES = {
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.guards.secrets.text": "scrub_text",
+    "toolcharter.guards.shell.git_settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",

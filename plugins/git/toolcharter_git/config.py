@@ -9,48 +9,18 @@ Source: git-config(1), the keys whose value is a command, a program, a path or a
 
 from collections.abc import Iterable, Mapping
 
-FIXED: Mapping[str, str] = {
-    "core.askPass": "",
-    "core.attributesFile": "/dev/null",
-    "core.bare": "false",
+from toolcharter import GIT_SETTINGS
+
+ADDED: Mapping[str, str] = {
+    "color.ui": "false",  # colours are letters that the tool would have to read past
     "core.bigFileThreshold": "32m",  # what is larger is compared as a whole, not line by line in memory
-    "core.editor": "false",
-    "core.excludesFile": "/dev/null",
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "core.pager": "cat",
-    "core.protectHFS": "true",
-    "core.protectNTFS": "true",
-    "core.quotePath": "false",
-    "core.sshCommand": "ssh -o BatchMode=yes",
-    "core.untrackedCache": "false",
-    "blame.ignoreRevsFile": "",
-    "color.ui": "false",
-    "commit.gpgSign": "false",
-    "commit.template": "",
-    "credential.helper": "",
-    "diff.autoRefreshIndex": "false",
-    "diff.external": "",
-    "diff.orderFile": "/dev/null",
-    "gc.auto": "0",
-    "gpg.program": "false",
-    "i18n.commitEncoding": "UTF-8",
+    "core.quotePath": "false",  # the tool shows paths as they are
+    "diff.autoRefreshIndex": "false",  # a diff would write the index
+    "i18n.commitEncoding": "UTF-8",  # the tool hands over and reads UTF-8
     "i18n.logOutputEncoding": "UTF-8",
-    "log.showSignature": "false",
-    "mailmap.file": "",
-    "maintenance.auto": "false",
-    "protocol.allow": "never",
-    "protocol.ext.allow": "never",
-    "push.followTags": "false",
-    "push.gpgSign": "false",
-    "push.negotiate": "false",
-    "push.pushOption": "",
-    "push.recurseSubmodules": "no",
-    "sequence.editor": "false",
-    "status.submoduleSummary": "false",
-    "submodule.recurse": "false",
-    "tag.gpgSign": "false",
 }
+"""What this tool needs beside the settings of the core: it reads what git prints, and knows its worktree already."""
+FIXED: Mapping[str, str] = {**GIT_SETTINGS, **ADDED}
 
 # What git itself takes for the head of a function. A regular expression of the repository's own
 # may ask for gigabytes of memory.
@@ -132,18 +102,6 @@ def replacements(keys: Iterable[str]) -> dict[str, str]:
     """Every key that has to be set, for a repository that has *keys*."""
     named = {key: REPLACED[form_of(key)] for key in keys if form_of(key) in REPLACED}
     return {**FIXED, **named}
-
-
-def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """*settings* as the variables that git reads after all files.
-
-    Source: git-config(1), GIT_CONFIG_COUNT; since git 2.31.
-    """
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
-        variables[f"GIT_CONFIG_KEY_{number}"] = key
-        variables[f"GIT_CONFIG_VALUE_{number}"] = value
-    return variables
 
 
 def _is_refused(key: str, *, writes: bool, pushes: bool) -> bool:

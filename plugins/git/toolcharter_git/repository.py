@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from toolcharter import Completed, Denied, Reason, ToolError, ToolRuntime
+from toolcharter import GIT_VARIABLES, Completed, Denied, Reason, ToolError, ToolRuntime, git_setting_variables
 from toolcharter_git import config, names
 from toolcharter_git.layout import Layout, examine
 from toolcharter_git.policy import ACTIONS, READ_ACTIONS, GitPolicy
@@ -19,20 +19,11 @@ MARGIN_BYTES = 4096  # so that the gate sees the secret that its own cut would h
 
 # Source: git(1), "Environment Variables".
 ENVIRONMENT: Mapping[str, str] = {
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_ASKPASS": "",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_EDITOR": "false",
+    **GIT_VARIABLES,
+    "GIT_ALLOW_PROTOCOL": "none",  # wins over all settings `protocol.*`; a push names the one that it speaks
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_PAGER": "cat",
-    "GIT_SEQUENCE_EDITOR": "false",
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes",
-    "GIT_TERMINAL_PROMPT": "0",
 }
 
 Settings = tuple[tuple[str, str], ...]
@@ -115,12 +106,7 @@ class Repository:
         self.policy = git.policy
         self.git_dir = layout.git_dir
         self._settings = settings
-        self._environment = {
-            **ENVIRONMENT,
-            **config.as_environment(self._overrides()),
-            "GIT_DIR": layout.git_dir,
-            "GIT_WORK_TREE": str(git.workspace),
-        }
+        self._environment = environment_for(layout.git_dir, git.workspace, self._overrides())
 
     def setting(self, key: str) -> list[str]:
         """All values of *key* in the repository's own configuration; section and name in lower case."""
@@ -202,6 +188,12 @@ class Repository:
         if not (self.setting("user.name") and self.setting("user.email")):
             overrides |= {"user.name": self.policy.author_name, "user.email": self.policy.author_email}
         return overrides
+
+
+def environment_for(git_dir: str, workspace: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+    """What git is told of the repository in *git_dir*; *overrides* win over its settings."""
+    where = {"GIT_DIR": git_dir, "GIT_WORK_TREE": str(workspace)}
+    return {**ENVIRONMENT, **git_setting_variables(overrides), **where}
 
 
 def text_of(data: bytes) -> str:

@@ -132,15 +132,6 @@ def test_keys_are_judged_without_their_subsection(key: str, form: str) -> None:
     assert config.form_of(key) == form
 
 
-def test_settings_reach_git_as_counted_variables() -> None:
-    """Names and values stand apart, so that neither can end the other."""
-    assert config.as_environment({"a.b=c.d": "e=f"}) == {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "a.b=c.d",
-        "GIT_CONFIG_VALUE_0": "e=f",
-    }
-
-
 def test_a_key_without_a_value_is_parsed() -> None:
     """`[a] b` means true and has no value in the listing."""
     assert config.parse(b"a.b\0c.d\nx\ny\0") == [("a.b", ""), ("c.d", "x\ny")]

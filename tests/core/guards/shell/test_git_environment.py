@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.git_environment import SETTINGS, VARIABLES, git_overrides
+from toolcharter.guards.shell.git_environment import SHELL_SETTINGS, SHELL_VARIABLES, git_overrides
+from toolcharter.guards.shell.git_settings import GIT_SETTINGS, GIT_VARIABLES, git_setting_variables
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 _PEOPLE = [(who, what) for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
@@ -19,9 +20,18 @@ def test_settings_are_numbered_behind_what_the_caller_adds() -> None:
 
     count = int(variables["GIT_CONFIG_COUNT"])
     pairs = {variables[f"GIT_CONFIG_KEY_{n}"]: variables[f"GIT_CONFIG_VALUE_{n}"] for n in range(count)}
-    assert pairs == {**SETTINGS, "user.name": "a"}
+    assert pairs == {**GIT_SETTINGS, **SHELL_SETTINGS, "user.name": "a"}
     assert variables["GIT_CEILING_DIRECTORIES"] == "/work"
-    assert len(variables) == len(VARIABLES) + 2 + 2 * count
+    assert len(variables) == len(GIT_VARIABLES) + len(SHELL_VARIABLES) + 2 + 2 * count
+
+
+def test_settings_reach_git_as_counted_variables() -> None:
+    """Names and values stand apart, so that neither can end the other."""
+    assert git_setting_variables({"a.b=c.d": "e=f"}) == {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "a.b=c.d",
+        "GIT_CONFIG_VALUE_0": "e=f",
+    }
 
 
 def test_root_of_the_system_has_a_ceiling() -> None:

@@ -1,0 +1,84 @@
+"""The settings and variables that make any repository harmless, for every git that toolcharter starts. Pure.
+
+A clone, an archive or an earlier step may have written `.git/config`. Keys that start a program, read a file elsewhere
+or send more than was asked are replaced by name, as `GIT_CONFIG_KEY_<n>` variables, which git reads after all files.
+Each key here is harmless for every caller: it takes nothing from git that a caller needs. What only one caller needs
+stands with that caller: `git_environment` for shell lines, the plugin `git` for its own tool.
+
+Source: git-config(1) and git(1) of git 2.39 to 2.51; GIT_CONFIG_COUNT since 2.31, GIT_CONFIG_GLOBAL since 2.32.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+GIT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "commit.gpgSign": "false",  # would start `gpg.program`
+        "commit.template": "",  # any file would become a commit's message
+        "core.askPass": "",  # a program
+        "core.attributesFile": "/dev/null",  # any file, which can name filters and drivers
+        "core.editor": "false",  # a program
+        "core.excludesFile": "/dev/null",  # any file; `git check-ignore -v` shows lines of it
+        "core.fsmonitor": "false",  # a program
+        "core.hooksPath": "/dev/null",  # programs; also keeps git from those in `.git/hooks`
+        "core.pager": "cat",  # a program
+        "core.protectHFS": "true",  # a disk may take another name for `.git`
+        "core.protectNTFS": "true",  # the same
+        "core.sshCommand": "ssh -o BatchMode=yes",  # a program; ssh itself must not ask for a password
+        "core.untrackedCache": "false",  # `git status` would believe what the index says of untracked files, and write it
+        "credential.helper": "",  # programs; the empty name takes back all that stand before it
+        "diff.orderFile": "/dev/null",  # any file; an error tells whether there is one
+        "diff.submodule": "short",  # the others start git in each submodule, under that one's own settings
+        "fetch.recurseSubmodules": "false",  # the same
+        "gc.auto": "0",  # would rewrite the repository, and start a hook, after a command that was not asked to
+        "gpg.openpgp.program": "false",  # a program
+        "gpg.program": "false",  # a program
+        "gpg.ssh.defaultKeyCommand": "false",  # a program
+        "gpg.ssh.program": "false",  # a program
+        "gpg.x509.program": "false",  # a program
+        "log.showSignature": "false",  # would start `gpg.program`
+        "mailmap.file": "",  # any file, whose names the log shows
+        "maintenance.auto": "false",  # as `gc.auto`
+        "protocol.ext.allow": "never",  # a URL `ext::...` is a program
+        "push.followTags": "false",  # a push sends what was named, and no tags beside it
+        "push.gpgSign": "false",  # would start `gpg.program`
+        "push.negotiate": "false",  # a push would fetch first
+        "push.pushOption": "",  # would tell the server to do more than take a push, such as to open a merge request
+        "push.recurseSubmodules": "no",  # would push each submodule, under that one's own settings
+        "sequence.editor": "false",  # a program
+        "status.submoduleSummary": "false",  # `git status` would start git in each submodule
+        "submodule.recurse": "false",  # reading and checking out would go on in each submodule
+        "tag.gpgSign": "false",  # would start `gpg.program`
+    }
+)
+"""By key, the value that wins over every file; beside it, what the key could do otherwise."""
+
+GIT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "GIT_ASKPASS": "",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_EDITOR": "false",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PAGER": "cat",
+        "GIT_SEQUENCE_EDITOR": "false",
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+)
+"""What git reads from its environment alone, or before any setting."""
+
+
+def git_setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that replace *settings* for git, after all of its files.
+
+    Source: git-config(1), GIT_CONFIG_COUNT.
+    """
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = value
+    return variables
