@@ -50,18 +50,18 @@ if TYPE_CHECKING:
     from toolcharter.api.network import HttpAnswer as HttpAnswer
     from toolcharter.api.network import HttpLimits as HttpLimits
     from toolcharter.api.network import NetworkPolicy as NetworkPolicy
-    from toolcharter.api.numbers import require_finite as require_finite
     from toolcharter.api.paths import Entry as Entry
     from toolcharter.api.paths import OpenFile as OpenFile
     from toolcharter.api.paths import OpenFolder as OpenFolder
     from toolcharter.api.paths import OpenPlace as OpenPlace
     from toolcharter.api.paths import Paths as Paths
+    from toolcharter.api.paths import read_regular as read_regular
     from toolcharter.api.policy import ProgramPlace as ProgramPlace
     from toolcharter.api.policy import ToolPolicy as ToolPolicy
+    from toolcharter.api.policy import check_variables as check_variables
+    from toolcharter.api.policy import require_finite as require_finite
     from toolcharter.api.reasons import GuardReason as GuardReason
     from toolcharter.api.reasons import Reason as Reason
-    from toolcharter.api.regular_files import read_regular as read_regular
-    from toolcharter.api.reload import Reload as Reload
     from toolcharter.api.runner import Detached as Detached
     from toolcharter.api.runner import Ended as Ended
     from toolcharter.api.runner import HiddenPath as HiddenPath
@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     from toolcharter.api.runner import Running as Running
     from toolcharter.api.runner import TerminalSize as TerminalSize
     from toolcharter.api.runtime import Completed as Completed
+    from toolcharter.api.runtime import Reload as Reload
     from toolcharter.api.runtime import ToolContext as ToolContext
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
     from toolcharter.api.tool import ToolSpec as ToolSpec
-    from toolcharter.api.variables import check_variables as check_variables
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
     from toolcharter.errors import Fault as Fault
@@ -133,16 +133,12 @@ _HOMES = {
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.api.leases": "Claim Lease Leases",
     "toolcharter.api.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
-    "toolcharter.api.paths": "Entry OpenFile OpenFolder OpenPlace Paths",
-    "toolcharter.api.policy": "ProgramPlace ToolPolicy",
+    "toolcharter.api.paths": "Entry OpenFile OpenFolder OpenPlace Paths read_regular",
+    "toolcharter.api.policy": "ProgramPlace ToolPolicy check_variables require_finite",
     "toolcharter.api.reasons": "GuardReason Reason",
-    "toolcharter.api.numbers": "require_finite",
-    "toolcharter.api.regular_files": "read_regular",
-    "toolcharter.api.reload": "Reload",
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
-    "toolcharter.api.runtime": "Completed ToolContext ToolRuntime",
+    "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
     "toolcharter.api.tool": "ToolSpec",
-    "toolcharter.api.variables": "check_variables",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

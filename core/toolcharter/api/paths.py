@@ -1,8 +1,10 @@
 """The protocols of `rt.paths`: what a tool reads, lists and changes beneath its workspace.
 
-`toolcharter.guards.paths` implements them.
+`toolcharter.guards.paths` implements them. `read_regular` reads one file without them.
 """
 
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -153,3 +155,29 @@ class Paths(Protocol):
         `not_empty`, `hard_link`, and `protected_path` for what may be read only, though it does not exist yet.
         """
         ...
+
+
+def read_regular(path: str | Path, most: int, *, follow: bool = False) -> bytes:
+    """The first *most* bytes of a regular file. Never waits, whatever lies at *path*.
+
+    A program in the workspace may have exchanged it for a pipe, whose opening waits for a writer, or for a device, which
+    may act on being opened.
+
+    Args:
+        path: The file.
+        most: In bytes.
+        follow: Whether a link in the last place is followed.
+
+    Raises:
+        OSError: As the system says; also for a pipe, a socket, a device or a folder, and for a link unless *follow*.
+        ValueError: No file can have this path.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{os.fspath(path)!r} is no regular file")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)

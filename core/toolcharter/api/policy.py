@@ -1,6 +1,8 @@
-"""`ToolPolicy`: the typed knobs of one tool, filled from a profile."""
+"""`ToolPolicy`: the typed knobs of one tool, filled from a profile, and what its validators need."""
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -10,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, to_jsonable_python
 
 from toolcharter._lazy import lazy
-from toolcharter.api.numbers import require_finite
 
 if TYPE_CHECKING:
     import ast
@@ -20,6 +21,34 @@ else:
     ast = lazy("ast")
     inspect = lazy("inspect")
     textwrap = lazy("textwrap")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# They change what a line means, or what git, the loader and interpreters run.
+# Source: bash(1), Shell Variables; ld.so(8), ENVIRONMENT; git(1), Environment Variables.
+_RESERVED = re.compile(
+    r"PATH|ENV|IFS|CDPATH|SHELLOPTS|POSIXLY_CORRECT|GLOBIGNORE|EXECIGNORE|PS[0-4]|PROMPT_COMMAND|HISTFILE|INPUTRC"
+    r"|BASH.*|LD_.*|GIT_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH|PYTHON.*|PYTEST_.*|PERL5.*|RUBY(?:OPT|LIB)"
+    r"|NODE_(?:OPTIONS|PATH)|TAR_OPTIONS|TAPE|RIPGREP_CONFIG_PATH|AWKPATH|AWKLIBPATH|LESS.*|MAN.*|.*PAGER|.*EDITOR|VISUAL"
+)
+
+
+def require_finite(value: Any) -> None:
+    """Refuse *value* if a number in it is not finite; containers are looked through.
+
+    What is not finite compares as no limit does, and becomes null in JSON.
+
+    Raises:
+        ValueError: It says where: `limits.0: nan is no finite number`.
+    """
+    stack: list[tuple[str, Any]] = [("", value)]
+    while stack:
+        place, found = stack.pop()
+        if isinstance(found, float):
+            if not math.isfinite(found):
+                raise ValueError(f"{place}: {found} is no finite number".removeprefix(": "))
+        elif isinstance(found, Mapping):
+            stack += [(f"{place}.{key}".removeprefix("."), item) for key, item in found.items()]
+        elif isinstance(found, list | tuple | set | frozenset):
+            stack += [(f"{place}.{number}".removeprefix("."), item) for number, item in enumerate(found)]
 
 
 class ProgramPlace(NamedTuple):
@@ -117,3 +146,21 @@ def _docstrings(policy: type) -> dict[str, str]:
             case _:
                 continue
     return texts
+
+
+def check_variables(variables: Iterable[str] | Mapping[str, str]) -> None:
+    """Refuse variables that would change what a judged line means, for a profile may hand them to programs.
+
+    Args:
+        variables: Names, or names with their values.
+
+    Raises:
+        ValueError: A name is none, or is reserved; a value holds NUL.
+    """
+    for name in variables:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a variable")
+        if _RESERVED.fullmatch(name):
+            raise ValueError(f"{name!r} would change what a line that was judged means")
+    if isinstance(variables, Mapping) and any("\0" in value for value in variables.values()):
+        raise ValueError("a value holds NUL")

@@ -11,8 +11,24 @@ from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.leases import Leases
 from toolcharter.api.network import Http
 from toolcharter.api.paths import OpenFolder, Paths
-from toolcharter.api.reload import Reload
 from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
+
+
+class Reload(NamedTuple):
+    """What a reload has brought: the answer of `rt.reload` and of a `LiveToolbox`. Names are sorted."""
+
+    tools: tuple[str, ...]
+    """All tools that were discovered."""
+    new: tuple[str, ...] = ()
+    """Those that the session did not have before."""
+    changed: tuple[str, ...] = ()
+    """Those whose code is not what it was when the session began; each call of one asks a person."""
+    gone: tuple[str, ...] = ()
+    """Those that are no longer there."""
+    folders: tuple[str, ...] = ()
+    """Where was looked."""
+    notes: tuple[str, ...] = ()
+    """What was passed over, as sentences."""
 
 
 class ToolContext(Protocol):

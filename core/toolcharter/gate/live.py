@@ -15,7 +15,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.approval import Approver
 from toolcharter.api.call import Ask, Call, Caller, ToolResult
 from toolcharter.api.reasons import Reason
-from toolcharter.api.reload import Reload
+from toolcharter.api.runtime import Reload
 from toolcharter.errors import Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike

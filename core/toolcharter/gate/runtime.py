@@ -11,8 +11,7 @@ from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.network import Http
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import Reason
-from toolcharter.api.reload import Reload
-from toolcharter.api.runtime import Runner
+from toolcharter.api.runtime import Reload, Runner
 from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
 from toolcharter.gate.call import CURRENT, CallContext, new_call_id
 from toolcharter.gate.redact import redact_args, redact_name

@@ -33,7 +33,7 @@ from toolcharter.profile.model import HOST
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
-    from toolcharter.api.reload import Reload
+    from toolcharter.api.runtime import Reload
     from toolcharter.events.notify import Notifier
     from toolcharter.gate.stages import s4_confine
     from toolcharter.gate.stages.s4_session import SessionStage

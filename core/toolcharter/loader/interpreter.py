@@ -20,8 +20,7 @@ from urllib.parse import unquote, urlsplit
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.guards.paths.git_dirs import ways
 from toolcharter.loader.libraries import libraries_of
-from toolcharter.loader.scan import Installed, normalise
-from toolcharter.loader.sites import site_dirs
+from toolcharter.loader.scan import Installed, normalise, site_dirs
 
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")

@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from toolcharter.errors import Fault
-from toolcharter.loader.scan import EntryPoint, Installed
-from toolcharter.loader.sites import is_within
+from toolcharter.loader.scan import EntryPoint, Installed, is_within
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 

@@ -6,6 +6,9 @@ name a group of ours; `importlib_metadata` is asked for archives alone. Nothing 
 
 import os
 import re
+import site
+import sys
+import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import did_you_mean
-from toolcharter.loader.sites import search_path, site_dirs
 
 if TYPE_CHECKING:
     import importlib_metadata
@@ -230,3 +232,28 @@ def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
 def claims(entries: Collection[EntryPoint]) -> str:
     """Who makes these offers, for a message: `acme-git 2.0, toolcharter-git 1.0`."""
     return ", ".join(sorted({entry.owner for entry in entries}))
+
+
+def site_dirs() -> frozenset[str]:
+    """The site directories of this interpreter, links resolved, whether or not they exist.
+
+    Plugins come from these alone. The rest of `sys.path`, the current folder, the workspace and `PYTHONPATH` are where an
+    agent, or the repository it works on, can put a file.
+
+    Source: `site.getsitepackages`, `site.getusersitepackages` where it is enabled, and the
+    schemes `purelib` and `platlib` of `sysconfig`.
+    """
+    found = {*site.getsitepackages(), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    if site.ENABLE_USER_SITE:
+        found.add(site.getusersitepackages())
+    return frozenset(map(os.path.realpath, found))
+
+
+def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
+    """`sys.path` as absolute names, links resolved, each once, in its order."""
+    return tuple(dict.fromkeys(map(os.path.realpath, sys.path if entries is None else entries)))
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether *path* is *folder* or lies below it; both absolute, links resolved."""
+    return os.path.commonpath([path, folder]) == folder

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.loader.origin import editable_root, origin_faults
-from toolcharter.loader.scan import EXTENSIONS, RESTRICTION, TOOLS, EntryPoint, Installed, claims, normalise
-from toolcharter.loader.sites import is_within
+from toolcharter.loader.scan import EXTENSIONS, RESTRICTION, TOOLS, EntryPoint, Installed, claims, is_within, normalise
 
 if TYPE_CHECKING:
     from packaging import specifiers

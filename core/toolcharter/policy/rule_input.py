@@ -1,6 +1,7 @@
 """What a decision may know: of a tool, what its spec says; of a call, what rules see."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from posixpath import normpath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -148,3 +149,35 @@ def mcp_subject(name: str) -> str:
     """`server:tool` of a tool named `mcp__server__tool`. Hosts of the Model Context Protocol name tools so."""
     server, separator, tool = fold(name).removeprefix("mcp__").partition("__")
     return f"{server}:{tool}" if separator else server
+
+
+def with_plain_paths(args: Mapping[str, Any], names: Collection[str], workspace: str) -> Mapping[str, Any]:
+    """*args* with the paths under *names* in their plain form; *args* itself if they have that already.
+
+    `src/../setup.py` begins with `src/` and leads elsewhere: a glob over the letters would allow it. What the tool gets
+    stays as it was written. Links are not followed: a decision looks at no disk; the path guard follows them.
+    """
+    changed = {name: plain for name in names if (plain := _plain(value := args.get(name), workspace)) != value}
+    return {**args, **changed} if changed else args
+
+
+def plain_path(path: str, workspace: str) -> str:
+    """*path* without `.`, `..`, empty parts and a slash at its end; without the *workspace*, if it begins with that.
+
+    A `..` that leads out of where the path begins stays. An empty path and a URL are left alone.
+    """
+    if not path or "://" in path:
+        return path
+    if path.startswith("/"):
+        plain = full = f"/{normpath(path).lstrip('/')}"  # POSIX lets two slashes mean something else; Linux does not.
+    else:
+        plain, full = normpath(path), normpath(f"{workspace}/{path}")
+    if full == workspace:
+        return "."
+    return full.removeprefix(f"{workspace}/") if full.startswith(f"{workspace}/") else plain
+
+
+def _plain(value: Any, workspace: str) -> Any:
+    if isinstance(value, str):
+        return plain_path(value, workspace)
+    return [_plain(item, workspace) for item in value] if isinstance(value, list) else value

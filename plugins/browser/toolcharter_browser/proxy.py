@@ -5,17 +5,19 @@ sent to another host than the one that was judged. Names come as names. Source: 
 """
 
 import asyncio
+import os
+import struct
 import threading
 from asyncio import StreamReader, StreamWriter
 from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter import Connect, Denied, GuardReason, ToolError
 from toolcharter_browser.names import OWN
-from toolcharter_browser.peers import is_ours
 
 MAX_CONNECTIONS = 256
 MAX_REFUSALS = 100
@@ -25,6 +27,9 @@ _VERSION, _CONNECT, _NO_PASSWORD = 5, 1, 0
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _DONE, _FORBIDDEN, _UNREACHABLE, _NO_COMMAND = 0, 2, 4, 7
 _PIECE = 65_536
+TABLE = Path("/proc/net/tcp")
+"""Whose each connection of this machine is."""
+_LOCAL, _REMOTE, _USER = 1, 2, 7
 
 
 class Refusal(NamedTuple):
@@ -177,3 +182,23 @@ async def _host(reader: StreamReader, kind: int) -> str:
 def _reply(code: int) -> bytes:
     """An answer that names no address: what is at the other end is not for the browser."""
     return bytes((_VERSION, code, 0, _IPV4)) + bytes(6)
+
+
+def is_ours(client_port: int, server_port: int, table: Path = TABLE) -> bool:
+    """Whether the loopback connection between these ports was opened by this user.
+
+    What cannot be found is nobody's. Source: proc_net_tcp.rst of the kernel.
+    """
+    wanted = (_end(client_port), _end(server_port))
+    try:
+        lines = table.read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return False
+    rows = map(str.split, lines)
+    return any((row[_LOCAL], row[_REMOTE]) == wanted and row[_USER] == str(os.geteuid()) for row in rows)
+
+
+def _end(port: int) -> str:
+    """`127.0.0.1` and a port as the table writes them: the address as the machine orders its bytes."""
+    (address,) = struct.unpack("=I", bytes((127, 0, 0, 1)))
+    return f"{address:08X}:{port:04X}"

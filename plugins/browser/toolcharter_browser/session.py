@@ -9,9 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from toolcharter import Denied, GuardReason, ProcessLimits, Reason, Running, ToolError, ToolRuntime, python_command
-from toolcharter_browser.folders import sweep
-from toolcharter_browser.place import outside
+from toolcharter import (
+    Denied,
+    GuardReason,
+    Paths,
+    ProcessLimits,
+    Reason,
+    Running,
+    ToolError,
+    ToolRuntime,
+    python_command,
+)
+from toolcharter_browser.folders import base, sweep
 from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
 from toolcharter_browser.telling import seen
@@ -222,3 +231,21 @@ def _is_of(refusal: Refusal, url: str) -> bool:
     ports = {80: "http", 443: "https"}
     plain = f"{ports.get(refusal.port, '')}://{host}/"
     return url.startswith(plain) or url.partition("://")[2].startswith(f"{host}:{refusal.port}/")
+
+
+def outside(paths: Paths) -> Path | None:
+    """Where a browser that is started for *paths* has its folder: not in their workspace, where tools could write into it.
+
+    Chromium runs programs and believes settings that lie there.
+    """
+    return next((place for place in (base(), Path("/tmp")) if _is_outside(paths, place)), None)  # noqa: S108 - a new folder is made in it
+
+
+def _is_outside(paths: Paths, place: Path) -> bool:
+    try:
+        paths.open_folder(str(place.resolve())).__exit__(None, None, None)
+    except Denied as denied:
+        return denied.reason == Reason.PATH_OUTSIDE_WORKSPACE
+    except ToolError:
+        return False
+    return False

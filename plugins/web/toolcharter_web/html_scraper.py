@@ -8,9 +8,8 @@ from typing import Annotated, TypedDict
 from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_web.common import URL_ALIASES, WebPolicy, fenced, get_page
+from toolcharter_web.common import URL_ALIASES, Item, WebPolicy, fenced, get_page, line
 from toolcharter_web.content import HTML
-from toolcharter_web.items import Item, line
 
 MAX_SELECTORS = 20
 

@@ -12,8 +12,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from toolcharter import ToolError
-from toolcharter_web.common import cut
-from toolcharter_web.items import Item, line
+from toolcharter_web.common import Item, cut, line
 from toolcharter_web.pages import read
 
 MAX_SELECTOR = 300

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcharter.api.numbers import require_finite
-from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.policy import ToolPolicy, require_finite
 
 NAN, INF = float("nan"), float("inf")
 

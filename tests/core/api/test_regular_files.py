@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.api.regular_files import read_regular
+from toolcharter.api.paths import read_regular
 
 
 def test_it_reads_the_beginning(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcharter.api.variables import check_variables
+from toolcharter.api.policy import check_variables
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from importlib.metadata import MetadataPathFinder
 
 import pytest
 
-from toolcharter.loader import sites
+from toolcharter.loader import scan
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, installed, normalise
 
 
@@ -151,4 +151,4 @@ def test_the_user_site_counts_where_it_is_enabled(monkeypatch, tmp_path, enabled
     monkeypatch.setattr("site.ENABLE_USER_SITE", enabled)
     monkeypatch.setattr("site.getusersitepackages", lambda: str(tmp_path))
 
-    assert (str(tmp_path.resolve()) in sites.site_dirs()) is enabled
+    assert (str(tmp_path.resolve()) in scan.site_dirs()) is enabled

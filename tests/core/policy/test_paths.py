@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.policy.paths import plain_path, with_plain_paths
+from toolcharter.policy.rule_input import plain_path, with_plain_paths
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter_browser.place import outside
+from toolcharter_browser.session import outside
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_browsers_folder_lies_outside_of_the_workspace(
     (tmp_path / "ws/temp").mkdir(parents=True)
     (tmp_path / "temp").mkdir()
     (tmp_path / "link").symlink_to("ws/temp")
-    monkeypatch.setattr("toolcharter_browser.place.base", lambda: tmp_path / temporary)
+    monkeypatch.setattr("toolcharter_browser.session.base", lambda: tmp_path / temporary)
 
     with closing(WorkspacePaths(tmp_path / workspace)) as paths:
         found = outside(paths)

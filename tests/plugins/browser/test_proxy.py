@@ -15,8 +15,7 @@ from toolcharter.guards.network.client import Client
 from toolcharter.guards.network.lookup import system_resolve
 from toolcharter_browser import proxy as module
 from toolcharter_browser.names import OWN
-from toolcharter_browser.peers import is_ours
-from toolcharter_browser.proxy import Proxy
+from toolcharter_browser.proxy import Proxy, is_ours
 
 GREETING = b"\x05\x01\x00"
 DONE, FORBIDDEN, UNREACHABLE, NO_COMMAND = 0, 2, 4, 7

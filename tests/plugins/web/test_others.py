@@ -4,8 +4,8 @@ import pytest
 from tests.core.guards.network.world import World, answer
 
 from toolcharter_web import selecting
-from toolcharter_web.items import Item
-from toolcharter_web.items import line as shown_line
+from toolcharter_web.common import Item
+from toolcharter_web.common import line as shown_line
 
 PAGE = b"""<html><head><title>T</title></head><body><ul id=l>
 <li class=a><a href="/x" title=y>One</a></li><li class="a b">Two  <i>three</i></li><li hidden>no</li></ul></body></html>"""

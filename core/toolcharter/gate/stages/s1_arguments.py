@@ -16,7 +16,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import CoreConfig, SchemaValidator, to_jsonable_python
 
 from toolcharter._lazy import lazy
-from toolcharter.api.numbers import require_finite
+from toolcharter.api.policy import require_finite
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.build.tool_function import ToolFunction

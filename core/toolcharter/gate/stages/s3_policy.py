@@ -11,8 +11,7 @@ from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPrecondition
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import ToolPolicyView
 from toolcharter.policy.matching import argument
-from toolcharter.policy.paths import with_plain_paths
-from toolcharter.policy.rule_input import Refusal, RuleInput
+from toolcharter.policy.rule_input import Refusal, RuleInput, with_plain_paths
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.tables import Tables

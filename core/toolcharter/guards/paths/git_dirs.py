@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from stat import S_ISREG
 
-from toolcharter.api.regular_files import read_regular
+from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.names import fold
 
 SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})

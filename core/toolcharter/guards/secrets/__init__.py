@@ -8,10 +8,10 @@ a secret in another encoding, or without shape, key and place.
 """
 
 from toolcharter.guards.secrets.engine import remember as remember
-from toolcharter.guards.secrets.filter import scrub_line as scrub_line
 from toolcharter.guards.secrets.text import MASK as MASK
 from toolcharter.guards.secrets.text import find as find
 from toolcharter.guards.secrets.text import scrub_bytes as scrub_bytes
+from toolcharter.guards.secrets.text import scrub_line as scrub_line
 from toolcharter.guards.secrets.text import scrub_text as scrub_text
 from toolcharter.guards.secrets.values import scrub_json as scrub_json
 from toolcharter.guards.secrets.values import scrub_value as scrub_value

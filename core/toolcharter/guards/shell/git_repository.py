@@ -15,7 +15,7 @@ from posixpath import dirname, join, normpath
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from toolcharter.api.regular_files import read_regular
+from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.git_dirs import is_repository
 from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked

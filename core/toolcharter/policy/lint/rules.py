@@ -7,7 +7,7 @@ profile and the specs of its tools is not said.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from toolcharter.api.call import Decision
 from toolcharter.errors import did_you_mean
@@ -16,7 +16,6 @@ from toolcharter.policy.capability import CapabilityLimits, bound
 from toolcharter.policy.evaluate import Policy, by_mode
 from toolcharter.policy.lint.coverage import Coverers, Reaching, Sense, ToolSignature, declared_by, placeholder
 from toolcharter.policy.names import literal_name, written_patterns
-from toolcharter.policy.signs import taken_literally
 from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule
@@ -28,6 +27,8 @@ Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared",
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
 _KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
 _MOST_NAMED = 6
+# Not the brackets of `bash:[ -f *`, which are a program's name and its last word.
+_SHELL_GLOB: Final = re.compile(r"\[[^\]\[\s]+\]|\?|\{[^{}\s]+,[^{}\s]*\}")
 
 
 class Finding(NamedTuple):
@@ -372,3 +373,9 @@ def why_hidden(hidden_because: Decision) -> str:
     if hidden_because.stage == "mode":
         return "it needs an `allow` rule, and there is none that could cover it."
     return hidden_because.message or f"{hidden_because.reason}."
+
+
+def taken_literally(text: str) -> str | None:
+    """What there is to say of the text of a rule that holds one; None if it holds none."""
+    found = _SHELL_GLOB.search(text)
+    return None if found is None else f"{found.group()!r} in {text!r} means itself: only `*` is special."
