@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from toolcharter import Running
-from toolcharter_process.state import Log, Record, StateFolder
+from toolcharter_process.state import Log, ProcessState, Record
 from toolcharter_process.watches import Notices, Watches
 
 CHUNK_BYTES = 65_536
@@ -27,7 +27,7 @@ class Attended:
     Nobody waits for the process while holding its lock.
     """
 
-    def __init__(self, running: Running, record: Record, state: StateFolder, log: Log, notices: Notices) -> None:
+    def __init__(self, running: Running, record: Record, state: ProcessState, log: Log, notices: Notices) -> None:
         self.record = record
         self.watches = Watches(record.handle, notices)
         self.expires = float("inf")

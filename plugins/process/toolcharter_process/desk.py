@@ -19,8 +19,8 @@ from toolcharter_process.state import (
     HANDLE,
     Kept,
     Log,
+    ProcessState,
     Record,
-    StateFolder,
     process_started,
     session_digest,
     unavailable,
@@ -69,7 +69,7 @@ class Desk:
 
     def __init__(self, workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> None:
         self.policy = policy
-        self.state = StateFolder(policy.state_dir, workspace)
+        self.state = ProcessState(policy.state_dir, workspace)
         self._rt = rt
         self._attendant = Attendant()
         self._notices: dict[str, Notices] = {}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from toolcharter import Denied, Detached, ToolError, python_command
 from toolcharter_process.policy import ProcessReason
-from toolcharter_process.state import Record, StateFolder, socket_name
+from toolcharter_process.state import ProcessState, Record, socket_name
 from toolcharter_process.watches import Notice, compiled
 from toolcharter_process.wire import ask
 
@@ -32,7 +32,7 @@ class Errand(NamedTuple):
     """All that a supervisor is told."""
 
     record: Record
-    state: StateFolder
+    state: ProcessState
     detached: Detached
     pattern: str
     max_log_bytes: int
@@ -46,7 +46,7 @@ class KeptProcess:
         ToolError: From each method but `wait_for_end`: `not_running`, if the supervisor cannot be reached.
     """
 
-    def __init__(self, record: Record, state: StateFolder) -> None:
+    def __init__(self, record: Record, state: ProcessState) -> None:
         self.record = record
         self._state = state
 
@@ -132,7 +132,7 @@ class KeptProcess:
         return told
 
 
-def taken(state: StateFolder, record: Record) -> tuple[tuple[list[Notice], int], bool]:
+def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int], bool]:
     """What a kept process's watches have seen and nobody was told yet, and whether there can be no more."""
     if record.is_attended():
         try:

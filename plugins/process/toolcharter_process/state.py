@@ -2,23 +2,20 @@
 
 import hashlib
 import os
-import pwd
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from toolcharter import ToolError
+from toolcharter import StateFolder, ToolError, UnsafeState, state_path
 from toolcharter_process.policy import ProcessReason
 
 HANDLE = re.compile(r"p-[0-9a-f]{8}")
 _RECORD = re.compile(r"(p-[0-9a-f]{8})\.json")
 _MAX_RECORD_BYTES = 1_048_576
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Kept(BaseModel):
@@ -93,7 +90,7 @@ def process_started(pid: int) -> str:
         return ""
 
 
-class StateFolder:
+class ProcessState:
     """The records and logs of one workspace's processes.
 
     Args:
@@ -105,9 +102,9 @@ class StateFolder:
         self._base = base
         self._workspace = Path(os.path.realpath(workspace))
 
-    def fixed(self) -> "StateFolder":
+    def fixed(self) -> "ProcessState":
         """The same folder for a process with another environment; errors as of `default_folder`."""
-        return StateFolder(self._base or default_folder(), self._workspace)
+        return ProcessState(self._base or default_folder(), self._workspace)
 
     def path(self, name: str) -> Path:
         """Where a file of the folder lies."""
@@ -120,18 +117,18 @@ class StateFolder:
         Raises:
             ToolError: `state_unavailable`: it cannot be made, tools could write there, or other users.
         """
-        folder = self.path("")
-        real = Path(os.path.realpath(folder))
-        if real.is_relative_to(self._workspace) or self._workspace.is_relative_to(real):
-            raise unavailable(f"the folder {str(folder)!r} and the workspace lie in one another")
+        folder, parts = self.path(""), tuple[str, ...]()
+        if self._base is None:
+            base, parts, setting = folder.parent.parent, (folder.parent.name, folder.name), "XDG_STATE_HOME"
+        else:
+            base, parts, setting = Path(os.path.realpath(self._base)), (folder.name,), "`state_dir`"
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.mkdir(exist_ok=True, mode=0o700)
-            found = folder.lstat()
+            with StateFolder(base, *parts, workspace=self._workspace, setting=setting).made():
+                return
+        except UnsafeState as error:
+            raise unavailable(f"their folder {error.what}", error.fix) from error
         except OSError as error:
             raise unavailable(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
-            raise unavailable(f"{str(folder)!r} is not this user's own folder")
 
     def save(self, record: Record) -> None:
         """Write a record, all or nothing.
@@ -220,24 +217,21 @@ class Log:
 
 
 def default_folder() -> Path:
-    """Where logs are kept. Source: XDG Base Directory Specification 0.8: only an absolute path counts.
+    """Where logs are kept.
 
     Raises:
         ToolError: `state_unavailable`, for a user without a home.
     """
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not named.is_absolute():
-        home = os.environ.get("HOME", "")
-        try:
-            named = Path(home if home.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir) / ".local/state"
-        except KeyError:
-            raise unavailable("the user has no home folder; set `state_dir`") from None
-    return named / "toolcharter" / "processes"
+    folder = state_path("processes", os.environ)
+    if folder is None:
+        raise unavailable("the user has no home folder", "Set `state_dir`.")
+    return folder
 
 
-def unavailable(why: str) -> ToolError:
-    """The error for a folder that cannot be used."""
-    return ToolError(f"Nothing can be remembered of processes: {why}.", reason=ProcessReason.STATE_UNAVAILABLE)
+def unavailable(why: str, fix: str = "") -> ToolError:
+    """The error for a folder that cannot be used; *fix* is a sentence."""
+    message = f"Nothing can be remembered of processes: {why}. {fix}".rstrip()
+    return ToolError(message, reason=ProcessReason.STATE_UNAVAILABLE)
 
 
 def _new_file(path: Path) -> int:

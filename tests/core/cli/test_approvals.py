@@ -167,7 +167,7 @@ def test_broken_files_are_told(run, folder) -> None:
 
 def test_without_a_home_there_is_nothing_to_list(run, monkeypatch) -> None:
     """The way out is named."""
-    monkeypatch.setattr("toolcharter.gate.approvals.state_folder.state_folder", lambda _: None)
+    monkeypatch.setattr("toolcharter.guards.state_folder.state_path", lambda *_: None)
 
     result = run("approvals", "list")
 

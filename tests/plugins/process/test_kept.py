@@ -22,7 +22,7 @@ from toolcharter_process import wire
 from toolcharter_process.desk import new_record
 from toolcharter_process.keeping import KeptProcess
 from toolcharter_process.policy import ProcessPolicy
-from toolcharter_process.state import StateFolder, process_started, socket_name
+from toolcharter_process.state import ProcessState, process_started, socket_name
 
 BWRAP = pytest.mark.needs_program("bwrap", package="bubblewrap")
 RUNNERS = [pytest.param("host", id="host"), pytest.param("bwrap", id="bwrap", marks=BWRAP)]
@@ -342,7 +342,7 @@ def test_a_process_that_ends_at_once_is_told_as_any_other(open_box: OpenBox) -> 
 @pytest.fixture
 def leaving(tmp_path: Path) -> Iterator[KeptProcess]:
     """A process whose supervisor hangs up on whoever asks, its end written."""
-    folder = StateFolder(tmp_path / "state", tmp_path / "workspace")
+    folder = ProcessState(tmp_path / "state", tmp_path / "workspace")
     folder.prepare()
     record = new_record("a session", "true", TerminalSize())
     with wire.listen(folder.path(socket_name(record.handle))) as server:

@@ -20,7 +20,7 @@ from toolcharter_process.attendant import Attendant
 from toolcharter_process.attended import Attended
 from toolcharter_process.desk import new_record
 from toolcharter_process.policy import ProcessPolicy
-from toolcharter_process.state import Log, StateFolder, process_started
+from toolcharter_process.state import Log, ProcessState, process_started
 from toolcharter_process.watches import Notices
 
 Build = Callable[..., Call]
@@ -340,6 +340,23 @@ def test_state_that_others_can_write_is_refused(build_call: Build, tmp_path: Pat
     assert "cannot be made" in unmade.text
 
 
+@pytest.mark.parametrize("name", ["", "processes"])
+def test_state_in_a_folder_that_others_can_write_is_refused(build_call: Build, state_home: Path, name: str) -> None:
+    """They could put another folder in the place of ours; the message says which folder it is, and what to do."""
+    call = build_call()
+    spawned(call, "true")
+    outer = state_home / "toolcharter" / name
+    outer.chmod(0o777)
+
+    refused = call("spawn", command="true")
+
+    why = f"their folder lies in {str(outer)!r}, which others can write to. Check what is in it, then: chmod go-w."
+    assert (refused.reason, refused.text) == (
+        "state_unavailable",
+        f"ERROR: Nothing can be remembered of processes: {why}",
+    )
+
+
 @pytest.mark.parametrize(
     ("variables", "accounts", "where"),
     [
@@ -389,7 +406,7 @@ def test_a_full_disk_loses_output_and_nothing_else(build_call: Build, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Log, "append", full)
-    monkeypatch.setattr("toolcharter_process.state.StateFolder.save", full)
+    monkeypatch.setattr("toolcharter_process.state.ProcessState.save", full)
 
     status = ended(call, handle)
     assert (status["exit_code"], status["log_lost"]) == (3, True)
@@ -424,7 +441,7 @@ def test_what_has_ended_is_left_alone(tmp_path: Path) -> None:
     done = Done()
     log = Log(tmp_path / "a.log", 4096)
     process = Attended(
-        done, new_record("s", "true", TerminalSize()), StateFolder(tmp_path / "state", tmp_path), log, Notices()
+        done, new_record("s", "true", TerminalSize()), ProcessState(tmp_path / "state", tmp_path), log, Notices()
     )
     assert process.attend(is_readable=False)
 
@@ -440,7 +457,7 @@ def test_what_has_ended_before_it_is_attended_to_is_left_alone(tmp_path: Path) -
     """Its descriptor is closed, and the number may be another's by now."""
     log = Log(tmp_path / "a.log", 4096)
     record = new_record("s", "true", TerminalSize())
-    process = Attended(Done(), record, StateFolder(tmp_path / "state", tmp_path), log, Notices())
+    process = Attended(Done(), record, ProcessState(tmp_path / "state", tmp_path), log, Notices())
     process.attend(is_readable=False)
     attendant = Attendant()
 

@@ -24,7 +24,7 @@ from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter_process import keeping, supervisor, wire
 from toolcharter_process.desk import new_record
 from toolcharter_process.keeping import GO_ON, STARTED, Errand, KeptProcess, taken
-from toolcharter_process.state import Kept, Record, StateFolder, socket_name
+from toolcharter_process.state import Kept, ProcessState, Record, socket_name
 from toolcharter_process.supervisor import Supervisor, main, supervise
 
 CONSOLE = TerminalSize(24, 80)
@@ -41,14 +41,14 @@ def _signals() -> Iterator[None]:
 
 
 @pytest.fixture
-def state(workspace: Path) -> StateFolder:
-    folder = StateFolder(None, workspace).fixed()
+def state(workspace: Path) -> ProcessState:
+    folder = ProcessState(None, workspace).fixed()
     folder.prepare()
     return folder
 
 
 @pytest.fixture
-def errand(workspace: Path, state: StateFolder) -> Callable[..., Errand]:
+def errand(workspace: Path, state: ProcessState) -> Callable[..., Errand]:
     """Make an errand for one line of sh."""
 
     def make(line: str, pattern: str = "", opener: Any = None, max_runtime_s: float = 60.0) -> Errand:
@@ -160,7 +160,7 @@ def test_who_says_nothing_of_sense_gets_no_answer(serving: Callable[..., KeptPro
 
 
 def test_another_user_is_not_answered(
-    serving: Callable[..., KeptProcess], state: StateFolder, monkeypatch: pytest.MonkeyPatch
+    serving: Callable[..., KeptProcess], state: ProcessState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is one believed who listens in a supervisor's place."""
     process = serving("sleep 60")
@@ -241,16 +241,16 @@ def test_a_state_folder_that_is_gone_is_told(errand: Callable[..., Errand]) -> N
 
 def test_an_end_is_written_as_soon_as_it_can_be(errand: Callable[..., Errand], monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk loses nothing but output, if there is room again in time; else the end is lost."""
-    save, tries = StateFolder.save, list[str]()
+    save, tries = ProcessState.save, list[str]()
 
-    def full(folder: StateFolder, record: Record) -> None:
+    def full(folder: ProcessState, record: Record) -> None:
         if record.ended:
             tries.append(record.handle)
             if len(tries) < 4:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         save(folder, record)
 
-    monkeypatch.setattr(StateFolder, "save", full)
+    monkeypatch.setattr(ProcessState, "save", full)
     one, other = errand("exit 4"), errand("exit 5")
     supervise(one, io.BytesIO(GO_ON), io.BytesIO())
     monkeypatch.setattr(supervisor, "LINGER_S", 0.0)
@@ -261,7 +261,7 @@ def test_an_end_is_written_as_soon_as_it_can_be(errand: Callable[..., Errand], m
     assert [record and record.exit_code for record in found] == [4, None]
 
 
-def test_notices_of_what_nobody_can_be_asked_are_not_lost(state: StateFolder, errand: Callable[..., Errand]) -> None:
+def test_notices_of_what_nobody_can_be_asked_are_not_lost(state: ProcessState, errand: Callable[..., Errand]) -> None:
     """They wait in the record; of one whose process lives and does not answer there may be more."""
     record = errand("true").record
     assert taken(state, record) == (([], 0), False)

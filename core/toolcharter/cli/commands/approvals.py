@@ -15,13 +15,13 @@ from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from toolcharter.gate.approvals import escape, saved
-    from toolcharter.gate.approvals import state_folder as approvals_state_folder
     from toolcharter.gate.approvals.saved import Kept
+    from toolcharter.guards import state_folder
     from toolcharter.profile import find, read
 else:
     escape = lazy("toolcharter.gate.approvals.escape")
     saved = lazy("toolcharter.gate.approvals.saved")
-    approvals_state_folder = lazy("toolcharter.gate.approvals.state_folder")
+    state_folder = lazy("toolcharter.guards.state_folder")
     find = lazy("toolcharter.profile.find")
     read = lazy("toolcharter.profile.read")
 
@@ -90,7 +90,7 @@ def _forget(folder: Path, chosen: "list[Kept]") -> None:
 
 def _folder() -> Path:
 
-    folder = approvals_state_folder.state_folder(os.environ)
+    folder = state_folder.state_path("approvals", os.environ)
     if folder is None:
         raise click.UsageError("There is no home folder to keep approvals in; set XDG_STATE_HOME.")
     return folder

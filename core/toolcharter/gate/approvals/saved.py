@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.gate.approvals import saved_yaml
-from toolcharter.gate.approvals.state_folder import StateFolder, Unsafe
+from toolcharter.guards.state_folder import StateFolder, UnsafeState
 from toolcharter.profile.find import is_name
 from toolcharter.profile.nodes import Node, described, items, plain
 from toolcharter.profile.parse import parse
@@ -83,7 +83,7 @@ def load(folder: Path, profile: str, workspace: Path, now: datetime) -> tuple[Ke
     """Read the approvals that hold.
 
     Args:
-        folder: From `state_folder`.
+        folder: From `state_path`.
         profile: The profile's name.
         workspace: The folder that tools can write to.
         now: With its time zone.
@@ -120,7 +120,7 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
     """Add *kept* to the file of its profile. All or nothing, even if another process writes there at the same time.
 
     Args:
-        folder: From `state_folder`; made if it is missing.
+        folder: From `state_path`; made if it is missing.
         kept: What to add; its place does not matter.
         workspace: The folder that tools can write to.
 
@@ -171,7 +171,7 @@ def _change(
     change: Callable[[str, tuple[Kept, ...]], tuple[str, list[str]]],
 ) -> None:
     """Replace the file's text by what *change* makes of it, if it then holds just the entries that it should."""
-    state = StateFolder(folder, workspace)
+    state = _state(folder, workspace)
     name = _file_of(folder, profile)
     try:
         with state.locked(name) as held:
@@ -180,18 +180,18 @@ def _change(
             _require(_read(after, folder / name), ids)
             if after != before:
                 held.write(name, after)
-    except (OSError, Unsafe) as error:
+    except (OSError, UnsafeState) as error:
         raise _error(folder / name, error) from error
 
 
 def _require(held: tuple[Kept, ...], ids: list[str]) -> None:
     if [kept.id for kept in held] != ids:
-        raise Unsafe("cannot be changed without changing more than that", "Change it by hand.")
+        raise UnsafeState("cannot be changed without changing more than that", "Change it by hand.")
 
 
 def _entries(folder: Path, profile: str, workspace: Path | None) -> tuple[Kept, ...]:
     name = _file_of(folder, profile)
-    state = StateFolder(folder, workspace)
+    state = _state(folder, workspace)
     try:
         with state.opened() as held:
             text = held.read(name)
@@ -199,7 +199,7 @@ def _entries(folder: Path, profile: str, workspace: Path | None) -> tuple[Kept, 
             state.refuse_workspace()
     except FileNotFoundError:
         return ()
-    except (OSError, Unsafe) as error:
+    except (OSError, UnsafeState) as error:
         raise _error(folder / name, error) from error
     return _read(text or "", folder / name)
 
@@ -213,14 +213,18 @@ def _profiles(folder: Path) -> list[str]:
         raise _error(folder, error) from error
 
 
+def _state(folder: Path, workspace: Path | None) -> StateFolder:
+    return StateFolder(folder.parent, folder.name, workspace=workspace)
+
+
 def _file_of(folder: Path, profile: str) -> str:
     if not is_name(profile):
-        raise _error(folder, Unsafe(f"holds no approvals of {profile!r}", "Name the profile."))
+        raise _error(folder, UnsafeState(f"holds no approvals of {profile!r}", "Name the profile."))
     return f"{profile}.yaml"
 
 
 def _error(path: Path, error: Exception) -> ConfigurationError:
-    if isinstance(error, Unsafe):
+    if isinstance(error, UnsafeState):
         return ConfigurationError([Fault(str(path), "", f"the file of kept approvals {error.what}.", error.fix)])
     what = f"the file of kept approvals cannot be used: {getattr(error, 'strerror', None) or error}."
     return ConfigurationError([Fault(str(path), "", what)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from toolcharter._lazy import lazy
-from toolcharter.gate.approvals.state_folder import Unsafe
+from toolcharter.guards.state_folder import UnsafeState
 
 if TYPE_CHECKING:
     import yaml
@@ -23,7 +23,7 @@ def appended(text: str, entry: Mapping[str, Any]) -> str:
     """*text* with *entry* at its end, a line for each key.
 
     Raises:
-        Unsafe: The list is not written as a block.
+        UnsafeState: The list is not written as a block.
     """
     indent = " " * (0 if is_blank(text) else next(_items(text))[0])
     lines = [f"{key}: {_flow(value)}\n" for key, value in entry.items()]
@@ -35,7 +35,7 @@ def without(text: str, gone: Collection[int]) -> str:
     """*text* without the entries whose indices *gone* holds.
 
     Raises:
-        Unsafe: The list is not written as a block.
+        UnsafeState: The list is not written as a block.
     """
     kept, position = "", 0
     for index, (_, start, end) in enumerate(_items(text) if gone else ()):
@@ -48,7 +48,7 @@ def _items(text: str) -> Iterator[tuple[int, int, int]]:
     """Each entry's indentation, and where its first line begins and its last one ends."""
     content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content(yaml))]
     if not isinstance(content[0], yaml.BlockEntryToken):
-        raise Unsafe("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
+        raise UnsafeState("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
     column = content[0].start_mark.column
     begin: Any = content[0]
     last: Any = begin

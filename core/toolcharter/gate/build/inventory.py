@@ -13,9 +13,9 @@ from urllib.parse import unquote
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import repository_folders
+from toolcharter.guards.state_folder import state_path
 from toolcharter.loader.interpreter import Code, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
@@ -164,7 +164,7 @@ def _concerns(folder: Path, workspace: Path) -> bool:
 def _state(environ: Mapping[str, str]) -> Iterator[Path]:
     """Where approvals, records of processes and locks are kept, also by a later start that has no `HOME`."""
     named = {"XDG_STATE_HOME": environ.get("XDG_STATE_HOME", "")}
-    yield from (folder.parent for folder in (state_folder(environ), state_folder(named)) if folder is not None)
+    yield from (folder for folder in (state_path("", environ), state_path("", named)) if folder is not None)
 
 
 def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:

@@ -19,10 +19,10 @@ from toolcharter.gate.approvals.escape import Hidden, ShownCall, one_line, shown
 from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_of, digest_of_arguments
 from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
-from toolcharter.gate.approvals.state_folder import state_folder
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.gate.commands import DiskPreconditions
 from toolcharter.gate.redact import as_reason_word, redact_text
+from toolcharter.guards.state_folder import state_path
 from toolcharter.profile.settings import Approvals
 
 
@@ -84,7 +84,7 @@ class ApprovalService:
         self._asking = asking
         self._settings = settings
         self._ledger = Ledger()
-        self._folder = state_folder(environ) if settings.always else None
+        self._folder = state_path("approvals", environ) if settings.always else None
         self._cases: dict[int, _Case] = {}
         """Those that wait for an answer now, by the key of the call."""
         self._emitting = threading.RLock()

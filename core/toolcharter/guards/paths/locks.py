@@ -29,13 +29,12 @@ from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.paths.faults import shown
 from toolcharter.guards.paths.handles import FOLDER_FLAGS
+from toolcharter.guards.state_folder import state_path
 
 if TYPE_CHECKING:
-    import pwd
     import sqlite3
     from sqlite3 import Connection
 else:
-    pwd = lazy("pwd")
     sqlite3 = lazy("sqlite3")
 
 MOST_LEASES = 1024
@@ -267,20 +266,12 @@ def _got(fd: int, kind: int) -> bool:
 
 
 @lru_cache(16)
-def _file(given: str, user: int, name: str) -> str:
-    # Source: XDG Base Directory Specification 0.8: a path in a variable that is not absolute is ignored.
-    base = Path(given)
-    if not base.is_absolute():
-        base = Path(_home(user), ".local/state")
-    return str(base / "toolcharter/locks" / name)
-
-
-def _home(user: int) -> str:
-
-    try:
-        return pwd.getpwuid(user).pw_dir
-    except KeyError:  # as in a container that was given a bare number
-        return os.environ.get("HOME", "/")
+def _file(given: str, _user: int, name: str) -> str:
+    # All processes of a user share the leases, so `HOME` counts only for one who has no account.
+    folder = state_path("locks", {"XDG_STATE_HOME": given}) or state_path(
+        "locks", {"HOME": os.environ.get("HOME", "/")}
+    )
+    return str((folder or Path("/.local/state/toolcharter/locks")) / name)
 
 
 def _of_others(file: "Connection", owner: Owner, now: float) -> Iterator[_Held]:

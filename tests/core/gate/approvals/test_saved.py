@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.approvals import state_folder as folder_module
 from toolcharter.gate.approvals.saved import Kept, entries, forget, keep, load
-from toolcharter.gate.approvals.state_folder import MAX_BYTES, state_folder
+from toolcharter.guards import state_folder as folder_module
+from toolcharter.guards.state_folder import MAX_BYTES, state_path
 
 from .conftest import NOW
 
@@ -463,7 +463,7 @@ def test_a_lock_that_is_never_released_is_a_fault(folder, workspace, kept, monke
     """Whoever hangs with it hangs alone."""
     monkeypatch.setattr(folder_module, "LOCK_WAIT_S", 0.02)
     keep(folder, kept, workspace)
-    state = folder_module.StateFolder(folder, workspace)
+    state = folder_module.StateFolder(folder.parent, folder.name, workspace=workspace)
 
     with state.locked("careful.yaml"):
         told = faults_of(lambda: keep(folder, kept, workspace))
@@ -520,7 +520,7 @@ def test_where_approvals_are_kept(environ, place, monkeypatch) -> None:
     """In the user's state folder, never in the current one."""
     monkeypatch.setattr("pwd.getpwuid", lambda _: type("Entry", (), {"pw_dir": "/home/of/user"}))
 
-    assert state_folder(environ) == Path(place)
+    assert state_path("approvals", environ) == Path(place)
 
 
 def test_a_user_without_a_home_keeps_nothing(monkeypatch) -> None:
@@ -531,4 +531,4 @@ def test_a_user_without_a_home_keeps_nothing(monkeypatch) -> None:
 
     monkeypatch.setattr("pwd.getpwuid", unknown)
 
-    assert state_folder({}) is None
+    assert state_path("approvals", {}) is None
