@@ -24,7 +24,7 @@ KNOWN_CIRCLES: list[list[str]] = []
 MOST_EXEMPTIONS = 93
 """How often `# noqa` is written."""
 
-MOST_MODULES_OF_THE_GATE = 40
+MOST_MODULES_OF_THE_GATE = 39
 """How many files `gate/` has beside its four `__init__.py`."""
 
 
