@@ -4,6 +4,7 @@
 end, with the line that installs it. Where the variable `CI` is set the test fails instead: CI installs what it needs.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -47,6 +48,17 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "needs_program(name, package=name): the test runs this program, which the Debian package brings",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    # All that collection makes stays until the end: to look through it for garbage takes time, there and in each test.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

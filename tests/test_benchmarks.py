@@ -10,6 +10,7 @@ import report
 import run
 from environments import OURS, Environment
 from measure import Bench, NotMeasured, Row, Subject, ratio
+from tests.rows import each_row
 
 ROWS = [row for rows in run.TOPICS.values() for row in rows]
 SUBJECT = """
@@ -91,7 +92,7 @@ def test_row_of_an_absent_peer_is_not_measured(bench: Bench, subject: Subject) -
         ratio((subject, "plain"), (peer, "plain"))(bench)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "value", "shown"),
     [
         pytest.param(row(), 1.0, "1x at most 1x yes ours / theirs", id="at the limit"),

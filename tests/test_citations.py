@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDING = r"\.md"
@@ -57,7 +58,7 @@ def test_cited_pages_exist() -> None:
     assert cited
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "is_private"),
     [
         pytest.param("Source" + ": design" + ".md, section 4", True, id="page"),

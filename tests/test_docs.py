@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 import pytest
+from tests.rows import each_row
 
 import matrix
 import tables
@@ -65,7 +66,7 @@ def test_every_table_has_a_page() -> None:
     assert marked == set(tables.TABLES)
 
 
-@pytest.mark.parametrize("page", [*pages(), *OTHER_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@each_row("page", [*pages(), *OTHER_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     """Every link to a file finds it, with the heading that it names."""
     broken = [link for link in links(page.read_text()) if "://" not in link and not _leads_somewhere(page, link)]
@@ -132,7 +133,7 @@ def test_public_names_are_listed() -> None:
     assert names(doc("python.md"), "name") == toolcharter.__all__
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "value"),
     [
         pytest.param("python.md", ToolResult, id="ToolResult"),
@@ -326,7 +327,7 @@ def test_reasons_of_plugins_are_listed() -> None:
     assert listed == declared
 
 
-@pytest.mark.parametrize("folder", OUR_PLUGINS.values(), ids=lambda folder: folder.name)
+@each_row("folder", OUR_PLUGINS.values(), ids=lambda folder: folder.name)
 def test_pages_of_plugins_name_nothing_else(folder: Path) -> None:
     """The contract test asks for every field and reason; here none may be left over."""
     text = (folder / "README.md").read_text()

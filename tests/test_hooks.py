@@ -3,9 +3,10 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 from pages import quoted, rows
 from toolcharter import hookspecs
@@ -25,12 +26,21 @@ def _marked(folder: Path, mark: str) -> Iterator[str]:
 
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 HOOKS = sorted(name for name in vars(hookspecs) if hasattr(getattr(hookspecs, name), f"{hookspecs.PROJECT}_spec"))
-IMPLEMENTED = {folder.name: set(_marked(folder, "hookimpl")) for folder in PLUGINS}
-TESTS = {file: file.read_text() for file in (ROOT / "tests").rglob("test_*.py") if file != Path(__file__)}
+
+
+@cache
+def _implemented() -> dict[str, set[str]]:
+    """The hooks of each plugin; read when a test asks."""
+    return {folder.name: set(_marked(folder, "hookimpl")) for folder in PLUGINS}
+
+
+@cache
+def _core_tests() -> list[str]:
+    return [file.read_text() for file in (ROOT / "tests/core").rglob("test_*.py")]
 
 
 def _plugins_of(hook: str) -> list[str]:
-    return [name for name, hooks in IMPLEMENTED.items() if hook in hooks]
+    return [name for name, hooks in _implemented().items() if hook in hooks]
 
 
 def test_the_hooks_are_those_of_the_module() -> None:
@@ -43,7 +53,7 @@ def test_the_hooks_are_those_of_the_module() -> None:
     assert "register_tools" in HOOKS
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@each_row("hook", HOOKS)
 def test_a_plugin_of_ours_implements_it(hook: str) -> None:
     """A hook that no plugin needs is not tried by anyone; that plugin has tests."""
     tested = [name for name in _plugins_of(hook) if any((ROOT / "tests/plugins" / name).glob("test_*.py"))]
@@ -51,12 +61,10 @@ def test_a_plugin_of_ours_implements_it(hook: str) -> None:
     assert tested
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@each_row("hook", HOOKS)
 def test_a_test_names_it(hook: str) -> None:
     """The loader's or the gate's tests implement it, to try what a plugin of ours does not do."""
-    of_the_core = [text for file, text in TESTS.items() if "core" in file.parts]
-
-    assert any(hook in text for text in of_the_core)
+    assert any(hook in text for text in _core_tests())
 
 
 def test_the_page_lists_the_hooks_with_our_plugins() -> None:

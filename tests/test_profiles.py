@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import failing
 
 from toolcharter import Toolbox, build_tools
 from toolcharter.cli.profile_lint import Findings, examine
@@ -22,8 +23,6 @@ from toolcharter_bwrap import refusals
 pytestmark = pytest.mark.needs_program("git")
 
 NAMES = ("minimal", "reviewer", "fixer", "releaser", "coder", "researcher")
-CASES = [(name, case) for name in NAMES for case in load_profile(shipped_profiles() / f"{name}.yaml").cases]
-
 Build = Callable[..., Toolbox]
 
 
@@ -68,15 +67,17 @@ def build(repository: Path, tmp_path: Path) -> Iterator[Build]:
         toolbox.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "case"), CASES, ids=[f"{name}:{case.place.rpartition('/')[2]}" for name, case in CASES]
-)
-def test_a_case_of_a_shipped_profile_holds(name: str, case: Case, repository: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cases_of_a_shipped_profile_hold(name: str, repository: Path) -> None:
     """Each profile does what its own cases say."""
-    with build_tools(shipped_profiles() / f"{name}.yaml", workspace=repository, events=print) as toolbox:
-        decision = toolbox.decide(case.tool, case.args)
+    file = shipped_profiles() / f"{name}.yaml"
+    with build_tools(file, workspace=repository, events=print) as toolbox:
 
-    assert (decision.outcome, case.reason or decision.reason) == (case.expect, decision.reason), decision.message
+        def holds(case: Case) -> bool:
+            decision = toolbox.decide(case.tool, case.args)
+            return (decision.outcome, case.reason or decision.reason) == (case.expect, decision.reason)
+
+        assert failing(load_profile(file).cases, holds) == []
 
 
 @pytest.mark.parametrize("file", sorted(shipped_profiles().glob("*.yaml")), ids=lambda file: file.stem)

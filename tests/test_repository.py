@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
@@ -76,9 +77,7 @@ def test_lock_file_pins_every_package_with_hashes_and_no_addresses() -> None:
     assert re.sub(entry, "", lock, flags=re.IGNORECASE) == ""
 
 
-@pytest.mark.parametrize(
-    "folder", [".ci", "benchmarks", "core", "docs", "examples", "plugins", "profiles", "scripts", "tests"]
-)
+@each_row("folder", [".ci", "benchmarks", "core", "docs", "examples", "plugins", "profiles", "scripts", "tests"])
 def test_no_file_names_a_package_index(folder: str) -> None:
     """Where packages come from is each machine's own affair; what tests need of it is put together at run time."""
     named = re.compile("index-" + r"url[= ]\s*\S*://")

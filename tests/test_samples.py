@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests import samples
+from tests.rows import each_row
 
 import keep_samples
 from toolcharter.guards.secrets import engine
@@ -41,7 +42,7 @@ def test_no_file_is_without_a_reader(project_root: Path) -> None:
     assert [name for name in names if Path(name).name not in text and name not in BUILT_NAMES] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param(f"key: {KEY}\n", id="a provider's key"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from jsonschema_rs import Draft202012Validator
+from tests.rows import each_row
 
 from toolcharter.cli.group import toolcharter as command_group
 from toolcharter.profile.find import shipped_profiles
@@ -29,13 +30,13 @@ def values_in(file: Path) -> Any:
     return plain(node)
 
 
-@pytest.mark.parametrize("file", PROFILES, ids=lambda file: file.stem)
+@each_row("file", PROFILES, ids=lambda file: file.stem)
 def test_shipped_profiles_fit_the_schema(schema, file) -> None:
     """An editor has nothing to say about them."""
     assert [str(error) for error in Draft202012Validator(schema).iter_errors(values_in(file))] == []
 
 
-@pytest.mark.parametrize("file", PROFILES, ids=lambda file: file.stem)
+@each_row("file", PROFILES, ids=lambda file: file.stem)
 def test_a_misspelt_field_of_a_shipped_profile_does_not(schema, file) -> None:
     """The policy of each tool that a shipped profile lists is in the schema."""
     values = values_in(file)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import pytest
 from tests.cases.shell_tree import Lines
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/002-bash-validate")
@@ -18,7 +18,7 @@ PROFILE = {
 }
 
 
-@pytest.mark.parametrize("row", row_params(ROWS))
+@each_row("row", row_params(ROWS))
 def test_sample(row: dict[str, Any], decision_on: Lines) -> None:
     """What each program is for is allowed, alone and joined; no other program, write, escape or code is."""
     wanted = row.get("unified", row["expect"])["decision"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Denied, LiveToolbox, ProfileView, ToolError, open_live
@@ -152,7 +153,7 @@ def test_placeholders(row: Any) -> None:
     assert argv == (None if "error" in expect else expect["argv"])
 
 
-@pytest.mark.parametrize("row", params("002-skill-tools", "value"))
+@each_row("row", params("002-skill-tools", "value"))
 def test_values(row: Any) -> None:
     """A value is one word of the vector, as it is where that source quotes it; filler is told from values."""
     value, expect = row["input"]["value"], wanted(row)
@@ -187,7 +188,7 @@ def rendered(line: str, parameters: dict[str, Any], args: dict[str, Any]) -> lis
         return error.message
 
 
-@pytest.mark.parametrize("row", params("002-skill-tools", "cmd"))
+@each_row("row", params("002-skill-tools", "cmd"))
 def test_skill_lines(row: Any) -> None:
     """The words that a shell would have seen, in one pass; what it would have read as code is refused or data."""
     given, expect = row["input"], wanted(row)

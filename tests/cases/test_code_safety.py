@@ -5,7 +5,7 @@ Its checks of requests in plain language have no counterpart: nothing is told fr
 
 from typing import Any
 
-import pytest
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter_shell.suspicions import suspicions
@@ -13,7 +13,7 @@ from toolcharter_shell.suspicions import suspicions
 ROWS = [row for row in sample_rows("seeds/001-code-safety") if "code" in row["input"]]
 
 
-@pytest.mark.parametrize("row", row_params(ROWS))
+@each_row("row", row_params(ROWS))
 def test_sample(row: Any) -> None:
     """What that scan refuses is warned of, save what it should not refuse."""
     given, wanted = row["input"], row.get("unified", row["expect"])

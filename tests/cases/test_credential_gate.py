@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Lines
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter.profile.globs import escape_glob
@@ -92,7 +93,7 @@ def test_quoted_operators_are_text(row: dict[str, Any], decision_on: Lines) -> N
     assert decision_on(profile, line).outcome == "allow"
 
 
-@pytest.mark.parametrize("row", params("blocked"))
+@each_row("row", params("blocked"))
 def test_denied_arguments(row: dict[str, Any], decision_on: Lines) -> None:
     """Options and sub-commands that give secrets away are denied by rules, whatever is said about content."""
     given = row["input"]

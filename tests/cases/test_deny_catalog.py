@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Tree, plant, toolbox_over
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox
@@ -47,7 +48,7 @@ def boxes(tree: Tree, asked: list[Any]) -> Iterator[dict[str, Toolbox]]:
         }
 
 
-@pytest.mark.parametrize("row", row_params(CATASTROPHES))
+@each_row("row", row_params(CATASTROPHES))
 def test_catastrophe(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox], asked: list[Any]) -> None:
     """No mode permits it and nobody is asked: it is known for what it is, or cannot be told to be anything else."""
     decisions = [box.decide("bash", {"command": tree.fill(row["cmd"])}) for box in boxes.values()]
@@ -78,7 +79,7 @@ def test_look_alikes(tree: Tree, boxes: dict[str, Toolbox]) -> None:
     assert {name for name, decision in decisions.items() if decision.outcome != "allow"} == set(floored)
 
 
-@pytest.mark.parametrize("row", row_params(LOOK_ALIKES))
+@each_row("row", row_params(LOOK_ALIKES))
 def test_look_alike(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """A rule for all commands permits it, a person may; without either it is refused for that, not as a catastrophe."""
     found = {mode: box.decide("bash", {"command": tree.fill(row["cmd"])}).outcome for mode, box in boxes.items()}

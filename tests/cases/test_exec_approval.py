@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Lines, Tree, sample_policy, toolbox_over
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Caller
@@ -40,9 +41,7 @@ def profile_of(given: dict[str, Any]) -> dict[str, Any]:
     return {"mode": mode, "allow": [] if is_off else [f"bash:{pattern}" for pattern in given.get("allowlist", ())]}
 
 
-@pytest.mark.parametrize(
-    "row", row_params([row for row in ROWS if "decision" in wanted(row) and "command" in row["input"]])
-)
+@each_row("row", row_params([row for row in ROWS if "decision" in wanted(row) and "command" in row["input"]]))
 def test_decision(row: dict[str, Any], decision_on: Lines) -> None:
     """The matrix of modes and lists gives what the row says; what only looks safe is asked about."""
     assert decision_on(profile_of(row["input"]), row["input"]["command"]).outcome == wanted(row)["decision"]

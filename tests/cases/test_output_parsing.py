@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.output import structured
@@ -10,7 +10,7 @@ from toolcharter.guards.output import structured
 ROWS = sample_rows("seeds/001-output-parsing")
 
 
-@pytest.mark.parametrize("row", row_params(ROWS))
+@each_row("row", row_params(ROWS))
 def test_sample(row: Any) -> None:
     """Every sample holds as it stands."""
     assert structured(row["input"]["output"]) == row["expect"]["result"]

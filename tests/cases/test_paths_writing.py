@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import count as counting
 from itertools import takewhile
 from pathlib import Path
+from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.cases.path_trees import (
     filled,
     lay_out,
 )
+from tests.rows import each_row
+from tests.samples import row_params
 
 from toolcharter import Denied, Toolbox, ToolError, ToolResult, build_tools
 from toolcharter.guards.paths import WorkspacePaths
@@ -112,15 +115,18 @@ def test_tool(toolbox: Toolbox, root: Path, row: dict[str, Any]) -> None:
     assert beside_the_workspace(root) == before
 
 
-@pytest.mark.parametrize("openers", [kernel_openers, walking_openers], ids=["kernel", "walk"])
-@pytest.mark.parametrize("use", ["write", "delete", "move", "receive", "make"])
+@each_row("openers", [kernel_openers, walking_openers], ids=["kernel", "walk"])
+@each_row("use", ["write", "delete", "move", "receive", "make"])
 @pytest.mark.parametrize(
-    ("root", "row"),
-    _params([row for row in ROWS if row["expect"] == "deny" and row["op"] not in {"extract", "workspace_root"}]),
-    indirect=["root"],
+    "row",
+    row_params([row for row in ROWS if row["expect"] == "deny" and row["op"] not in {"extract", "workspace_root"}]),
 )
-def test_no_use_of_a_denied_path_touches_what_lies_outside(root: Path, row: dict[str, Any], use: Any, openers) -> None:
+def test_no_use_of_a_denied_path_touches_what_lies_outside(
+    tmp_path: Path, row: dict[str, Any], use: Any, openers
+) -> None:
     """Every path that a sample denies, for reading ones, too: whatever it would be used for, nothing outside changes."""
+    root = Path(mkdtemp(dir=tmp_path))
+    lay_out(root, row["layout"])
     paths = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).acting(lambda: None)
     before = beside_the_workspace(root)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cases.conftest import Bench, tool_of
 from tests.cases.source_000 import ANCHORED, ANY_ACTION, Asked, Ours, Theirs
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-pattern-match")
@@ -62,10 +63,9 @@ def params(matcher: str) -> list[Any]:
 def denies(bench: Bench, pattern: str, text: str) -> bool:
     """Whether a rule with the pattern, over an argument, denies a call with the text."""
     escaped = re.sub(r"([,()])", r"\\\1", pattern)
-    toolbox = bench.open(
-        {"mode": "dangerous", "deny": [f"probe(text={escaped})"]}, tool_of("probe", arguments=["text"])
-    )
-    return toolbox.decide("probe", {"text": text}).outcome == "deny"
+    profile = {"mode": "dangerous", "deny": [f"probe(text={escaped})"]}
+    with bench.open(profile, tool_of("probe", arguments=["text"])) as toolbox:
+        return toolbox.decide("probe", {"text": text}).outcome == "deny"
 
 
 def speaks(bench: Bench, pattern: str, text: str) -> bool:
@@ -74,8 +74,8 @@ def speaks(bench: Bench, pattern: str, text: str) -> bool:
     guards = {"after_call": [{"match": pattern, "message": "The guard speaks."}]}
     named = pattern_name(pattern)
     tools = [tool_of(name, "bash" if name == "bash" else "builtin"), *([tool_of(named)] if named else [])]
-    toolbox = bench.open({"mode": "dangerous", "session_guards": guards}, *tools)
-    return "The guard speaks." in toolbox.call(name, {"action": action} if action else {}).text
+    with bench.open({"mode": "dangerous", "session_guards": guards}, *tools) as toolbox:
+        return "The guard speaks." in toolbox.call(name, {"action": action} if action else {}).text
 
 
 def pattern_name(pattern: str) -> str | None:
@@ -127,13 +127,13 @@ def test_every_row_has_a_matcher() -> None:
     assert {row["input"]["matcher"] for row in ROWS} <= {"policy", "hook"}
 
 
-@pytest.mark.parametrize(("pattern", "text"), [*product(PATTERNS, TEXTS)])
+@each_row(("pattern", "text"), [*product(PATTERNS, TEXTS)])
 def test_more_patterns(pattern: str, text: str, bench: Bench) -> None:
     """A rule over an argument matches the whole text, case and lines included; only `*` is special."""
     assert denies(bench, pattern, text) == anchored(pattern, text)
 
 
-@pytest.mark.parametrize(("pattern", "text"), [*product(HOOKS, CALLS)])
+@each_row(("pattern", "text"), [*product(HOOKS, CALLS)])
 def test_more_hooks(pattern: str, text: str, bench: Bench) -> None:
     """Behind a prefix the whole of the rest is the pattern; without an action it is all of them."""
     rest = re.sub(r"^(\*|builtin):", "", pattern)

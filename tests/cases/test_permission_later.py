@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Lines, sample_policy
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/002-permission-later")
@@ -40,7 +41,7 @@ def wanted(row: dict[str, Any]) -> dict[str, Any]:
     return {**row["expect"], **row.get("unified", {})}
 
 
-@pytest.mark.parametrize("row", rows_of("class"))
+@each_row("row", rows_of("class"))
 def test_class(row: dict[str, Any], decision_on: Lines) -> None:
     """A command that reads runs by a rule for its ordinary use; one that writes or starts something is asked about."""
     outcome = decision_on(ASKING, row["input"]["cmd"]).outcome
@@ -48,7 +49,7 @@ def test_class(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome in ({"allow"} if wanted(row)["class"] == "read" else {"ask", "deny"})
 
 
-@pytest.mark.parametrize("row", rows_of("blocked"))
+@each_row("row", rows_of("blocked"))
 def test_floor(row: dict[str, Any], decision_on: Lines) -> None:
     """What that floor holds does not run unattended under a rule for the program it hides in; what it passes may."""
     if wanted(row)["blocked"]:
@@ -57,7 +58,7 @@ def test_floor(row: dict[str, Any], decision_on: Lines) -> None:
         assert decision_on({"mode": "restrict", "allow": ["bash:*"]}, row["input"]["cmd"]).outcome == "allow"
 
 
-@pytest.mark.parametrize("row", rows_of("paths"))
+@each_row("row", rows_of("paths"))
 def test_paths(row: dict[str, Any], decision_on: Lines) -> None:
     """A command that names no path runs by its rule; one that names a path outside, however spelt, does not."""
     is_asked = wanted(row)["paths"] or row["id"] in READS_ELSEWHERE

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.cases.conftest import Bench, use_of
 from tests.cases.source_000 import Asked, Ours, Theirs, decided, patterns_of, why_otherwise
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 ROWS = sample_rows("seeds/000-policy-check")
@@ -49,14 +50,14 @@ def test_sample(row: dict[str, Any], bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("deny", [[], DENY, *([rule] for rule in DENY)], ids=" ".join)
-@pytest.mark.parametrize("allow", [[], ALLOW, *([rule] for rule in ALLOW)], ids=" ".join)
+@each_row("deny", [[], DENY, *([rule] for rule in DENY)], ids=" ".join)
+@each_row("allow", [[], ALLOW, *([rule] for rule in ALLOW)], ids=" ".join)
 def test_more_of_the_kind(mode: str, deny: list[str], allow: list[str], bench: Bench) -> None:
     """Any mode, some rules and any invocation: the decision is the one that the design's words give."""
     policy = {"mode": mode, "deny": deny, "allow": allow}
     uses = [use_of(*asked) for asked in INVOCATIONS]
-    toolbox = bench.open(policy, *(use.spec for use in uses))
 
-    found = [toolbox.decide(use.spec.name, use.args).outcome for use in uses]
+    with bench.open(policy, *(use.spec for use in uses)) as toolbox:
+        found = [toolbox.decide(use.spec.name, use.args).outcome for use in uses]
 
     assert found == [decided(Ours, policy, Asked(*asked)) for asked in INVOCATIONS]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, ToolPolicy, ToolSpec
@@ -48,7 +49,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     return Bench(tmp_path_factory.mktemp("echo")).open({"tools": {"echo": {}}}, echo)
 
 
-@pytest.mark.parametrize("row", row_params([row for row in SEEDS if "text" in row["input"]]))
+@each_row("row", row_params([row for row in SEEDS if "text" in row["input"]]))
 def test_seed(row: Any) -> None:
     """What sample set 004 masks is masked, and what it lets through against its intent too."""
     masked, _ = by_the_filter({"id": row["id"], **row["input"]})
@@ -65,7 +66,7 @@ def test_seed_of_logged_arguments(row: Any) -> None:
     assert scrub_value({"text": row["input"]["log_args"]}) == ({"text": row["unified"]["log"]}, 1)
 
 
-@pytest.mark.parametrize("row", row_params(POSITIVE))
+@each_row("row", row_params(POSITIVE))
 def test_secret_is_gone(row: Any, toolbox: Toolbox) -> None:
     """At most five characters in a row survive, nothing else is changed, and JSON stays JSON."""
     masked, _ = by_the_filter({"id": row["id"], "text": row["text"]})
@@ -93,14 +94,14 @@ def survivors(row: dict[str, Any], masked: str) -> list[str]:
     return [piece for piece in pieces if piece in masked and piece not in around]
 
 
-@pytest.mark.parametrize("row", row_params(NEGATIVE))
+@each_row("row", row_params(NEGATIVE))
 def test_what_is_no_secret_stays(row: Any, toolbox: Toolbox) -> None:
     """A clean text comes back as it is."""
     assert scrub_text(row["text"]) == (row["text"], 0)
     assert toolbox.call("echo", {"text": row["text"]}).text == row["text"]
 
 
-@pytest.mark.parametrize("row", row_params([row for row in NEW if row["label"] == "positive"]))
+@each_row("row", row_params([row for row in NEW if row["label"] == "positive"]))
 def test_secret_of_a_kind_that_came_later_is_gone(row: Any, toolbox: Toolbox) -> None:
     """Nothing else is changed but for a prefix that the secret begins with, and JSON stays JSON."""
     masked, _ = by_the_filter({"id": row["id"], "text": row["text"]})
@@ -123,7 +124,7 @@ def around_secrets(row: dict[str, Any]) -> str:
     return "".join((*parts, re.escape(row["text"][position:])))
 
 
-@pytest.mark.parametrize("row", row_params([row for row in NEW if row["label"] == "negative"]))
+@each_row("row", row_params([row for row in NEW if row["label"] == "negative"]))
 def test_what_is_no_secret_of_a_kind_that_came_later_stays(row: Any, toolbox: Toolbox) -> None:
     """A clean text comes back as it is."""
     assert scrub_text(row["text"]) == (row["text"], 0)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Tree, plant, sample_policy, toolbox_over
+from tests.rows import each_row
 from tests.samples import row_params, sample_file, sample_rows
 
 from toolcharter import Toolbox
@@ -40,7 +41,7 @@ def meets(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> bool:
     return boxes[row["policy"]].decide("bash", {"command": tree.fill(row["cmd"])}).outcome == expected
 
 
-@pytest.mark.parametrize("row", row_params(JUDGED))
+@each_row("row", row_params(JUDGED))
 def test_row(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """No line gets through, and none is refused, against what its row says."""
     assert meets(row, tree, boxes)

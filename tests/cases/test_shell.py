@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cases.shell_tree import Tree, plant, sample_policy, toolbox_over
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox
@@ -79,20 +80,20 @@ def outcome(box: Toolbox, tree: Tree, row: dict[str, Any]) -> str:
     return box.decide("bash", {"command": tree.fill(row["cmd"])}).outcome
 
 
-@pytest.mark.parametrize("row", row_params(COMMON))
+@each_row("row", row_params(COMMON))
 def test_deny(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """What the rules' letters would let through, the guard refuses; where a person may be asked, it may ask."""
     assert outcome(boxes["restrict"], tree, row) == outcome(boxes["scope"], tree, row) == "deny"
     assert outcome(boxes["ask"], tree, row) in {"ask", "deny"}
 
 
-@pytest.mark.parametrize("row", row_params([row for row in DENY if row["tier"] == "scope"]))
+@each_row("row", row_params([row for row in DENY if row["tier"] == "scope"]))
 def test_deny_by_a_list_of_subcommands(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """Under rules for subcommands another subcommand, or a form of one that writes, is not covered."""
     assert outcome(boxes["scope"], tree, row) == "deny"
 
 
-@pytest.mark.parametrize("row", row_params(ALLOW))
+@each_row("row", row_params(ALLOW))
 def test_allow(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox]) -> None:
     """Ordinary use of the listed programs stays allowed, by the list of subcommands too."""
     assert {name: outcome(box, tree, row) for name, box in boxes.items()} == dict.fromkeys(boxes, "allow")

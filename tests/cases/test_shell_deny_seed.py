@@ -6,8 +6,8 @@ There a line runs unless a pattern is found in its text; the same with us is the
 
 from typing import Any
 
-import pytest
 from tests.cases.shell_tree import Lines, sample_policy
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 SEED = sample_rows("seeds/004-shell-deny-seed")
@@ -65,7 +65,7 @@ def is_blocked(row: dict[str, Any]) -> bool:
     return bool(wanted.get("blocked", "rejected_with" in wanted))
 
 
-@pytest.mark.parametrize("row", lines([*SEED, *GROUPS]))
+@each_row("row", lines([*SEED, *GROUPS]))
 def test_by_groups(row: dict[str, Any], decision_on: Lines) -> None:
     """With all groups, or the row's own and the floor, what is blocked is denied even where all else runs."""
     group = row["input"].get("group")
@@ -76,7 +76,7 @@ def test_by_groups(row: dict[str, Any], decision_on: Lines) -> None:
     assert outcome == ("deny" if is_blocked(row) else "allow")
 
 
-@pytest.mark.parametrize("row", lines([*SEED, *GROUPS]))
+@each_row("row", lines([*SEED, *GROUPS]))
 def test_unattended(row: dict[str, Any], decision_on: Lines) -> None:
     """Without a rule in `deny`, nothing that is blocked runs by rules for programs that read."""
     found = decision_on({**sample_policy(), "mode": "ask"}, row["input"]["command"])
@@ -84,7 +84,7 @@ def test_unattended(row: dict[str, Any], decision_on: Lines) -> None:
     assert found.outcome in ({"ask", "deny"} if is_blocked(row) else {"ask", "allow"})
 
 
-@pytest.mark.parametrize("row", row_params(EXEMPT))
+@each_row("row", row_params(EXEMPT))
 def test_exempt_folder(row: dict[str, Any], decision_on: Lines) -> None:
     """What a rule names in a closed folder runs; beside it, and back out of it, nothing does."""
     exempt = row["input"]["exempt"]

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import product
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Toolbox, build_tools
 from toolcharter.guards.network.addresses import METADATA, NOT_PUBLIC_4, NOT_PUBLIC_6
@@ -187,7 +188,7 @@ DENIED: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", DENIED)
+@each_row("kind", DENIED)
 def test_variants_that_are_denied(box: Toolbox, kind: str) -> None:
     """Each for its own reason, before anything is looked up."""
     reason, urls = DENIED[kind]
@@ -243,7 +244,7 @@ ALLOWED: dict[str, list[str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ALLOWED)
+@each_row("kind", ALLOWED)
 def test_look_alikes_that_are_allowed(box: Toolbox, kind: str) -> None:
     """Hosts, paths and ports as pages have them, however odd they look."""
     found = {url: box.decide("http_get", {"url": url}) for url in ALLOWED[kind]}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter._lazy import REASONS
 
@@ -93,7 +94,7 @@ def test_circles_of_types_are_those_that_are_known() -> None:
     assert circles(graph(SOURCES, "module", "typing")) == KNOWN_CIRCLES
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sources", "found"),
     [
         pytest.param({"p": "", "p.a": "import p.b", "p.b": "from p import a"}, [["p.a", "p.b"]], id="two-modules"),

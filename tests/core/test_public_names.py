@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 import toolcharter
 
@@ -37,7 +38,7 @@ def test_type_checkers_see_the_same_names() -> None:
     assert sorted(names_for_type_checkers()) == toolcharter.__all__
 
 
-@pytest.mark.parametrize("name", toolcharter.__all__)
+@each_row("name", toolcharter.__all__)
 def test_public_name_is_importable(name: str) -> None:
     """Every name loads, bears itself, and is the same object the second time."""
     value = getattr(toolcharter, name)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.rows import each_row
 
 from .conftest import RunModule
 
@@ -43,7 +44,7 @@ def entered(run_module: RunModule, tmp_path_factory: pytest.TempPathFactory) -> 
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("measured", "most"),
     [
         pytest.param("sync", 41, id="a staged tool of three lines, its decision remembered, one rate limit, a file"),

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from tests.cases.shell_tree import plant
+from tests.rows import each_row
 
 import fuzz_shell
 from shell_fuzz.judging import ALLOWED, Judge, is_foreseen, program_names
@@ -31,7 +32,7 @@ def seen(trace: str = BASH, changed: tuple[str, ...] = (), stdout: str = "", std
     return Observed(is_finished=True, changed=changed, trace=trace, xtrace="", stdout=stdout, stderr=stderr)
 
 
-@pytest.mark.parametrize("text", ["a", "", "it's", 'a "b" $c `d`', "\\n\n\t", "é☃", "-x;&|", "*?[a]", "~", "#", "!"])
+@each_row("text", ["a", "", "it's", 'a "b" $c `d`', "\\n\n\t", "é☃", "-x;&|", "*?[a]", "~", "#", "!"])
 def test_bash_reads_every_spelling_as_the_text(text: str) -> None:
     """However a text is quoted, the program gets the text."""
     random = Random(1)
@@ -89,7 +90,7 @@ def test_commands_of_a_trace_are_read_as_bash_ran_them(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("argv", "line", "expected"),
     [
         pytest.param("cat a", "cat a", True, id="literal"),
@@ -146,7 +147,7 @@ def test_calls_are_put_together_and_their_paths_made_absolute() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("observed", "expected"),
     [
         pytest.param(seen(), [], id="nothing"),

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 import matrix
 
@@ -47,7 +48,7 @@ def test_interpreter_of_another_version_is_passed_over(bare: Path) -> None:
     assert matrix.find(_OTHER) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "is_first", "selected"),
     [
         pytest.param([], True, [], id="first"),
@@ -63,7 +64,7 @@ def test_first_version_runs_all(arguments: list[str], *, is_first: bool, selecte
     assert matrix.selection(arguments, is_first=is_first) == selected
 
 
-@pytest.mark.parametrize("word", matrix.AGAIN)
+@each_row("word", matrix.AGAIN)
 def test_what_runs_again_is_there(word: str, project_root: Path) -> None:
     """A test that moves takes its entry with it: pytest would pass over an option that fits nothing."""
     place, _, test = word.removeprefix("--ignore=").removeprefix("--deselect=").partition("::")

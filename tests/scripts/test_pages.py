@@ -1,6 +1,7 @@
 """Pages are read as GitHub shows them: blocks, links, headings, tables, generated parts."""
 
 import pytest
+from tests.rows import each_row
 
 from pages import Block, anchors, blocks, links, quoted, regenerated, rows
 
@@ -38,7 +39,7 @@ def test_blocks_know_language_words_and_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first_line", "file"),
     [
         pytest.param("# profiles/one.yaml", "profiles/one.yaml", id="a path"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy, require_finite
 
@@ -32,7 +33,7 @@ def test_no_number_is_refused_with_its_place(value: Any, said: str) -> None:
     assert str(caught.value) == said
 
 
-@pytest.mark.parametrize("value", [None, 1, 1e308, -0.0, "nan", [], {}, {"a": [1, "inf", None]}, 10**400])
+@each_row("value", [None, 1, 1e308, -0.0, "nan", [], {}, {"a": [1, "inf", None]}, 10**400])
 def test_numbers_and_text_pass(value: Any) -> None:
     """Every finite number is one, and text is no number."""
     require_finite(value)

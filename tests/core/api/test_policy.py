@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import Field, ValidationError, create_model
+from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy
 
@@ -33,7 +34,7 @@ def test_empty_entry_is_the_defaults() -> None:
     assert Policy.from_profile({}) == Policy()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "faults"),
     [
         pytest.param({"limit": "5"}, [(("limit",), "int_type")], id="text-for-a-number"),

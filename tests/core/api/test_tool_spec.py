@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.runtime import ToolRuntime
@@ -72,7 +73,7 @@ def test_spec_never_changes() -> None:
     assert (spec.name, spec.aliases, spec.argument_aliases) == ("greet", ("Hail",), {"who": "name"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "fault"),
     [
         pytest.param({"name": ""}, "the name '' does not match [A-Za-z0-9_-]{1,64}", id="empty-name"),
@@ -209,7 +210,7 @@ def test_own_reasons(reasons: Any, own: set[str] | None) -> None:
 BY_ACTION = {"push": {"net:write"}, "": {"fs:read"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("capabilities", "action", "expected"),
     [
         pytest.param(None, "push", None, id="undeclared"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.call import Ask, Call, Caller, Decision, Deny, Invocation, RuleRef, ToolResult
 from toolcharter.api.extension import ExtensionPolicy, ExtensionSpec
@@ -21,7 +22,7 @@ def test_text_of_a_result_is_what_the_model_reads() -> None:
     assert result == ToolResult("ok", "Hello", None, None, None, None, None, False, None, False, 0, "", 0.0)  # noqa: FBT003 - the whole record in its order
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         pytest.param(Caller("reviewer"), id="caller"),

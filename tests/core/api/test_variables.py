@@ -1,11 +1,12 @@
 """Which variables a profile may hand to programs whose command lines were judged without them."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.policy import check_variables
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "fault"),
     [
         pytest.param(("HTTP_PROXY", "TZ"), None, id="names"),

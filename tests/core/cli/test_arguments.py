@@ -1,6 +1,7 @@
 """Reading `key=value` by JSON Schema."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.cli.arguments import typed
 
@@ -10,7 +11,7 @@ NOTHING = {"type": "null"}
 LIST = {"type": "array", "items": NUMBER}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "texts", "wanted"),
     [
         pytest.param(TEXT, ["5"], "5", id="text"),

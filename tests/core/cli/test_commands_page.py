@@ -5,6 +5,7 @@ import re
 import click
 import pytest
 from click.testing import CliRunner
+from tests.rows import each_row
 
 from toolcharter.cli.group import COMMANDS
 from toolcharter.cli.group import toolcharter as group
@@ -22,7 +23,7 @@ def test_table_lists_every_command(page) -> None:
     assert dict(listed) == COMMANDS
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_section_shows_the_help(page, name) -> None:
     """Each command's help stands in its section, word by word."""
     command = group.get_command(click.Context(group), name)

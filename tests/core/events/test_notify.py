@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.rows import each_row
 
 import toolcharter_webhook
 from toolcharter.api.channel import Channel
@@ -219,7 +220,7 @@ def test_a_rule_that_cannot_be_judged_tells() -> None:
 SCHEMA = {"remote": {"const": "origin"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("others", "kept"),
     [
         ([entry("git:push", place="policy.yaml:9:3")], 1),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import structlog
+from tests.rows import each_row
 
 from toolcharter.errors import ConfigurationError
 from toolcharter.events import sinks as sinks_module
@@ -56,7 +57,7 @@ def test_the_forms_of_a_file_url(form: str, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "message"),
     [
         ("file:", "events: the event sink is not understood: 'file:'\nKnown: stderr:, file:PATH, structlog:."),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.reasons import Reason
 from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPreconditions, PathAccess, analyse_commands
@@ -73,7 +74,7 @@ def test_what_is_given_to_a_command_that_does_more_than_usual_may_be_changed() -
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "refusal"),
     [
         ("rm -rf /", Reason.DENIED_BY_FLOOR),

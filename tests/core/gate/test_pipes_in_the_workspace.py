@@ -59,7 +59,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(place)
     profile = tmp_path / "p.yaml"
     profile.write_text(
-        "profile: test\nrunner: host\nallow: ['bash:git *']\nlimits: {timeout_s: 20}\n"
+        "profile: test\nrunner: host\nallow: ['bash:git *']\nlimits: {timeout_s: 3}\n"
         "tools: {bash: {}, git: {}, read_file: {}, grep: {}, glob: {}, list_files: {}, write_file: {}, edit_file: {}}\n"
     )
 

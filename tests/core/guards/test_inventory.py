@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.inventory import Inventory, make_inventory
 
@@ -35,7 +35,7 @@ def test_a_workspace_that_is_the_root_of_the_disk_has_everything() -> None:
     assert (made.covers("/usr/bin/x"), made.covers("/usr/binary")) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "covered"),
     [
         ("/srv/ws/.venv", True),

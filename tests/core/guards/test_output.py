@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.output import Strategy, mask_middle, structured, truncate
 
 LONG = "".join(chr(ord("a") + index % 26) for index in range(1000))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("strategy", "limit", "expected"),
     [
         pytest.param("head", 100, LONG[:55] + "\n[truncated: 945 characters left out (head)]", id="head"),
@@ -33,8 +34,8 @@ def test_long_text_is_cut_with_a_notice(strategy: Strategy, limit: int, expected
     assert truncate(LONG, limit, strategy) == (expected, True)
 
 
-@pytest.mark.parametrize("limit", [1000, 1001])
-@pytest.mark.parametrize("strategy", ["head", "tail", "both"])
+@each_row("limit", [1000, 1001])
+@each_row("strategy", ["head", "tail", "both"])
 def test_text_within_the_limit_is_untouched(strategy: Strategy, limit: int) -> None:
     """At the limit nothing is cut, and the same object comes back."""
     cut, truncated = truncate(LONG, limit, strategy)
@@ -42,7 +43,7 @@ def test_text_within_the_limit_is_untouched(strategy: Strategy, limit: int) -> N
     assert (cut is LONG, truncated) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("unit", "kept"),
     [
         pytest.param("\r\n", "", id="crlf"),
@@ -105,7 +106,7 @@ def test_letters_keep_their_accents(text: str, limit: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "data"),
     [
         pytest.param('{"a": 1}\n', {"a": 1}, id="object"),
@@ -145,7 +146,7 @@ MASKED = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "last", "kept"),
     [
         (1, 1, {0, 4}),
@@ -174,7 +175,7 @@ def test_numbers_of_turns_are_not_negative(first: int, last: int) -> None:
         mask_middle(TURNS, keep_first=first, keep_last=last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ('log\n{\n  "a": [\n    {"b": 1},\n    {"c": 2}\n  ]\n}\n', {"a": [{"b": 1}, {"c": 2}]}),

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Denied, ToolboxClosed, ToolError
 from toolcharter.api.paths import Paths
@@ -41,7 +42,7 @@ MISSING = ("error", "path_not_found")
 INVALID = ("error", "invalid_path")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("a.txt", ("ok", "a.txt")),
@@ -115,7 +116,7 @@ def test_each_path_has_one_outcome(openers, tree: Path, path: str, expected: tup
     assert outcome(paths, path.replace("{ws}", str(tree))) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         (".", ("ok", ".")),

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.runner import HiddenPath
 from toolcharter.errors import Denied
@@ -36,7 +37,7 @@ def paths(workspace: Path) -> Iterator[WorkspacePaths]:
     opened.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("globs", "path", "expected"),
     [
         ([".env"], ".env", True),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths
@@ -169,7 +170,7 @@ def test_a_folder_without_a_name_for_us_is_no_empty_one(workspace: Path, outside
     assert caught.value.reason == "invalid_path"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "expected"),
     [
         (ToolError("x", reason="path_not_found"), True),
@@ -208,7 +209,7 @@ def test_one_call_looks_at_so_many_names(
     assert caught.value.message == "The globs of the command look at more than 5 names."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("component", "expected"),
     [
         ("a", False),

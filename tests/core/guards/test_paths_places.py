@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Denied, ToolError
 from toolcharter.api.paths import PlaceUse
@@ -238,7 +239,7 @@ def repositories(tree: Path) -> Path:
     return tree
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("use", "path", "expected"),
     [
         ("write", "store/hooks/post-commit", PROTECTED),

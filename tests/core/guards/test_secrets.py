@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.secrets import MASK, find, scrub_bytes, scrub_text
 from toolcharter.guards.secrets import extract as judged
@@ -49,14 +50,14 @@ AROUND = {
 }
 
 
-@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
-@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+@each_row("around", AROUND.values(), ids=AROUND)
+@each_row("token", TOKENS.values(), ids=TOKENS)
 def test_token_with_a_known_prefix_is_masked(token: str, around: str) -> None:
     """A token known by its prefix goes wherever it stands, and nothing else does."""
     assert scrub_text(around.format(token)) == (around.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "around",
     [
         pytest.param("API_KEY={}", id="env"),
@@ -90,7 +91,7 @@ def test_value_beside_a_telling_key_is_masked(around: str) -> None:
     assert scrub_text(around.format(VALUE))[0].rstrip("=") == around.format(MASK).rstrip("=")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("password = 'hunter" + "2'", id="seven-characters"),
@@ -117,7 +118,7 @@ def test_weak_secret_beside_a_telling_key_is_masked(text: str) -> None:
 ONE, TWO, OTHER = "hunter" + "2x9", "s3cr3t" + "99x", MIXED[:24]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "masked"),
     [
         pytest.param(
@@ -148,7 +149,7 @@ def test_values_in_a_list_beside_a_telling_key_are_masked(text: str, masked: str
     assert scrub_text(scrub_text(text)[0])[1] == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -206,7 +207,7 @@ BEGIN, END = (f"-----{word} RSA " + "PRIVATE KEY-----" for word in ("BEGIN", "EN
 LINES = [MIXED, MIXED[::-1], MIXED[5:25] + "=="]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "joint", "after"),
     [
         pytest.param("$ cat key\n", "\n", "\n$ ", id="text"),
@@ -244,7 +245,7 @@ def test_putty_key_is_masked() -> None:
     assert scrub_text(text) == (f"Public-Lines: 1\nAAAA\n{MASK}\n", 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("\n".join([BEGIN.replace("RSA PRIVATE", "PUBLIC"), *LINES]), id="public"),
@@ -259,7 +260,7 @@ def test_what_is_no_private_key_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "masked"),
     [
         pytest.param("https://ann:{}@h/x", "https://ann:{}@h/x", id="password"),
@@ -291,7 +292,7 @@ def test_value_in_another_place_that_tells_is_masked(text: str, masked: str | No
     assert scrub_text(text.replace("{}", VALUE))[0] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "postgres://user:password@localhost/db",
@@ -324,7 +325,7 @@ def test_other_places_stay_whole_without_a_secret(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("t: {}\u200b{} x", id="zero-width"),
@@ -388,15 +389,15 @@ def test_private_key_is_found_percent_encoded() -> None:
     assert scrub_text(f"?k={quote(key)}&a=1") == (f"?k={MASK}&a=1", 1)
 
 
-@pytest.mark.parametrize("token", [*TOKENS.values(), "h" + "f_" + "aBcDeF" * 6], ids=[*TOKENS, "huggingface"])
-@pytest.mark.parametrize("before", ["", "a", "ab"])
+@each_row("token", [*TOKENS.values(), "h" + "f_" + "aBcDeF" * 6], ids=[*TOKENS, "huggingface"])
+@each_row("before", ["", "a", "ab"])
 def test_bare_token_is_found_in_base64(token: str, before: str) -> None:
     """However it is aligned, and without any word beside it."""
     assert scrub_text(b64encode(f"{before} {token}".encode()).decode()) == (MASK, 1)
 
 
-@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
-@pytest.mark.parametrize("end", ["", "="], ids=["whole", "cut"])
+@each_row("before", ["", "a", "ab", "abc"])
+@each_row("end", ["", "="], ids=["whole", "cut"])
 def test_secret_in_base64_is_masked_with_what_wraps_it(before: str, end: str) -> None:
     """What is decoded is looked at; an image or a hash is not touched."""
     wrapped = b64encode(f"{before} token={TOKENS['github-personal']}".encode()).decode()

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter import Toolbox, ToolPolicy, ToolSpec
 from toolcharter.guards.secrets import MASK, scrub_bytes, scrub_json, scrub_text, scrub_value
@@ -20,7 +21,7 @@ BEGIN = "-----BEGIN RSA " + "PRIVATE KEY-----"
 PIN = 12345 * 7 + 10**6
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "masked"),
     [
         pytest.param(f'{{"password": {PIN}, "n": 1}}', f'{{"password": "{MASK}", "n": 1}}', id="number"),
@@ -63,7 +64,7 @@ def test_json_that_a_mask_would_break_is_written_anew() -> None:
     assert json.loads(kept) == {"note": "x", "password": MASK}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "masked"),
     [
         pytest.param("a: {t} and more\nb: 1\n", 'a: "{m} and more"\nb: 1\n', id="goes-on"),
@@ -153,7 +154,7 @@ def test_data_loses_what_the_same_text_would(value: Any, masked: Any, request: p
     assert (result.data, result.redactions) == (masked, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"nextPageToken": MIXED[:24], "NextToken": MIXED[:40], "continuation_token": MIXED[:30]},

@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.secrets import MASK, scrub_text
 from toolcharter.guards.secrets.stream import Stream
@@ -20,7 +21,7 @@ def streamed(text: str) -> str:
     return (b"".join(pieces) + stream.finish()).decode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param('{{"kty":"EC","crv":"P-256","x":"{x}","d":"{0}"}}', id="ec"),
@@ -81,7 +82,7 @@ def test_inline_key_of_a_vpn_and_key_of_another_program_are_masked() -> None:
     assert scrub_text(other) == (f"{MASK}\n", 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("Driver={{SQL}};Server=h;UID=ann;PWD={};", id="odbc"),
@@ -90,7 +91,7 @@ def test_inline_key_of_a_vpn_and_key_of_another_program_are_masked() -> None:
         pytest.param("cn = 'Data Source=h;Password={};User ID=ann'", id="middle"),
     ],
 )
-@pytest.mark.parametrize("value", [SHORT, LETTERS, SIGNS, WORDS, "Secret_pw"])
+@each_row("value", [SHORT, LETTERS, SIGNS, WORDS, "Secret_pw"])
 def test_password_of_a_connection_is_masked(text: str, value: str) -> None:
     """Whatever it is made of."""
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
@@ -109,10 +110,8 @@ def test_credential_of_a_cluster_is_masked(text: str) -> None:
     assert scrub_text(text.format(MIXED)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
-    "scheme", ["GenieKey", "Custom", "Splunk", "SharedKey ann:", "AWS ", "hmac-v2", "Bearer", "SSWS"]
-)
-@pytest.mark.parametrize("text", ["Authorization: {}\n", "curl -H 'authorization: {}' h", '{{"Authorization": "{}"}}'])
+@each_row("scheme", ["GenieKey", "Custom", "Splunk", "SharedKey ann:", "AWS ", "hmac-v2", "Bearer", "SSWS"])
+@each_row("text", ["Authorization: {}\n", "curl -H 'authorization: {}' h", '{{"Authorization": "{}"}}'])
 def test_header_of_any_scheme_is_masked(text: str, scheme: str) -> None:
     """The word in front of the credential may be any."""
     space = "" if scheme.endswith(":") else " "
@@ -128,7 +127,7 @@ def test_credential_of_small_letters_is_masked_behind_a_known_scheme(text: str) 
     assert scrub_text(text.format(LETTERS)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Authorization: see section 4 for details.",
@@ -146,7 +145,7 @@ def test_talk_of_headers_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["salt = '{}'", "SALT={}", '"passwordSalt": "{}"', "secret_salt: {}", "define('AUTH_SALT', '{}');", "hash_salt={}"],
 )
@@ -155,7 +154,7 @@ def test_salt_is_masked(text: str) -> None:
     assert scrub_text(text.format(MIXED[:20])) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["salt = os.urandom(16)", "salt: bytes", 'salt="sea"', "basalt=volcanic", "salt-master: 3006.1", "salt=None"],
 )
@@ -164,7 +163,7 @@ def test_other_salt_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("DB_PASSWORD={}\n", id="file"),
@@ -182,7 +181,7 @@ def test_words_with_underscores_are_masked_where_they_are_assigned(text: str) ->
     assert scrub_text(text.format(WORDS)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "connect(user=user_name, password=user_supplied_value)",
@@ -197,7 +196,7 @@ def test_names_with_underscores_stay_in_code(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "docker login -u ann -p {} registry.example.com",
@@ -219,13 +218,13 @@ def test_names_with_underscores_stay_in_code(text: str) -> None:
         "vault login {}",
     ],
 )
-@pytest.mark.parametrize("value", [LETTERS, SIGNS, MIXED[:20]])
+@each_row("value", [LETTERS, SIGNS, MIXED[:20]])
 def test_password_of_a_command_is_masked(text: str, value: str) -> None:
     """Behind the letter that each program takes it with, whatever it is made of."""
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "echo {} | docker login -u ann --password-stdin registry.example.com",
@@ -244,13 +243,13 @@ def test_password_of_a_command_is_masked(text: str, value: str) -> None:
         "<http-proxy-user-pass>\r\nann\r\n  {}\r\n</http-proxy-user-pass>\r\n",
     ],
 )
-@pytest.mark.parametrize("value", [LETTERS, SIGNS, MIXED[:20], "tiger"])
+@each_row("value", [LETTERS, SIGNS, MIXED[:20], "tiger"])
 def test_password_that_a_program_reads_is_masked(text: str, value: str) -> None:
     """What is handed to its input, or stands below a name in its settings, whatever it is made of."""
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         'echo $PASS | docker login --password-stdin; echo "${PASS}" | sudo -S ls',
@@ -267,7 +266,7 @@ def test_what_programs_read_from_elsewhere_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "docker run -p 8080:80 web; docker compose -p project up",
@@ -284,8 +283,8 @@ def test_commands_without_a_password_stay(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize("opener", ["|", ">", "|-", ">+", "|2", "<<EOF"])
-@pytest.mark.parametrize("value", [SIGNS, LETTERS, MIXED[:20]])
+@each_row("opener", ["|", ">", "|-", ">+", "|2", "<<EOF"])
+@each_row("value", [SIGNS, LETTERS, MIXED[:20]])
 def test_single_line_below_a_key_is_masked(opener: str, value: str) -> None:
     """As if it stood beside it."""
     text = f"a: 1\npassword: {opener}\n  {{}}\n" + ("EOF\n" if "<" in opener else "b: 2\n")
@@ -308,7 +307,7 @@ def test_single_line_that_is_no_secret_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param('t = "{}" + "{}"', id="added"),
@@ -327,7 +326,7 @@ def test_single_line_that_is_no_secret_stays(text: str) -> None:
         pytest.param("t={}\\\n{}\n", id="backslash"),
     ],
 )
-@pytest.mark.parametrize("place", [4, 12, 30])
+@each_row("place", [4, 12, 30])
 def test_token_that_is_put_together_in_source_code_is_masked(text: str, place: int) -> None:
     """Wherever it was cut."""
     filled = text.format(TOKEN[:place], TOKEN[place:])
@@ -351,7 +350,7 @@ def test_strings_that_make_no_secret_stay(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f'{{"Tables": [], "NextToken": "{MIXED[:40]}=="}}',
@@ -393,8 +392,8 @@ def test_password_of_a_test_stays_unless_it_is_random() -> None:
     assert scrub_text("LATEST_PASSWORD = 'hunter" + "22'")[1] == 1
 
 
-@pytest.mark.parametrize("place", [10, 20, 30])
-@pytest.mark.parametrize("joint", ["\n", "\r\n", "\n    "])
+@each_row("place", [10, 20, 30])
+@each_row("joint", ["\n", "\r\n", "\n    "])
 def test_token_that_the_end_of_a_line_cuts_is_masked(joint: str, place: int) -> None:
     """Without quotes, and however long its kind is known to be."""
     text = f"it is {TOKEN[:place]}{joint}{TOKEN[place:]} and more\n"
@@ -413,7 +412,7 @@ def test_token_of_any_length_that_a_terminal_wraps_is_masked(width: int) -> None
     assert scrub_text(text) == (f"the key of the service is {MASK}\nmore\n", 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [f"{{0}}\n{HEX[:12]} x\n", "{0}\nword\n", "{0}\n/usr/lib/a1\n", "{0}\nNEXT=1\n", f"{{0}}\n{HEX}\n"],
 )
@@ -422,7 +421,7 @@ def test_what_follows_a_whole_token_in_the_next_line_stays(text: str) -> None:
     assert scrub_text(text.format(TOKEN)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param('val dbPassword: String = "{}"', id="kotlin"),
@@ -438,13 +437,13 @@ def test_what_follows_a_whole_token_in_the_next_line_stays(text: str) -> None:
         pytest.param("set -gx API_TOKEN {}\n", id="fish"),
     ],
 )
-@pytest.mark.parametrize("value", [MIXED[:24], "Harbor@" + "1990"])
+@each_row("value", [MIXED[:24], "Harbor@" + "1990"])
 def test_value_of_a_typed_variable_and_a_default_is_masked(text: str, value: str) -> None:
     """What stands between a key and its value differs from language to language."""
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The password is {}.",
@@ -460,7 +459,7 @@ def test_password_near_its_name_is_masked_if_it_has_letters_digits_and_signs(tex
     assert scrub_text(text.format("walnut-tree")) == (text.format("walnut-tree"), 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<dbPassword>{}</dbPassword>",
@@ -476,7 +475,7 @@ def test_password_of_small_letters_is_masked_where_nothing_else_stands(text: str
     assert scrub_text(text.format(LETTERS)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "kubectl get secret db-credentials-11f37 -o yaml",

@@ -4,6 +4,7 @@ import hashlib
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.secrets import MASK, scrub_text, scrub_value
 
@@ -12,7 +13,7 @@ MIXED = "".join(letter.upper() if index % 3 else letter for index, letter in enu
 WEAK, LETTERS, SIGNS = "hunter" + "22x", "hunter" + "pass", "p@ss;" + "w0rd"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("CREATE USER ann IDENTIFIED BY '{}';", id="mysql"),
@@ -32,13 +33,13 @@ WEAK, LETTERS, SIGNS = "hunter" + "22x", "hunter" + "pass", "p@ss;" + "w0rd"
         pytest.param("smtp://ann@example.com:{}@mail.example.com:587", id="mail-address"),
     ],
 )
-@pytest.mark.parametrize("value", [WEAK, LETTERS], ids=["digits", "letters"])
+@each_row("value", [WEAK, LETTERS], ids=["digits", "letters"])
 def test_password_is_masked_where_a_database_or_a_server_is_told_it(text: str, value: str) -> None:
     """Whatever it is made of."""
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "CREATE USER ann IDENTIFIED BY '<password>'; CREATE USER ann IDENTIFIED BY 'password';",
@@ -57,7 +58,7 @@ def test_talk_of_databases_stays(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param('"Name": "password", "Value": "{}"', id="capitals"),
@@ -90,7 +91,7 @@ def test_value_is_masked_where_a_list_or_a_file_of_settings_has_it(text: str) ->
     assert scrub_text(text.format(value)) == (text.format(MASK), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '"Name": "password", "Value": ""',
@@ -112,7 +113,7 @@ def test_settings_without_a_secret_stay(text: str) -> None:
     assert scrub_text(text) == (text, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "secret"),
     [
         pytest.param("curl -b 'sid={}; theme=dark' h", MIXED[:20], id="cookie"),
@@ -133,7 +134,7 @@ def test_what_opens_a_session_or_signs_is_masked(text: str, secret: str) -> None
     assert (masked.replace("==", ""), count) == (text.format(MASK).replace("==", ""), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "password = default_field_name",
@@ -154,7 +155,7 @@ def test_names_with_underscores_and_broken_padding_stay(text: str) -> None:
 SALT, HASH = "aB3dE6gH", MIXED + MIXED[:22]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "hashed"),
     [
         pytest.param("root:{}:19000:0:99999:7:::", f"$6${SALT}${HASH}", id="sha512"),
@@ -201,7 +202,7 @@ def test_value_beside_its_name_in_a_list_is_masked(value: Any) -> None:
     assert scrub_value([value]) == ([{key: MASK if item == "x" else item for key, item in value.items()}], 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("PASS: gdb.arch/i386-avx.exp: watch i1\nPASS: gas/i386/pr21231a\n", id="passed-tests"),

@@ -9,6 +9,7 @@ from textwrap import wrap
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.secrets import lines, scrub_bytes
 from toolcharter.guards.secrets.extract import Blocks
@@ -153,7 +154,7 @@ def test_lines_that_wait_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(asked) <= 2 * 500
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param(f'TOKEN="{HEX[:12]}\\\n@example.com/"\n', id="a sign behind a line that goes on"),

@@ -9,7 +9,7 @@ from re import _parser  # type: ignore[attr-defined] # What it reads is what exa
 from typing import Any
 
 import pytest
-from tests.rows import failing
+from tests.rows import each_row, failing
 
 from toolcharter.guards.secrets import MASK, scrub_text
 from toolcharter.guards.secrets.engine import hinted
@@ -29,7 +29,7 @@ AROUND = {
     "url": "https://example.com/?a={}&b=1",
 }
 
-each_kind = pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in tokens()])
+each_kind = each_row("kind", [pytest.param(kind, id=kind.name) for kind in tokens()])
 
 
 def example(pattern: str, random: Random) -> str:

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.secrets import MASK, scrub_json, scrub_line, scrub_value
 
@@ -15,7 +16,7 @@ HEX = hashlib.sha256(b"values").hexdigest()
 TOKEN = "gh" + "p_" + HEX[:36]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "masked", "count"),
     [
         pytest.param({"password": "x"}, {"password": MASK}, 1, id="one-character"),
@@ -39,7 +40,7 @@ def test_secret_is_masked_and_the_shape_stays(value: Any, masked: Any, count: in
     assert scrub_value(value) == (masked, count)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         pytest.param({"password": ""}, id="empty"),
@@ -132,7 +133,7 @@ def test_line_of_the_filter_is_answered_with_its_count() -> None:
     assert json.loads(scrub_line(line)) == {"id": 7, "text": f"use {MASK}", "redactions": 1}
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"7", b'{"text":2}', b'{"id":[1]}', b'{"text":"\\ud800"}'])
+@each_row("line", [b"", b"{", b"[]", b"7", b'{"text":2}', b'{"id":[1]}', b'{"text":"\\ud800"}'])
 def test_malformed_line_of_the_filter_is_answered_without_its_content(line: bytes) -> None:
     """Every line gets an answer; a broken one says so and repeats nothing."""
     answer = {"id": None, "text": None, "redactions": 0, "reason": "invalid_arguments"}
@@ -140,7 +141,7 @@ def test_malformed_line_of_the_filter_is_answered_without_its_content(line: byte
     assert json.loads(scrub_line(line)) == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "told"),
     [
         pytest.param({"id": 1}, 1, id="no text"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import (
     ConfigurationError,
@@ -108,7 +109,7 @@ def test_without_extend_only_declared_tools_exist() -> None:
     assert asked(both, policies={}) == Discovered()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "what"),
     [
         pytest.param(5, "5 is no ToolSpec", id="no-spec"),

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.errors import ConfigurationError
 from toolcharter.loader.libraries import libraries_of
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "expected"),
     [
         pytest.param({}, [], id="none"),

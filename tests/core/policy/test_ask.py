@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules, usual_call
+from tests.rows import each_row
 
 from toolcharter.api.call import Decision, RuleRef
 from toolcharter.api.explanation import RuleNote, Step
@@ -18,9 +19,9 @@ from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
 NO_RULE = "No rule of the profile allows this call, whose arguments are programs."
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("allow", [(), ("*", "cli:*", "bash")])
-@pytest.mark.parametrize("facts", [GIT, DEPLOY, BASH])
+@each_row("mode", MODES)
+@each_row("allow", [(), ("*", "cli:*", "bash")])
+@each_row("facts", [GIT, DEPLOY, BASH])
 def test_a_match_asks_in_every_mode_whatever_allow_says(facts: ToolFacts, allow: Any, mode: Mode) -> None:
     """Of a tool of any kind, bounded or not, with its rule, its message and its reason."""
     plain = policy(ask=(facts.name,), allow=allow, mode=mode).for_tool(facts).decide(usual_call(facts))
@@ -37,7 +38,7 @@ def test_a_match_asks_in_every_mode_whatever_allow_says(facts: ToolFacts, allow:
     assert named == Decision("ask", "ask", "release", "Is it time?", rule=RuleRef("*", "p.yaml:1:5"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("held", "hidden", "subject", "stage"),
     [
         pytest.param({}, None, NOTHING._replace(refusal=Refusal(Reason.NOT_UNDERSTOOD, "What?")), "floor", id="floor"),
@@ -103,7 +104,7 @@ def test_the_ask_rule_of_a_ceiling_goes_first_and_is_not_named_by_its_path() -> 
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "above", "own", "ceiling_asks", "outcome"),
     [
         pytest.param("policy", None, False, True, "deny", id="a ceiling's ask permits nothing"),
@@ -129,7 +130,7 @@ def test_ceilings_only_tighten(mode, above, own, ceiling_asks, outcome) -> None:
     assert (covered.outcome, covered.stage) == ("ask", "ask")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "facts", "is_seen"),
     [
         pytest.param("deploy", DEPLOY, True, id="by name"),
@@ -162,7 +163,7 @@ def test_a_policy_with_ask_rules_is_looked_at_for_each_call() -> None:
     assert policy(ceilings=(Ceiling("a", ask=rules("x")),)).for_tool(GIT).constant is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("held", "may_ask"),
     [
         ({}, False),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault
@@ -53,7 +54,7 @@ FS = {"read_file", "write_file", "grep"}
 MCP = {"mcp__pg__query", "mcp__gh__Issue"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("items", "covered"),
     [
         pytest.param(["read_file"], {"read_file"}, id="name"),
@@ -131,7 +132,7 @@ def test_lists_can_be_made_of_lists() -> None:
 ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "matches"),
     [
         pytest.param({}, True, id="everybody"),
@@ -251,7 +252,7 @@ DOUBLED = "another entry is named 'base', too: the one at {}."
 CIRCLE = "these entries replace each other in a circle: {}."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "told"),
     [
         pytest.param(
@@ -308,7 +309,7 @@ def test_one_entry_twice_is_one_entry() -> None:
 KNOWN_GROUPS = ", ".join(map(repr, sorted({*GROUPS, "text", "mcp:pg", "mcp:gh"})))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "what", "fix"),
     [
         pytest.param(

@@ -1,6 +1,7 @@
 """What tools may touch, and how much harm they may do: what is not declared counts as everything."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.call import Decision
 from toolcharter.policy.capability import CapabilityLimits, bound, safety_of
@@ -10,7 +11,7 @@ from toolcharter.profile.settings import Capabilities
 BOTH = frozenset({"fs:read", "net"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "declared", "refused"),
     [
         pytest.param(Capabilities(), None, [], id="no restriction, undeclared"),
@@ -46,7 +47,7 @@ def denial(reason: str, message: str) -> Decision:
     return Decision("deny", "capability", reason, message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bounds", "action", "decision"),
     [
         pytest.param([], "push", None, id="none"),
@@ -117,7 +118,7 @@ def test_the_tool_itself_is_named_where_there_is_no_action() -> None:
     assert refused == denial("capability_not_allowed", "The tool needs fs:read, net, which is not permitted.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "is_open"),
     [
         pytest.param(Capabilities(), True, id="silent"),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.policy.samples import BASH, GIT, NEEDS, Written, paired, policy, tool
+from tests.rows import each_row
 
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
@@ -94,9 +94,7 @@ def test_a_command_that_only_starts_another_needs_no_rule() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "allow", ["*:ls*", "ls", {"rule": "bash:ls", "when": {"x": {"const": 1}}}, "builtin:*", "cli:*"]
-)
+@each_row("allow", ["*:ls*", "ls", {"rule": "bash:ls", "when": {"x": {"const": 1}}}, "builtin:*", "cli:*"])
 def test_rules_that_cover_no_command_are_passed_over(allow: Written) -> None:
     """Others behind them count."""
     assert fates(("ls", NO_NEEDS), allow=(allow, "bash:l*")) == (CommandVerdict("covered by 'bash:l*' at p.yaml:2:5"),)

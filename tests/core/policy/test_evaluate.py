@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules
+from tests.rows import each_row
 
 from toolcharter.api.call import Decision, RuleRef
 from toolcharter.api.reasons import Reason
@@ -39,7 +40,7 @@ def verdict(facts: ToolFacts, covered: bool, mode: Mode, *ceilings: Mode | None)
     return policy(allow=allow, mode=mode, ceilings=held).for_tool(facts).decide(NOTHING)
 
 
-@pytest.mark.parametrize(("mode", "other"), list(product(MODES, MODES)))
+@each_row(("mode", "other"), list(product(MODES, MODES)))
 def test_of_two_modes_the_strictest_answer_wins(mode: Mode, other: Mode) -> None:
     """A ceiling's mode is a second look-up in the table over the profile's own `allow`."""
     for row, (bounded, covered) in enumerate(CASES):
@@ -58,7 +59,7 @@ NO_RULE_FOR_PROGRAMS = Decision(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "mode", "allow", "decision"),
     [
         pytest.param(GIT, "policy", (), ALLOWED, id="bounded"),
@@ -153,7 +154,7 @@ def test_the_reported_rule_is_the_ceilings_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "settings", "hidden", "hidden_because"),
     [
         pytest.param(GIT, {}, None, None, id="shown"),
@@ -208,7 +209,7 @@ def test_a_tool_is_hidden_if_no_call_of_it_can_pass(facts, settings: dict[str, A
     assert policy(**settings).for_tool(facts, hidden).hidden_because == hidden_because
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "settings", "hidden", "constant"),
     [
         pytest.param(GIT, {}, None, ALLOWED, id="nothing can matter"),
@@ -268,7 +269,7 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
     assert Policy().for_tool(BASH).decide(LS) == replace(NO_RULE_FOR_PROGRAMS, message=message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("subject", "doubt"),
     [
         (RuleInput(), ""),
@@ -283,7 +284,7 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
         (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
     ],
 )
-@pytest.mark.parametrize("mode", ["policy", "ask"])
+@each_row("mode", ["policy", "ask"])
 def test_the_first_command_without_a_rule_is_told(subject: RuleInput, doubt: str, mode: Mode) -> None:
     """Cut where it is long, and what a rule that matches would have to name."""
     decision = Policy(allow=rules("bash:ls", "bash:sort *"), mode=mode).for_tool(BASH).decide(subject)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.policy.samples import NEEDS, paired, policy
+from tests.rows import each_row
 
 from toolcharter.api.call import Decision
 from toolcharter.api.explanation import RuleNote, Step
@@ -199,7 +200,7 @@ def test_every_stage_in_full() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "subject", "text", "said"),
     [
         pytest.param(GIT, RuleInput("push"), "git:push", "covers the call", id="covers"),
@@ -236,7 +237,7 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
     assert [note.said for note in step.rules] == ([] if said is None else [said])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "subject", "policy", "changes"),
     [
         pytest.param(
@@ -458,7 +459,7 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
     assert step.looked_at == f"deny rules: {1 + len(ceilings)}{end}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("subject", "said"),
     [
         (RuleInput(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),

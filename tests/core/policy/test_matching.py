@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, ISSUE, TOOLS, rule, usual_call
+from tests.rows import each_row
 
 from toolcharter.policy.matching import Matcher, argument, literal_words, names_literally, subjects_of
 from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts, as_often
@@ -17,7 +18,7 @@ WRITES = Requirements(frozenset({"-o"}), "-o writes")
 TWICE = Requirements(frozenset({as_often("uniq", 2)}), "uniq is written")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "denied", "covered"),
     [
         pytest.param("git", {"git"}, {"git"}, id="name"),
@@ -79,7 +80,7 @@ def test_each_prefix_concerns_its_kinds_in_deny_and_in_allow(text, denied, cover
     assert {tool.name for tool in TOOLS if matcher.covers(tool, usual_call(tool))} == covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "actions"),
     [
         pytest.param("git", {None, "push", "log"}, id="no action: all"),
@@ -104,7 +105,7 @@ def test_a_rule_without_action_covers_all_actions(text, actions) -> None:
     assert {action for action, call in calls.items() if matcher.covers(GIT, call)} == actions
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "action", "covered"),
     [
         pytest.param("deploy:start", "start", True, id="name and action"),
@@ -120,7 +121,7 @@ def test_an_unbounded_tool_is_covered_by_its_whole_name(text, action, covered) -
     assert Matcher(rule(text)).covers(DEPLOY, RuleInput(action)) is covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "commands", "denied", "covered"),
     [
         pytest.param("bash:git *", ("git log",), True, True, id="one"),
@@ -156,7 +157,7 @@ def test_commands_do_not_cover_a_bounded_tool() -> None:
     assert not Matcher(rule("*:ls*")).covers(GIT, RuleInput(commands=("ls -l",)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("declared", "text", "denied", "covered"),
     [
         pytest.param(frozenset({"fs:read"}), "cap:fs:read", True, True, id="the only one"),
@@ -189,7 +190,7 @@ class Place(BaseModel):
     path: Path
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "args", "holds"),
     [
         pytest.param("git", {}, True, id="no condition"),
@@ -243,7 +244,7 @@ def test_conditions_on_commands_hold_together_with_the_command() -> None:
     assert [matcher.covers(BASH, call) for call in calls] == [True, False, False, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "conditional"),
     [
         pytest.param("git", False, id="text"),
@@ -258,7 +259,7 @@ def test_a_rule_knows_whether_it_looks_at_arguments(written, conditional) -> Non
     assert Matcher(rule(written)).is_conditional is conditional
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "facts", "subjects"),
     [
         pytest.param("", GIT, ["git", "git:push", "vcs", "vcs:push"], id="bare"),
@@ -279,7 +280,7 @@ def test_what_a_prefix_is_held_against(prefix, facts, subjects) -> None:
     assert list(subjects_of(prefix, facts, "Push")) == subjects
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("glob", "literal"),
     [("git", True), ("git:push", True), ("git:*", True), ("git*", False), ("*", False), ("*:git", False)],
 )
@@ -300,7 +301,7 @@ def test_an_argument_of_a_strange_type_is_its_text() -> None:
     assert [argument(args, name) for name in ("a", "b", "c", "d")] == ["strange", True, 1.5, None]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("bash:find * -delete", ["find", "-delete"]),
@@ -321,7 +322,7 @@ def test_a_rule_names_the_words_that_it_writes_out(text: str, expected: list[str
     assert list(literal_words(rule(text).glob)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "command", "needs", "covers", "touches"),
     [
         ("bash:sort *", "sort x", NO_NEEDS, True, True),

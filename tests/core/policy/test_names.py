@@ -2,6 +2,7 @@
 
 import pytest
 from tests.core.policy.samples import rule
+from tests.rows import each_row
 
 from toolcharter.policy.names import (
     limit_faults,
@@ -31,7 +32,7 @@ def faults(text: str, *missing_ok: str, tools: tuple[str, ...] = TOOLS, groups: 
     return [str(fault) for fault in name_faults(patterns, tools, groups, missing_ok)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *("git", "GIT", "vcs", "git:push", "git:nothing", "git:*", "git:p*", "builtin:git", "cli:git:x", "custom:vcs"),
@@ -44,7 +45,7 @@ def test_what_there_is_and_what_may_match_nothing_is_no_fault(text) -> None:
     assert faults(text) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "told"),
     [
         pytest.param(
@@ -130,7 +131,7 @@ def test_a_profile_without_groups_says_so() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "missing_ok", "good"),
     [
         pytest.param("later", "LATER", True, id="tool"),
@@ -146,7 +147,7 @@ def test_missing_ok_excepts_what_comes_later(text, missing_ok, good) -> None:
     assert (faults(text, missing_ok) == []) is good
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("Git", "git"),

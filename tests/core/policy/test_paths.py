@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.policy.rule_input import plain_path, with_plain_paths
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "plain"),
     [
         ("src/a.py", "src/a.py"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.rows import each_row
 
 from pages import quoted, rows
 from tables import inner
@@ -74,8 +75,8 @@ def decided(profile: Profile, call: str) -> str:
     return policy.for_tool(facts).decide(subject).outcome
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in rows(PAGE, "mode")])
-@pytest.mark.parametrize(
+@each_row("row", [pytest.param(row, id=" ".join(row[:2])) for row in rows(PAGE, "mode")])
+@each_row(
     ("column", "lists"),
     [
         pytest.param(2, {key: ["git", "docker"] for key in ("deny", "ask", "allow")}, id="denied by a rule"),
@@ -102,8 +103,8 @@ def test_every_mode_has_its_rows() -> None:
     assert f"of the kinds {', '.join(f'`{kind}`' for kind in KINDS[1:-1])} and `{KINDS[-1]}` that is not so" in PAGE
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:2])) for row in DENY])
-@pytest.mark.parametrize("key", ["deny", "ask"])
+@each_row("row", [pytest.param(row, id=" ".join(row[:2])) for row in DENY])
+@each_row("key", ["deny", "ask"])
 def test_rules_of_deny_and_ask_match_what_the_page_says(row: list[str], key: str, read) -> None:
     """What nothing else would refuse or ask about, with the rule as it stands there."""
     profile = read(mode="dangerous", **{key: [row[0].strip("`")]})
@@ -112,7 +113,7 @@ def test_rules_of_deny_and_ask_match_what_the_page_says(row: list[str], key: str
     assert [decided(profile, call) for call in quoted(row[2])[:1]] in ([], ["allow"])
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row[:3])) for row in ALLOW])
+@each_row("row", [pytest.param(row, id=" ".join(row[:3])) for row in ALLOW])
 def test_rules_of_allow_cover_what_the_page_says(row: list[str], read) -> None:
     """What would be refused without the rule."""
     profile = read(mode="restrict", allow=[row[0].strip("`")])

@@ -1,6 +1,7 @@
 """What a decision knows of a tool: its spec, without case, and the groups that a profile puts it in."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
@@ -33,7 +34,7 @@ def test_only_builtin_tools_are_bounded(kind) -> None:
     assert not facts_of(spec(kind=kind)).is_bounded
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("declared", "by_action", "actions"),
     [
         pytest.param(None, [None, None, None], (None,), id="undeclared"),
@@ -51,7 +52,7 @@ def test_capabilities_are_for_all_actions_or_by_action(declared, by_action, acti
     assert facts.actions == actions
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kind", "group", "groups"),
     [
         pytest.param("git", "builtin", None, set(), id="none"),
@@ -67,7 +68,7 @@ def test_a_tool_is_in_its_spec_s_group_and_its_server_s(name, kind, group, group
     assert own_groups(name, kind, group) == groups
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "subject"),
     [
         ("mcp__gh__issue", "gh:issue"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.policy.lint.rules import Finding, Reviewed, listed, review
@@ -67,7 +68,7 @@ def never(text: str, what: str, fix: str, path: str = "deny") -> list[Finding]:
     return [Finding("never_matches", f"{path}:1:5", path, f"{text!r} can never match: {what}", fix)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "what", "fix"),
     [
         pytest.param(
@@ -140,7 +141,7 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
     assert said(deny=[rule]) == never(text, what, fix)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tools", "rule", "path", "what", "fix"),
     [
         pytest.param(
@@ -184,7 +185,7 @@ def test_rule_that_needs_other_tools_is_told(tools, rule, path, what, fix) -> No
     assert said(tools, **{path: [rule]}, mode="restrict") == never(rule, what, fix, path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rule",
     [
         "git:push",
@@ -299,7 +300,7 @@ def idle(text: str, what: str, fix: str, *, line: int = 1, path: str = "allow") 
     return [Finding("never_matters", f"{path}:{line}:5", path, f"{text!r} has no effect: {what}", fix)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "mode", "what", "fix"),
     [
         pytest.param(
@@ -358,7 +359,7 @@ def test_allow_that_permits_nothing_new_is_told(rule, mode, what, fix) -> None:
     assert said(allow=[rule], mode=mode) == idle(rule, what, fix)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "mode"),
     [
         ("git", "restrict"),
@@ -382,7 +383,7 @@ def test_ceiling_may_give_a_rule_its_effect() -> None:
     assert said(allow=["git"], ceilings=[Ceiling("admin", mode="restrict")]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("deny", "allow", "by"),
     [
         pytest.param("bash:git *", "bash:git push *", "'bash:git *' (deny:1:5)", id="command"),
@@ -405,7 +406,7 @@ def test_allow_that_deny_takes_back_is_told(deny, allow, by) -> None:
     assert found == idle(allow, f"all that it would allow is denied by {by}.", "Remove it.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("deny", "allow"),
     [
         pytest.param("bash:git push*", "bash:git *", id="wider-command"),
@@ -479,7 +480,7 @@ def test_several_rules_may_cover_one_together() -> None:
     assert found == idle("*", what, "Remove it.", line=3, path="deny")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "what", "fix"),
     [
         pytest.param(
@@ -514,7 +515,7 @@ def test_rule_that_hardly_means_what_it_says_is_told(rule, what, fix) -> None:
     assert said(deny=[rule]) == [Finding("risky", "deny:1:5", "deny", what, fix)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "what"),
     [
         ("bash:python *", "'python' can run any other program, and 'bash:python *' leaves its arguments open."),
@@ -534,7 +535,7 @@ def test_allow_of_an_interpreter_with_a_star_is_told(rule, what) -> None:
     assert said(allow=[rule]) == [Finding("risky", "allow:1:5", "allow", what, fix)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "sign"),
     [
         ("bash:cat [ab].md", "[ab]"),
@@ -551,9 +552,7 @@ def test_signs_of_a_shell_s_globs_are_plain_characters_in_a_rule(rule: str, sign
     assert said(deny=[rule]) == [Finding("risky", "deny:1:5", "deny", what, "Write a star, or a rule for each.")]
 
 
-@pytest.mark.parametrize(
-    "rule", ["bash:[ -f *", "bash:[ -f a ]", "bash:[[ -f a ]]", "bash:cat *", "bash:find * -exec wc {} +"]
-)
+@each_row("rule", ["bash:[ -f *", "bash:[ -f a ]", "bash:[[ -f a ]]", "bash:cat *", "bash:find * -exec wc {} +"])
 def test_brackets_that_are_words_are_no_globs(rule: str) -> None:
     """`[` and `[[` are names of programs, `{}` is a word of `find`."""
     assert [one for one in said(deny=[rule]) if "special" in one.what] == []
@@ -575,7 +574,7 @@ def test_allow_of_a_plain_program_is_no_finding(rule) -> None:
     assert said(allow=[rule]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "program"),
     [
         ("bash:cargo *", "cargo"),
@@ -645,7 +644,7 @@ def entry(line: int, **fields: Any) -> Availability:
     return Availability(**{"deny": ("git",), **fields}, place=f"p:{line}:3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "whats"),
     [
         pytest.param([entry(1, callers=CallerPattern(agent=()))], {1: "no caller matches its `for`."}, id="nobody"),

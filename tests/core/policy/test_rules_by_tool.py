@@ -22,6 +22,7 @@ from tests.core.policy.samples import (
     rule_list,
     rules,
 )
+from tests.rows import each_row
 
 from toolcharter.policy import rules_by_tool as rulelist
 from toolcharter.policy.matching import Matcher
@@ -49,7 +50,7 @@ def first_permit(written: list[Written], facts: ToolFacts, call: RuleInput) -> s
 RUNS = RuleInput(commands=("ls", "sudo rm"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "facts", "call", "line"),
     [
         pytest.param([], GIT, NOTHING, None, id="no rules"),
@@ -101,7 +102,7 @@ PAIR = GIT._replace(capabilities=frozenset({"fs:read", "net"}))
 BY_ACTION = GIT._replace(capabilities={"push": frozenset({"net"}), "log": frozenset({"fs:read"}), "none": frozenset()})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "facts", "call", "line"),
     [
         pytest.param([], GIT, NOTHING, None, id="no rules"),
@@ -157,7 +158,7 @@ def test_the_first_allow_rule_that_takes_part_is_told(written, facts, call, line
     assert first_permit(written, facts, call) == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "facts", "line"),
     [
         pytest.param(["deploy"], GIT, None, id="another tool"),
@@ -185,7 +186,7 @@ def test_a_rule_on_every_call_leaves_no_action(written, facts, line) -> None:
     assert (found and found.source.split(":")[1]) == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts", "could"),
     [
         pytest.param("git", GIT, True, id="name"),
@@ -265,7 +266,7 @@ def test_only_rules_with_conditions_are_held_against_arguments() -> None:
     assert not DenyRules(rule_list("git"), GIT).named(None).conditional
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "look"),
     [
         pytest.param(["git", "cap:x", "git(p=a)"], False, id="none"),
@@ -385,7 +386,7 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: RuleInput) -> R
     return min((one.rule for one in found), key=lambda one: int(one.source), default=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "command", "words", "expected"),
     [
         pytest.param(["bash:find *"], "find . -delete", {"-delete"}, None, id="through a star"),

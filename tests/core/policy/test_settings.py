@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.policy.lint.rules import Finding, Reviewed, review
@@ -32,7 +33,7 @@ def said(*tools: ToolSignature, pending: tuple[str, ...] = (), **settings: Any) 
     return list(review_settings(Reviewed(Profile("p", **settings), tools or TOOLS, pending=pending, place_of=places)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "warn", "deny", "is_told"),
     [
         ("repeated_calls", 2, 3, False),
@@ -99,7 +100,7 @@ def test_an_argument_that_no_tool_has_is_told(memory, path, what, fix) -> None:
     assert said(session_guards=memory) == [Finding("risky", path.replace(".", ":"), path, what, fix)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tools", "pending", "memory"),
     [
         pytest.param(TOOLS, (), SessionGuards(ReadBeforeWrite("off", argument="pth")), id="off"),
@@ -157,7 +158,7 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
     assert found == ([told] if is_told else [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         pytest.param("write_file(path=a, path=b)", "'path' cannot be both 'a' and 'b'.", id="two-texts"),
@@ -167,7 +168,7 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
         pytest.param("write_file(path=a, text=b)", None, id="two-arguments"),
     ],
 )
-@pytest.mark.parametrize("place", ["deny", "session_guards.after_call"])
+@each_row("place", ["deny", "session_guards.after_call"])
 def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
     """All must match one and the same text; that is so whatever tools may come."""
     rule = parse_rule(text, "p:1:1")

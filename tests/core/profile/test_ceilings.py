@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.rows import each_row
 
 from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, read_ceilings
 from toolcharter.profile.find import MAX_BYTES
@@ -105,7 +106,7 @@ def test_each_has_its_ceiling(workspace, put, admin) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "allow"),
     [
         pytest.param("fs:read", ("fs:read",), id="one"),

@@ -2,6 +2,7 @@
 
 import pytest
 from jsonschema_rs import meta
+from tests.rows import each_row
 
 from toolcharter.profile.conditions import KEYWORDS, MAX_DEPTH, MAX_SCHEMAS, ConditionError, compile_condition
 
@@ -23,7 +24,7 @@ def doubled(levels: int) -> dict[str, object]:
     return {"$ref": "#/$defs/a0", "$defs": definitions}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "good", "bad"),
     [
         pytest.param({"const": 5}, 5, 6, id="const"),
@@ -52,7 +53,7 @@ def test_true_and_false_are_schemas() -> None:
     assert (compile_condition(schema=True)(1), compile_condition(schema=False)(1)) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "what", "fix"),
     [
         pytest.param("^src/", "'^src/' is no JSON Schema", "Write a mapping such as {const: '^src/'}.", id="text"),

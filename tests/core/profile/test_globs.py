@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.profile.globs import Glob, GlobError, escape_glob, fold, parse_glob
 
@@ -57,7 +58,7 @@ def test_an_escaped_text_matches_itself_alone(text: str, other: str) -> None:
     assert (glob.literal, glob.matches(text), glob.matches(other)) == (text, True, text == other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "parts"),
     [
         pytest.param("", ("",), id="empty"),
@@ -80,7 +81,7 @@ def test_parts_are_the_literals_between_the_stars(text, parts) -> None:
     assert glob.literal == (parts[0] if len(parts) == 1 else None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "also_escaped", "message"),
     [
         pytest.param(

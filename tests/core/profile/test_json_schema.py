@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema_rs import Draft202012Validator, meta
 from pydantic import BaseModel, ConfigDict
+from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.ceilings import ADMIN_POLICY, read_ceilings
@@ -190,7 +191,7 @@ def test_what_the_reader_refuses_is_refused(told, text) -> None:
     assert not VALID.is_valid(values_in(text))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("profile: p\ntools: {gti: {}}", id="unknown tool"),
@@ -234,7 +235,7 @@ def test_any_ceiling_that_is_read_is_accepted(tmp_path_factory, values) -> None:
     assert Draft202012Validator(ceiling_schema("admin")).is_valid(values)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "workspace", "admin"),
     [
         pytest.param("deny: [git]", True, True, id="deny"),

@@ -1,6 +1,7 @@
 """Places: every key, item and value is found again, and what is absent gives its nearest ancestor."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.errors import Fault
 from toolcharter.profile.nodes import Node, Places, described, entries, in_file_order, items, plain, shortened
@@ -66,7 +67,7 @@ def test_a_node_of_another_kind_has_no_children(tree) -> None:
     assert (items(tree), entries(actions)) == ([], {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"),
     [
         pytest.param(None, "nothing", id="null"),

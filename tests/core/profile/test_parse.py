@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.errors import Fault
 from toolcharter.profile.nodes import plain
@@ -19,7 +20,7 @@ def read(text: str) -> tuple[Any, list[str]]:
     return (None if node is None else plain(node)), list(map(str, faults))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "value"),
     [
         pytest.param("null", None, id="null"),
@@ -60,7 +61,7 @@ def test_only_json_s_words_and_numbers_are_no_text(written, value) -> None:
     assert (got, type(got["key"]), faults) == ({"key": value}, type(value), [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "faults"),
     [
         pytest.param("", ["p.yaml:1:1: the file is empty.\nWrite at least `profile: NAME`."], id="empty"),
@@ -137,7 +138,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
     assert read(text) == (None, faults)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "faults"),
     [
         pytest.param(

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.profile.globs import escape_glob, fold, parse_glob
 from toolcharter.profile.rules import PATTERN, Rule, RuleError, parse_rule
@@ -19,7 +20,7 @@ def globs(**texts: str) -> tuple[tuple[str, object], ...]:
     return tuple((name, parse_glob(text, also_escaped=",()")) for name, text in texts.items())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "prefix", "parts"),
     [
         pytest.param("read_file", "", ("read_file",), id="a tool"),
@@ -51,7 +52,7 @@ def test_the_first_segment_is_a_prefix_if_it_is_one_of_eight(text, prefix, parts
     assert (rule.args, rule.when, rule.reason, rule.message) == ((), None, None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "prefix", "subject", "args"),
     [
         pytest.param("read_file(path=*secret*)", "", "read_file", globs(path="*secret*"), id="one"),
@@ -86,7 +87,7 @@ SUCH_AS = "Write such as 'git:push'; commands stand behind 'bash:'."
 PARENTHESES = r"Write `\(` and `\)` for those that belong to a glob."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what", "fix"),
     [
         pytest.param("", "no tool's name can match ''.", NAMES, id="empty"),

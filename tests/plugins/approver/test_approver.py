@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 import toolcharter_approver
 from toolcharter import Caller, ConfigurationError, ToolResult
@@ -537,7 +538,7 @@ def test_a_token_or_secret_that_is_missing_stops_the_start(setting, what, value,
 HERE = "http://localhost"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "place"),
     [
         ({}, ("url",)),
@@ -584,7 +585,7 @@ def test_settings_that_make_no_sense_are_refused(settings, place) -> None:
     assert [fault["loc"] for fault in refused.value.errors()] == [place]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "settings",
     [
         {"url": "http://[::1]:8080/ask", "secret_env": "BOT_SECRET"},

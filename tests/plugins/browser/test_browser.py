@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.plugins.browser.conftest import Call, Site, calling
 from tests.plugins.browser.test_proxy import Listener
+from tests.rows import each_row
 
 from toolcharter import Toolbox
 
@@ -144,7 +145,7 @@ def test_a_page_is_captured_in_one_call(call: Call, site: Site, workspace: Path)
     assert png_size(workspace / taken.data["path"]) == (1280, 800)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "reason"),
     [
         ("file:///etc/passwd", "scheme_not_allowed"),
@@ -316,7 +317,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("way", ENDLESS)
+@each_row("way", ENDLESS)
 def test_a_page_that_loads_itself_for_ever_is_left(call: Call, site: Site, way: str) -> None:
     """The call, or the next one, says so in little time; the browser is closed, so that nothing goes on."""
     site.pages["/endless"] = ("text/html", f"<title>again</title>{ENDLESS[way]}".encode())

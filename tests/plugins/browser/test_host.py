@@ -20,6 +20,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from playwright.async_api import Error
 from tests.core.guards.network.world import Server, answer
 from tests.plugins.browser.conftest import Site
+from tests.rows import each_row
 
 from toolcharter import NetworkPolicy
 from toolcharter.guards.network.client import Client
@@ -342,7 +343,7 @@ async def test_a_redirect_from_https_to_http_is_refused(
     assert site.asked.count("/next") == asked
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "location", "target"),
     [
         (302, "http://b.example/", "http://b.example/"),

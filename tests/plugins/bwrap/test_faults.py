@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.plugins.bwrap.conftest import Remembering, job, living, shell, wait_until
+from tests.rows import each_row
 
 from toolcharter import Denied, Ended, ProcessLimits, TerminalSize, ToolError
 from toolcharter.guards.process import supervise
@@ -204,7 +205,7 @@ def test_a_sandbox_that_cannot_be_made_is_refused(open_runner: Callable[..., Bwr
         assert (caught.value.reason, "read_roots" in str(caught.value.hint)) == ("sandbox_unavailable", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "cause", "hint"),
     [
         pytest.param(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.plugins.bwrap.conftest import job
+from tests.rows import each_row
 
 from toolcharter import Denied, Ended
 from toolcharter_bwrap.runner import BwrapRunner
@@ -36,7 +37,7 @@ def judged(program: bytes, number: int, *args: int, architecture: int = X86) -> 
             at += if_true if holds else if_false
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "args", "answer"),
     [
         pytest.param(0, (), 0, id="read"),
@@ -86,7 +87,7 @@ def judged(program: bytes, number: int, *args: int, architecture: int = X86) -> 
         pytest.param(41, (40, 1, 0), EAFNOSUPPORT, id="one to the hypervisor"),
     ],
 )
-@pytest.mark.parametrize("network", [False, True])
+@each_row("network", [False, True])
 def test_what_a_call_is_answered(number: int, args: tuple[int, ...], answer: int, *, network: bool) -> None:
     """Ordinary calls pass; those of escapes and those unknown do not."""
     assert judged(seccomp_filter(MACHINE, network=network), number, *args) == answer

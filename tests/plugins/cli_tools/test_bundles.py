@@ -1,13 +1,14 @@
 """What tells one tool's files from another's."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter_cli_tools.bundles import Bundle, Piece
 
 PLAIN = {"a": Piece(b"bc", is_executable=False)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         pytest.param({"ab": Piece(b"c", is_executable=False)}, id="border"),

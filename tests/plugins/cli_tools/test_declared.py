@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import ConfigurationError
 from toolcharter_cli_tools.policy import CliToolsPolicy
@@ -121,7 +122,7 @@ def test_workspace_folders_lie_in_the_workspace(folder: str) -> None:
         CliToolsPolicy(workspace_folders=(folder,))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("readme", "said"),
     [
         pytest.param("# My Tool\n\nDoes cool things.\n", "My Tool: Does cool things.", id="both"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.rows import each_row
 
 from toolcharter import ToolSpec
 from toolcharter.cli.group import toolcharter as group
@@ -155,7 +156,7 @@ def test_the_check_of_profiles_names_code_in_arguments(place: Any) -> None:
     assert "'path' as code" not in result.output
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("template", "value", "word"),
     [
         ('{"q": "{x}"}', 'a"b\\c\n', '{"q": "a\\"b\\\\c\\n"}'),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import ToolError
 from toolcharter_cli_tools.bundles import Unusable
@@ -135,7 +136,7 @@ def test_skill_that_offers_nothing(place: Any) -> None:
     assert notes(place) == ["link_leads_outside"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "argv"),
     [
         pytest.param("grep {{q}} f", ["grep", "V", "f"], id="place"),
@@ -152,7 +153,7 @@ def test_lines(line: str, argv: list[str]) -> None:
     assert filled(words_of_line(line), {"q": "V", "SKILL_DIR": "D"}, ("q", "SKILL_DIR")) == argv
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         *(
@@ -197,13 +198,13 @@ def test_long_lines_in_linear_time() -> None:
     assert (len(words), list(places(words))) == (100_001, ["q"])
 
 
-@pytest.mark.parametrize("value", [None, "", " \n", [], [{}], [[""], None], {}])
+@each_row("value", [None, "", " \n", [], [{}], [[""], None], {}])
 def test_filler(value: object) -> None:
     """What models write where they mean nothing."""
     assert is_filler(value)
 
 
-@pytest.mark.parametrize("value", ["x", 0, False, [0], {"a": ""}])
+@each_row("value", ["x", 0, False, [0], {"a": ""}])
 def test_no_filler(value: object) -> None:
     """What is a value."""
     assert not is_filler(value)

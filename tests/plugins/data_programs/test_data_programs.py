@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.shell.table import Table
@@ -36,7 +37,7 @@ def decided(line: str, tables: Tables | None, rules: list[str]) -> str:
     return "" if decision.outcome == "allow" else str(decision.reason)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "csvcut -n orders.csv",
@@ -84,7 +85,7 @@ def test_without_the_plugin_options_have_to_be_named(tables: Tables) -> None:
     assert [decided("csvcut -c 1 a.csv", known, STARS) for known in (tables, None)] == ["", "not_in_allow"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         pytest.param("csvcut -c 1 ../orders.csv", id="a file outside"),
@@ -131,7 +132,7 @@ def test_what_does_more_is_not_covered_by_a_star(line: str, tables: Tables) -> N
     assert decided(line, tables, STARS) == "not_in_allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "rule"),
     [
         ("csvclean a.csv", "bash:csvclean a.csv"),
@@ -171,7 +172,7 @@ def known_to(table: Table) -> dict[str, bool]:
 HELP = sorted((Path(__file__).parent / "help").glob("*.txt"))
 
 
-@pytest.mark.parametrize("file", HELP, ids=lambda file: file.stem)
+@each_row("file", HELP, ids=lambda file: file.stem)
 def test_the_options_are_those_of_the_help(file: Path, tables: Tables) -> None:
     """None that takes a value is read as one that takes none, or the other way; and none is invented.
 

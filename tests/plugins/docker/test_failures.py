@@ -9,6 +9,7 @@ from typing import Any
 import docker
 import pytest
 import requests
+from tests.rows import each_row
 
 from toolcharter import Denied, Job, RunnerScope, ToolError
 from toolcharter_docker import container as container_module
@@ -162,7 +163,7 @@ def api_error(status: int, text: str) -> docker.errors.APIError:
     return docker.errors.APIError("failed", response=response, explanation=text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "expected"),
     [
         pytest.param(

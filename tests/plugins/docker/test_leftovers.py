@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter_docker import leftovers, placeholders
 from toolcharter_docker.leftovers import LABEL, is_orphan, owner, remove_containers, watch
@@ -19,7 +20,7 @@ def container(label: str, state: str = "running") -> dict[str, Any]:
 BOOT, NAMESPACE, PROCESS, START = owner().split(":")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("label", "state", "expected"),
     [
         pytest.param(f"{owner()}:7f", "running", False, id="mine"),

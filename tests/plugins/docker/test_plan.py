@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Denied, Job, ProcessLimits, RunnerScope, ToolError
 from toolcharter_docker.daemon import Image
@@ -130,7 +131,7 @@ def test_policy_stands_before_the_program() -> None:
     assert made.host["mounts"] == [bind("/usr/share/dict", read_only=True), bind("/srv/work", read_only=True)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "job",
     [
         pytest.param(Job(("a\0b",)), id="NUL"),
@@ -148,7 +149,7 @@ def test_what_no_program_can_be_passed_is_refused(job: Job) -> None:
     assert refused.value.reason == "invalid_arguments"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("workspace", "policy", "message"),
     [
         pytest.param("/", {}, "The workspace '/' would hide the image's programs.", id="all"),
@@ -176,7 +177,7 @@ def test_ordinary_ground_is_accepted() -> None:
     check_ground(policy, RunnerScope(Path("/srv/work")), "/run/d/s.sock")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "code"),
     [(0, 0), (1, 1), (127, 127), (128, 128), (129, -1), (137, -9), (159, -31), (160, 160), (255, 255)],
 )

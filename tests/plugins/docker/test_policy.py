@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.rows import each_row
 
 from toolcharter_docker import SPEC, register_extensions
 from toolcharter_docker.policy import DockerPolicy
@@ -35,7 +36,7 @@ def test_defaults_let_the_least_through() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
     [
         pytest.param("image", "", id="no image"),

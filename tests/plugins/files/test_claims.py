@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter_files.claims import claim
 from toolcharter_files.globs import Glob, escaped, matcher, parse_whole
@@ -31,7 +31,7 @@ def test_expressions_agree_with_the_glob(glob: str, path: str) -> None:
     assert said == [matcher([whole])(path), meeting(whole, below) is not None]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("glob", "folder", "meant"),
     [
         ("a/b/c", "a", True),

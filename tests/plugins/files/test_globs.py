@@ -3,11 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter_files.globs import MAX_TOTAL_CHARS, Glob, InvalidGlob, alternatives, escaped, matcher, parse
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "glob"),
     [
         ("*.py", Glob(".", "*.py", anchored=False)),
@@ -26,14 +27,14 @@ def test_glob_is_split_where_it_stops_being_a_path(text: str, glob: Glob) -> Non
     assert parse(text) == glob
 
 
-@pytest.mark.parametrize("text", ["", "a\0", "x" * 1001, "..", "*/..", "*/../x"])
+@each_row("text", ["", "a\0", "x" * 1001, "..", "*/..", "*/../x"])
 def test_what_cannot_be_a_glob_is_refused(text: str) -> None:
     """Malformed globs raise, naming why."""
     with pytest.raises(InvalidGlob):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "matching", "other"),
     [
         ("a?c", ["abc", "x/abc"], ["ac", "a/c"]),

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter_files.globs import InvalidGlob, escaped, matcher, parse_whole
 from toolcharter_files.overlap import meeting
@@ -30,7 +31,7 @@ def test_globs_meet_where_some_path_matches_both(one: str, other: str) -> None:
         assert [path for path in PATHS if all(match(path) for match in matches)] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "meet"),
     [
         ("src/**", "src/a.py", True),
@@ -70,7 +71,7 @@ def test_globs_meet(one: str, other: str, *, meet: bool) -> None:
     assert [meeting(*pair) is not None, meeting(*pair[::-1]) is not None] == [meet, meet]
 
 
-@pytest.mark.parametrize("path", ["a b", "*", "**", "[x]", "{a,b}", "a\\b", "é\n", "-"])
+@each_row("path", ["a b", "*", "**", "[x]", "{a,b}", "a\\b", "é\n", "-"])
 def test_path_meets_itself(path: str) -> None:
     """A path, escaped, is a glob for itself."""
     glob = parse_whole(escaped(path))
@@ -78,7 +79,7 @@ def test_path_meets_itself(path: str) -> None:
     assert meeting(glob, glob) == path
 
 
-@pytest.mark.parametrize("text", ["", "/a", "../a", "a/../b", "**/..", "[z-a]", "{a,b}" * 7, "a\0"])
+@each_row("text", ["", "/a", "../a", "a/../b", "**/..", "[z-a]", "{a,b}" * 7, "a\0"])
 def test_globs_that_are_refused(text: str) -> None:
     """A glob that leads elsewhere, or nowhere, is told."""
     with pytest.raises(InvalidGlob):

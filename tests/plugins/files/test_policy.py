@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from tests.rows import each_row
 
 from toolcharter_files import (
     delete_file,
@@ -35,7 +36,7 @@ def test_defaults_reach_the_workspace_only(module) -> None:
     assert (policy.read_roots, policy.protected) == ((), (".git", ".toolcharter"))
 
 
-@pytest.mark.parametrize("module", CHANGING, ids=lambda module: module.__name__)
+@each_row("module", CHANGING, ids=lambda module: module.__name__)
 def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
     """Who is given the tool may use it, where nothing says otherwise."""
     policy = module.SPEC.policy()
@@ -43,7 +44,7 @@ def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
     assert (policy.writable, policy.protected) == (("**",), (".git", ".toolcharter"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("globs", "message"),
     [
         (["src/**", "../x"], "'../x' is not relative to the workspace; write one such as 'src/**'"),
@@ -71,13 +72,13 @@ def test_scopes_that_mean_nothing_stop_the_start(globs: list[str], message: str)
         write_file.WriteFilePolicy.from_profile({"writable": globs})
 
 
-@pytest.mark.parametrize("glob", [r"\!x", r"a\{b", r"a\[b", "[{]x", "[!a]x", "{a,{b,c}}/**", "a]", "a!"])
+@each_row("glob", [r"\!x", r"a\{b", r"a\[b", "[{]x", "[!a]x", "{a,{b,c}}/**", "a]", "a!"])
 def test_signs_that_mean_something_are_taken(glob: str) -> None:
     """Whole patterns, and signs that are written as such."""
     assert write_file.WriteFilePolicy.from_profile({"writable": [glob]}).writable == (glob,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "message"),
     [
         ({"read_roots": ["docs"]}, "'docs' is not an absolute path"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.rows import each_row
 
 import toolcharter_git
 from toolcharter import Completed, Denied, ToolError, build_tools
@@ -65,7 +66,7 @@ def test_by_default_the_tool_only_reads() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
     [
         ("ref_pattern", "("),
@@ -101,7 +102,7 @@ def test_the_model_is_shown_what_it_may_use() -> None:
     assert schema["properties"]["action"] == {"type": "string"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "protocol"),
     [
         ("https://host.example/x.git", "https"),

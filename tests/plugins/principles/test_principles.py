@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 import toolcharter_principles
 from toolcharter import Caller, ConfigurationError, ToolResult
@@ -417,7 +418,7 @@ def test_a_token_that_is_missing_stops_the_start(value, toolbox_for, monkeypatch
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "field"),
     [
         ({}, "url"),

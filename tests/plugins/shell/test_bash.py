@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.rows import each_row
 
 from toolcharter import Tool
 from toolcharter_shell import register_tools
@@ -106,7 +107,7 @@ def test_a_line_over_its_time_is_ended_with_all_that_it_started(build_tool: Buil
     assert not (workspace / "late").exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("policy", "is_sandboxed", "asked_ms", "seconds"),
     [
         pytest.param({}, False, None, 30, id="default"),
@@ -188,17 +189,15 @@ def test_variables_are_those_of_the_policy(build_tool: Build, monkeypatch: pytes
     assert result.text == "one  three none\n"
 
 
-@pytest.mark.parametrize(
-    "name", ["PATH", "BASH_ENV", "BASH_FUNC_ls", "ENV", "SHELLOPTS", "LD_PRELOAD", "GIT_DIR", "IFS", "PS4"]
-)
-@pytest.mark.parametrize("field", ["env_names", "environment"])
+@each_row("name", ["PATH", "BASH_ENV", "BASH_FUNC_ls", "ENV", "SHELLOPTS", "LD_PRELOAD", "GIT_DIR", "IFS", "PS4"])
+@each_row("field", ["env_names", "environment"])
 def test_variables_that_change_what_a_line_means_are_refused(field: str, name: str) -> None:
     """The line was judged without them."""
     with pytest.raises(ValidationError, match="would change what a line"):
         BashPolicy.from_profile({field: [name] if field == "env_names" else {name: "x"}})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("policy", "said"),
     [
         pytest.param({"env_names": ["a b"]}, "no name of a variable", id="name"),

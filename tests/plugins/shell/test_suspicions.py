@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter_shell.suspicions import suspicions, without_remarks
 
@@ -13,7 +14,7 @@ def warned(code: str, language: str = "python", *, network: bool = False) -> lis
     return [(one["line"], one["what"]) for one in suspicions(code, language, network=network)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "what"),
     [
         ("subprocess.Popen('ls')", "starts programs"),
@@ -53,7 +54,7 @@ def test_python_is_warned_of(code: str, what: str) -> None:
     assert warned(f"x = 1\n\n{code}\n") == [(3, what)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "code", "what"),
     [
         ("javascript", "require('child_process')", "starts programs"),
@@ -74,7 +75,7 @@ def test_other_languages_are_warned_of(language: str, code: str, what: str) -> N
     assert warned(code, language) == [(1, what)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "code",
     [
         "print('hello')",
@@ -111,7 +112,7 @@ def test_remarks_of_other_languages_are_left_out(language: str, code: str) -> No
     assert warned(code, language) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "plain"),
     [
         pytest.param("x = '# no remark'", "x = '# no remark'", id="sign in a string"),
@@ -146,7 +147,7 @@ def test_each_thing_is_told_once_and_in_order() -> None:
     assert warned(code) == [(1, "runs text as code"), (2, "starts programs")]
 
 
-@pytest.mark.parametrize("piece", [f"{Q} ", "' ", "# ", "\\", "/*", "rm -", " \n", f" {Q}a{Q}", "from os import "])
+@each_row("piece", [f"{Q} ", "' ", "# ", "\\", "/*", "rm -", " \n", f" {Q}a{Q}", "from os import "])
 def test_hostile_code_is_scanned_in_linear_time(piece: str) -> None:
     """Twice the code takes about twice the time."""
     times = []

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import Mock, call
 
 import pytest
+from tests.rows import each_row
 
 import toolcharter_syslog
 from toolcharter.loader.load import load_plugins
@@ -51,7 +52,7 @@ def test_each_event_line_is_one_rfc_5424_message(daemon, sink) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "head"),
     [
         pytest.param(
@@ -173,7 +174,7 @@ def test_a_daemon_that_takes_nothing_is_an_error(daemon, sink, monkeypatch) -> N
     opened.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "message"),
     [
         pytest.param("syslog:?facility=kern", "the only option is facility, one of user, ", id="facility"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.plugins.text.conftest import Call
+from tests.rows import each_row
 
 from toolcharter import ToolError
 from toolcharter.testing import assert_error
@@ -35,7 +36,7 @@ COMPARED = {"obj": {"x": "y"}, "arr": [2, 3]}
 NESTED = {"o": {"j": 1, "k": 2}, "a": [5, 3, [{"j": 4}, {"k": 6}]]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "document", "expected"),
     [
         ("$", {"k": "v"}, ["$"]),
@@ -82,7 +83,7 @@ def test_queries_of_the_rfc(query: str, document: Any, expected: list[str]) -> N
     assert paths(query, document) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("comparison", "holds"),
     [
         ("$.absent1 == $.absent2", True),
@@ -113,7 +114,7 @@ def test_names_are_of_the_member_that_holds_the_node() -> None:
     assert next(iter(Query("$", Budget(1000, inf)).find(1))).name is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "says"),
     [
         pytest.param("", "character 1: ", id="empty"),
@@ -148,7 +149,7 @@ def test_the_tool_refuses_what_is_no_query(call: Call) -> None:
     assert result.hint == "Begin with `$`, as RFC 9535 says."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "matches"),
     [
         pytest.param("a.c", "abc", True, id="dot"),
@@ -181,7 +182,7 @@ for _ in range(12):
     DEEP = [DEEP, DEEP]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "document"),
     [
         pytest.param("$..*..*..*..nothing", DEEP, id="nodes that are multiplied"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
+from tests.rows import each_row
 
 from toolcharter_web.markup import MAX_ATTRIBUTES, rewritten
 from toolcharter_web.pages import markdown, read
@@ -61,9 +62,9 @@ def test_attributes_of_a_tag_are_bounded(count: int, truncated: bool) -> None:  
     assert read(page).truncated is truncated
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
-    [
+    lambda: [
         pytest.param("<p " + " ".join(f"a{number}" for number in range(110_000)) + ">x", id="one tag"),
         pytest.param("<p" + "".join(f"/a{number}" for number in range(110_000)) + ">x", id="slashes"),
         pytest.param("<p" + "".join(f" a{number}='>'" for number in range(70_000)) + ">x", id="quoted brackets"),
@@ -82,7 +83,7 @@ def test_a_tag_with_a_hundred_thousand_attributes_is_read_at_once(text: str) -> 
     assert markdown(document, "http://example.com/").strip() == "x"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "anew"),
     [
         pytest.param("a < b <3", "a &lt; b &lt;3", id="no tags"),

@@ -1,6 +1,7 @@
 """HTML that is made to hurt whoever reads it."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import scrub_text
 from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, markdown, read
@@ -8,7 +9,7 @@ from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, markdown, read
 N = 300_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("<div>" * N, id="deep"),
@@ -46,13 +47,13 @@ def test_more_elements_than_the_limit_are_told() -> None:
     assert not read("<p>x").truncated
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "<!-- x -->", "<script>x</script>", "<html hidden>x</html>"])
+@each_row("text", ["", " ", "\n", "<!-- x -->", "<script>x</script>", "<html hidden>x</html>"])
 def test_a_page_of_nothing(text: str) -> None:
     """Reads as nothing, or as what cannot be taken away."""
     assert markdown(read(text), "http://example.com/").strip() in {"", "x"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("a<span hidden>b</span>c", "ac"),

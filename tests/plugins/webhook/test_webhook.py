@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import ConfigurationError, NotDelivered, Notification, Toolbox, build_tools
 from toolcharter.gate.build.open import open_toolbox, plan_profile
@@ -179,7 +180,7 @@ def test_urls_of_webhooks(url: str, endpoint: Endpoint) -> None:
     assert parse_endpoint(url) == endpoint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "message"),
     [
         ("", "the URL is not `http://HOST/...` or `https://HOST/...`"),
@@ -349,7 +350,7 @@ def test_an_answer_says_when_to_come_back(asked: str, waits: list[float], server
 DATE = "Sat, 21 Nov 2026 10:15:37 GMT"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "seconds"),
     [
         ({}, 0.0),

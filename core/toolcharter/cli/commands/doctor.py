@@ -1,4 +1,4 @@
-"""`toolcharter doctor`: proves that the gate stands before every tool, and that the sinks write."""
+"""`toolcharter doctor`: proves that the gate is in front of every tool, and that the sinks write."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,9 +31,9 @@ def command(
     workspace: str,
     events: Sequence[str],
 ) -> None:
-    """Prove that the gate stands before every tool, and that the sinks write.
+    """Prove that the gate is in front of every tool, and that the sinks write.
 
-    Of each tool one call that must not pass, with all its events, and one that must arrive: a dry
+    For each tool: one call that must not pass, with all its events, and one that must arrive: a dry
     run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
     to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """

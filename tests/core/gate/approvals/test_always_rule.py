@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.samples import sample_file
 
 from toolcharter.gate.approvals.always_rule import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
@@ -15,7 +16,7 @@ def of_command(*commands: str, workspace: Path = WORK) -> str | None:
     return why_not_kept("; ".join(commands), commands, workspace)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         pytest.param("pytest -q", id="plain"),
@@ -30,7 +31,7 @@ def test_a_plain_command_may_be_kept(command) -> None:
     assert of_command(command) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("commands", "why_not"),
     [
         pytest.param(["ls", "wc x"], "It is more than one command.", id="two commands"),
@@ -89,7 +90,7 @@ def test_no_program_of_gtfobins_is_offered() -> None:
     assert (len(names) > 50, offered) == (True, [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *(

@@ -5,11 +5,12 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.gate.approvals.escape import MAX_BLANKS, block, one_line, visible
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         pytest.param("plain: größe, 漢字, e\u0301", "plain: größe, 漢字, e\u0301", id="what can be seen"),
@@ -62,7 +63,7 @@ def test_a_line_that_goes_on_is_not_taken_for_another() -> None:
     assert (one, two) == (["| # rest of it\\n ", ": exit 0"], ["| # rest of it\\n", "|  exit 0"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "line"),
     [
         pytest.param({"path": "notes.md", "count": 3}, "path=notes.md count=3", id="plain"),

@@ -1,11 +1,11 @@
 """Programs that run other programs, under every name they are installed by."""
 
-import pytest
+from tests.rows import each_row
 
 from toolcharter.gate.approvals.always_rule import is_launcher
 
 
-@pytest.mark.parametrize(
+@each_row(
     "program",
     [
         "sh", "bash", "/bin/sh", "python", "python3", "python3.11", "python3.13t", "python2.7-dbg", "PYTHON.EXE",
@@ -19,9 +19,7 @@ def test_launchers(program) -> None:
     assert is_launcher(program)
 
 
-@pytest.mark.parametrize(
-    "program", ["ls", "wc", "pytest", "cargo", "ruff", "mypy", "md5sum", "bzip2", "e2fsck", "diff", "sort", "7"]
-)
+@each_row("program", ["ls", "wc", "pytest", "cargo", "ruff", "mypy", "md5sum", "bzip2", "e2fsck", "diff", "sort", "7"])
 def test_programs_that_are_none(program) -> None:
     """What does its own work may be allowed for good."""
     assert not is_launcher(program)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from tests.rows import each_row
 
 from toolcharter.gate.approvals.ledger import Ledger, digest_of
 
@@ -46,7 +47,7 @@ def test_digests_are_equal_only_for_equal_json(one, other) -> None:
     assert (digest(one) == digest(other)) == same
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         pytest.param({"n": 1}, {"n": 1.0}, id="int or float"),

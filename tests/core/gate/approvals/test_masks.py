@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.gate.approvals.escape import CODE_ARGUMENTS, Hidden, ShownCall, shown_call
 from toolcharter.guards.secrets import MASK
@@ -19,7 +20,7 @@ def shown(args: dict[str, Any], *commands: str, runs_arguments: bool = False) ->
     return shown_call(args, commands, runs_arguments=runs_arguments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "masked"),
     [
         pytest.param({"path": f"notes/{TOKEN}.md"}, {"path": f"notes/{MASKED}.md"}, id="in a text"),
@@ -41,14 +42,14 @@ def test_a_call_without_secrets_is_shown_as_it_is() -> None:
     assert shown(args, "ls -l") == ShownCall(args, ("ls -l",), is_masked=False)
 
 
-@pytest.mark.parametrize("code", list(";|&$(){}<>'\"`\n\\\x1b\u200b"))
+@each_row("code", list(";|&$(){}<>'\"`\n\\\x1b\u200b"))
 def test_a_mask_never_hides_what_could_be_code(code) -> None:
     """Wherever the scrubber believes that a secret ends: then nobody is asked."""
     with pytest.raises(Hidden, match="could be code"):
         shown({"password": f"hunter{code}two"})
 
 
-@pytest.mark.parametrize("name", [*sorted(CODE_ARGUMENTS), "Content", "COMMAND"])
+@each_row("name", [*sorted(CODE_ARGUMENTS), "Content", "COMMAND"])
 def test_nothing_is_masked_in_code(name) -> None:
     """Not even a word: in a program it may be a name that means something."""
     told = f"40 characters of '{name}' look like a secret, would be masked, and could be code."

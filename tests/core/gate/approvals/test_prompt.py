@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.api.approval import ApprovalAnswer
 from toolcharter.api.call import Caller
@@ -60,8 +61,8 @@ def ask(request, loop) -> Ask:
     return do
 
 
-@pytest.mark.parametrize("make", [answering, answering_later])
-@pytest.mark.parametrize(
+@each_row("make", [answering, answering_later])
+@each_row(
     ("given", "verdict"),
     [
         pytest.param("allow_once", Verdict("allow", answer="allow_once"), id="once"),
@@ -97,7 +98,7 @@ def test_words_may_be_an_enumeration(ask) -> None:
     assert ask(answering(Word.YES)).outcome == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         pytest.param(True, id="true"),
@@ -122,7 +123,7 @@ def test_what_was_not_offered_is_not_kept(ask) -> None:
     assert ask(answering("allow_always"), always=False) == Verdict("allow", answer="allow_once")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("patterns", "name", "allowed"),
     [
         pytest.param(None, None, True, id="anybody, without a name"),
@@ -138,7 +139,7 @@ def test_what_was_not_offered_is_not_kept(ask) -> None:
         pytest.param((), "ann", False, id="nobody listed"),
     ],
 )
-@pytest.mark.parametrize("word", ["allow_once", "deny"])
+@each_row("word", ["allow_once", "deny"])
 def test_who_may_answer(ask, patterns, name, allowed, word) -> None:
     """A name that may not answer denies, and what it says does not reach the model."""
     verdict = ask(answering(ApprovalAnswer(word, name, "I say so.")), Approvals(approvers=patterns))

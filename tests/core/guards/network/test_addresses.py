@@ -5,6 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.network.addresses import METADATA, NOT_PUBLIC_4, NOT_PUBLIC_6, UNICAST, is_public
 
@@ -31,7 +32,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("network", [*NOT_PUBLIC_4, *NOT_PUBLIC_6], ids=str)
+@each_row("network", [*NOT_PUBLIC_4, *NOT_PUBLIC_6], ids=str)
 def test_a_range_ends_where_the_registry_says(network) -> None:
     """Its first and last address are not public, those beside it are."""
     before, after = OUTSIDE[str(network)]
@@ -42,7 +43,7 @@ def test_a_range_ends_where_the_registry_says(network) -> None:
         assert neighbour is None or is_public(ip_address(neighbour))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("::", id="unspecified"),
@@ -74,7 +75,7 @@ def test_what_is_not_public(text: str) -> None:
     assert not is_public(ip_address(text))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "1.1.1.1",

@@ -2,6 +2,7 @@
 
 import pytest
 from pydantic import ValidationError
+from tests.rows import each_row
 
 from toolcharter import Denied, NetworkPolicy
 from toolcharter.guards.network.judge import covers, judge_answers, judge_url
@@ -16,7 +17,7 @@ def verdict(url: str, **policy) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "localhost",
@@ -40,15 +41,13 @@ def test_internal_names_are_private(name: str) -> None:
     assert verdict(f"http://{name}/") == "private_address"
 
 
-@pytest.mark.parametrize(
-    "name", ["localhost.example.com", "local.example", "home.arpa.example", "lan.de", "public.test"]
-)
+@each_row("name", ["localhost.example.com", "local.example", "home.arpa.example", "lan.de", "public.test"])
 def test_names_that_only_look_internal_are_not(name: str) -> None:
     """The end of a name decides, by whole parts."""
     assert verdict(f"http://{name}/") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "allowed", "denied", "reason"),
     [
         pytest.param("example.com", ("example.com",), (), None, id="listed"),
@@ -71,7 +70,7 @@ def test_domains(host: str, allowed: tuple[str, ...], denied: tuple[str, ...], r
     assert verdict(f"http://{host}/", allowed_domains=allowed, denied_domains=denied) == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "reason"),
     [
         ("http://example.com/", None),
@@ -86,7 +85,7 @@ def test_ports(url: str, reason: str | None) -> None:
     assert verdict(url) == reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "opened", "reason"),
     [
         pytest.param("http://10.1.2.3/", ("10.1.2.3",), None, id="address"),
@@ -172,8 +171,8 @@ PRIVATE = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
 NUMBERS = "write all four numbers of an address, in decimal"
 
 
-@pytest.mark.parametrize("field", ["allowed_domains", "denied_domains"])
-@pytest.mark.parametrize(
+@each_row("field", ["allowed_domains", "denied_domains"])
+@each_row(
     ("entry", "advice"),
     [
         ("Example.com", "write it in lower case"),
@@ -214,7 +213,7 @@ def test_domains_that_would_never_match_are_refused(field: str, entry: str, advi
     assert caught.value.errors()[0]["msg"] == f"Value error, {entry!r} is no host; {advice}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "advice"),
     [
         ("10.1.2", NUMBERS),
@@ -249,7 +248,7 @@ def test_ports_that_there_are_not_are_refused(port: int) -> None:
         NetworkPolicy.from_profile({"ports": [port]})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "host"),
     [
         ("*", "example.com"),

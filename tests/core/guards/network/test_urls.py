@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Denied
 from toolcharter.guards.network.urls import MAX_URL, parse_url, resolve_reference
@@ -14,7 +15,7 @@ def reason_of(url: str) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "normal"),
     [
         ("http://example.com", "http://example.com/"),
@@ -51,7 +52,7 @@ def test_what_is_read(text: str, normal: str | None) -> None:
     assert parse_url(str(url)) == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -137,7 +138,7 @@ def test_what_would_have_to_be_repaired(text: str) -> None:
     assert reason_of(text) == "url_not_understood"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["file:///etc/passwd", "ftp://x", "javascript:alert(1)", "blob:http://example.com/x", "gopher://a", "x-y+z.1:a"],
 )
@@ -171,7 +172,7 @@ def test_the_length_is_limited(length: int, fits) -> None:
         assert reason_of(text) == "url_not_understood"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reference", "target"),
     [
         ("", "http://a.example/b/c?d"),

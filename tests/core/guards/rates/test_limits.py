@@ -1,6 +1,7 @@
 """Which limits a profile and its ceilings come to, and how they are called."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.rates.limits import Limit, limits_of
 from toolcharter.profile.globs import GlobError, parse_glob
@@ -34,7 +35,7 @@ def test_limit_says_what_it_is_about(limit: Limit, text: str, sentence: str) -> 
     assert (limit.text, limit.sentence) == (text, sentence)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "tool", "agent", "concerned"),
     [
         pytest.param(Limit("calls_per_hour", 5, "session"), "bash", None, True, id="every tool"),

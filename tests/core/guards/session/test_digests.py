@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.session.state import of_call, of_text
 
@@ -19,7 +20,7 @@ def test_order_of_arguments_does_not_matter(args) -> None:
     assert of_call("t", None, args) == of_call("t", None, dict(reversed(args.items())))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right"),
     [
         pytest.param(("t", None, {"a": 1}), ("t", None, {"a": "1"}), id="number-and-text"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell import analyse as judging
 from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, AnalysedCommand, Analysis, analyse
@@ -24,13 +25,13 @@ def outline(line: object) -> list[str]:
 SHELLS = ["su", "su -", "su root", "su - root -s", "runuser -", "runuser u", "sudo -s", "sudo -ni", "doas -s"]
 
 
-@pytest.mark.parametrize("line", [line.replace(" -s", "") if line.startswith("su -") else line for line in SHELLS])
+@each_row("line", [line.replace(" -s", "") if line.startswith("su -") else line for line in SHELLS])
 def test_a_shell_of_another_user_runs_what_it_reads(line: str) -> None:
     """Without a command, it is as a bare `sh`."""
     assert run(line).unnamed == f"{line.split(maxsplit=1)[0]!r} runs what it reads, and that cannot be told."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line", ["su root x y", "su -c ls", "runuser -u u ls", "sudo", "sudo -s ls", "sudo -l", "doas ls", "su --help"]
 )
 def test_another_user_may_run_a_command(line: str) -> None:
@@ -59,7 +60,7 @@ def test_a_function_under_the_name_of_a_program_is_strange(line: str) -> None:
     assert run(line).strange == "A function runs under the name of a program."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "sh -c 'ls {a,b}'",
@@ -79,7 +80,7 @@ def test_what_other_shells_read_differently_is_not_understood(line: str) -> None
         run(line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "last"),
     [
         ("bash -c 'ls {a,b}'", "ls a b"),
@@ -94,7 +95,7 @@ def test_what_bash_reads_is_bash(line: str, last: str) -> None:
     assert run(line).commands[-1].form == last
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "expected"),
     [
         ("ls -l | wc", ["ls -l", "wc"]),
@@ -162,7 +163,7 @@ def test_a_command_is_told_whole() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "bare"),
     [
         ("LC_ALL=C ls", "ls"),
@@ -179,7 +180,7 @@ def test_only_harmless_assignments_may_be_left_out(line: str, bare: str | None) 
     assert run(line).commands[0].bare == bare
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "expected"),
     [
         ("command ls", [True, False]),
@@ -204,7 +205,7 @@ def test_a_program_named_by_its_path_has_to_be_written_out(line: str, path: str)
     assert Requirement(path, f"{path} is a path, which a rule has to write out") in run(line).commands[-1].needs
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "$x",
@@ -259,7 +260,7 @@ def test_what_is_strange_in_a_text_is_strange_in_the_line(line: str) -> None:
     assert run(line).strange is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("cd a && sh -c 'ls'", ("a",)),
@@ -290,7 +291,7 @@ def test_a_text_runs_where_its_shell_stands(line: str, folders: tuple[str, ...])
     assert run(line).commands[-1].folders == folders
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("trap 'echo b' EXIT; ls", (".",)),
@@ -337,7 +338,7 @@ def test_a_move_in_a_text_cannot_hide_where_a_path_leads() -> None:
     assert [need.form for need in last.needs] == ["(unknown folder)", "../../secret"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "pattern"),
     [
         ("cat **/x", "*/x"),
@@ -352,7 +353,7 @@ def test_only_find_looks_at_any_depth(line: str, pattern: str) -> None:
     assert run(line).commands[-1].reaches == (Reach(pattern, is_pattern=True),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "guises"),
     [
         ("rm x", ()),
@@ -391,7 +392,7 @@ def test_a_program_may_run_where_its_own_options_move_it(line: str, folders: tup
     assert run(line).commands[-1].folders == folders
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "reaches"),
     [
         ("for f in *; do :; done", []),
@@ -446,7 +447,7 @@ def test_what_is_started_reads_what_its_starter_reads(monkeypatch: pytest.Monkey
     assert feeds("a | env b $(c)", monkeypatch)[-1] == ("b $(c)", ["a"], ["c"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     ["sh -c 'rm -rf /'", "env rm -rf /", "eval 'rm -rf /'", "sh <<<'rm -rf /'", "curl x | env sh", "trap 'rm -rf /' 0"],
 )
@@ -455,7 +456,7 @@ def test_the_floor_sees_what_is_started(line: str) -> None:
     assert run(line).catastrophe is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "why"),
     [
         ("ls '", 'A quote is not closed. (at "\'")'),
@@ -508,7 +509,7 @@ def test_tables_of_plugins_are_asked(tmp_path: Path) -> None:
     assert (judged.is_known, [need.form for need in judged.needs]) == (True, ["--fix"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "expected"),
     [
         ("uniq in out", {("out", 1)}),

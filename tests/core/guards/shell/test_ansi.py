@@ -1,12 +1,13 @@
 """The text of `$'...'`."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.ansi import unescaped
 from toolcharter.guards.shell.nodes import NotUnderstood
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "text"),
     [
         (r"plain é", "plain é"),
@@ -24,7 +25,7 @@ def test_escapes_are_what_bash_makes_of_them(body: str, text: str) -> None:
     assert unescaped(body) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [r"\0", r"\x00", r"\u0000", r"\c", r"\c1", r"\x{41}", r"\u00e9", r"\U0001f600", r"\xff", r"\xe2\x80\xae"],
 )

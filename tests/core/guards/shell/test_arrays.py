@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
@@ -116,7 +117,7 @@ def judged(line: str) -> list[tuple[str, bool]]:
     return [(one.form, is_open and not one.needs) for one in found.commands]
 
 
-@pytest.mark.parametrize(("line", "form"), KNOWN)
+@each_row(("line", "form"), KNOWN)
 def test_what_an_array_holds_is_known(line: str, form: str) -> None:
     """Rules see the words that the program gets."""
     assert (form.replace("x\\ y\\ z", "'x y z'").replace("y\\ z", "'y z'")) in [one for one, _ in judged(line)]
@@ -133,13 +134,13 @@ def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) ->
     assert form in [one.strip() for one in out.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("line", UNKNOWN)
+@each_row("line", UNKNOWN)
 def test_what_is_not_certain_stays_unknown(line: str) -> None:
     """Another process, branch, order, setter, subscript or split: no `cat` of the array is covered."""
     assert not any(is_covered for form, is_covered in judged(line) if form.startswith("cat"))
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@each_row("line", REFUSED)
 def test_words_of_an_array_are_judged_as_words(line: str) -> None:
     """Neither a path elsewhere nor an option gets past by a detour, and no subscript is evaluated."""
     assert not judged(line) or not all(is_covered for _, is_covered in judged(line))

@@ -1,6 +1,7 @@
 """Which assignments before a command a rule need not name."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.assignments import is_own, objection
 from toolcharter.guards.shell.nodes import Assignment, Word
@@ -14,7 +15,7 @@ def assignment(form: str) -> Assignment:
     return Assignment(name, Word(value, value, prefix=value), form)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form",
     [
         "LC_ALL=C",
@@ -35,7 +36,7 @@ def test_harmless_value_of_a_harmless_name_passes(form: str) -> None:
     assert objection(assignment(form)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "why"),
     [
         pytest.param("LC_ALL=zh_CN.GBK", VALUE, id="another encoding"),
@@ -71,13 +72,13 @@ def test_harmless_name_is_not_enough(written: Assignment) -> None:
     assert objection(written) == ENVIRONMENT
 
 
-@pytest.mark.parametrize("name", ["count", "f", "out", "rc", "N", "FILE", "PID", "branch_name"])
+@each_row("name", ["count", "f", "out", "rc", "N", "FILE", "PID", "branch_name"])
 def test_a_name_of_the_line_itself_needs_no_rule(name: str) -> None:
     """No shell and no program gives it a meaning."""
     assert is_own(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         *(
@@ -112,15 +113,13 @@ def test_a_name_that_others_look_at_has_to_be_named(name: str) -> None:
     assert not is_own(name)
 
 
-@pytest.mark.parametrize(
-    "form", ["CI=1", "NODE_ENV=test", "RUST_LOG=debug", "RUST_BACKTRACE=full", "GOOS=linux", "FORCE_COLOR=0"]
-)
+@each_row("form", ["CI=1", "NODE_ENV=test", "RUST_LOG=debug", "RUST_BACKTRACE=full", "GOOS=linux", "FORCE_COLOR=0"])
 def test_what_a_build_is_for_needs_no_rule(form: str) -> None:
     """These values choose among what a program does anyway."""
     assert objection(assignment(form)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form", ["NODE_ENV=../x", "RUST_LOG=a=b", "CI=$(x)", "GOOS=x", "GOFLAGS=-mod=mod", "RUSTFLAGS=1", "NODE_OPTIONS="]
 )
 def test_what_a_build_is_for_has_few_values(form: str) -> None:

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.braces import MAX_WORDS as MAX_BRACE_WORDS
 from toolcharter.guards.shell.charset import MAX_CHARS
@@ -14,8 +15,8 @@ HIDDEN = "\x00\x01\x08\x0b\x0c\r\x1b\x7f\x85\xa0\xad\u034f\u061c\u115f\u180e\u20
 LOOKS = "\uff1b\uff5c\uff06\uff1c\uff1e\uff04\uff08\uff09\uff40\uff02\uff07\uff3c\uff5b\uff5d\u037e\uff03\uff0a\uff1d\uff0f\u2215\u2044\u2024\uff0e"
 
 
-@pytest.mark.parametrize("character", HIDDEN, ids=ascii)
-@pytest.mark.parametrize("line", ["ls{}", "echo 'a{}b'", "{}ls", "ls # {}"])
+@each_row("character", HIDDEN, ids=ascii)
+@each_row("line", ["ls{}", "echo 'a{}b'", "{}ls", "ls # {}"])
 def test_what_does_not_show_is_refused_everywhere(line: str, character: str) -> None:
     """A control character, a lone surrogate or an invisible character makes a line not understood, even in quotes."""
     with pytest.raises(NotUnderstood) as fault:
@@ -24,7 +25,7 @@ def test_what_does_not_show_is_refused_everywhere(line: str, character: str) -> 
     assert character not in str(fault.value)
 
 
-@pytest.mark.parametrize("character", LOOKS, ids=ascii)
+@each_row("character", LOOKS, ids=ascii)
 def test_what_looks_like_the_shells_own_is_refused_outside_quotes(character: str) -> None:
     """A look-alike of a separator is text in quotes, and refused where people would take it for the separator."""
     assert parse(f"echo '{character}'").commands[0].words[1].text == character
@@ -39,7 +40,7 @@ def test_a_program_has_an_ascii_name(name: str) -> None:
         parse(f"{name} status")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fits", "exceeds"),
     [
         pytest.param("ls ''" + "a" * (MAX_CHARS - 5), "ls ''" + "a" * (MAX_CHARS - 4), id="characters"),
@@ -67,8 +68,8 @@ UNITS = """( $( {a,b} ; a; a& ` \\` " "$( ${ ${x:- [ [] * $x "$x" '' \\a >b a=b 
     x="$x$x"; f(){_ < é {a}_ (( $(( 1+ ']' '[* && | a&& a|""".split()  # noqa: SIM905 - shell, as it is written
 
 
-@pytest.mark.parametrize("prefix", ["", "echo ", "echo $((", 'echo "', "cat <<E\n", "x=1; echo "])
-@pytest.mark.parametrize("unit", [*UNITS, "\n", "#\n", "\\\n"])
+@each_row("prefix", ["", "echo ", "echo $((", 'echo "', "cat <<E\n", "x=1; echo "])
+@each_row("unit", [*UNITS, "\n", "#\n", "\\\n"])
 def test_hostile_lines_take_linear_time(prefix: str, unit: str) -> None:
     """The longest line of one unit over and over is refused or read within a fraction of a second."""
     line = prefix + unit.replace("_", " ") * ((MAX_CHARS - len(prefix)) // len(unit))

@@ -1,6 +1,7 @@
 """What agents write all day is understood, and covered by the rules that one writes for it."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
@@ -13,7 +14,7 @@ def forms(line: str) -> list[str]:
     return [one.form for one in parse(line).commands]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "commands"),
     [
         ("[[ a =~ ^v[0-9]+$ ]]", ["[[ a '=~' '^v[0-9]+$' ]]"]),
@@ -53,7 +54,7 @@ def test_what_a_regular_expression_starts_is_seen(line: str) -> None:
     assert "touch x" in forms(line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "[[ a =~ ( ]]",
@@ -84,7 +85,7 @@ def test_the_commands_of_a_timed_group_have_to_be_covered() -> None:
     assert needed == ["-o", "../c"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("cd src; cd ..; ls", [("src", (".",))]),
@@ -104,7 +105,7 @@ def test_a_folder_that_is_there_is_entered(line: str, folders: list[tuple[str, t
     assert {one.kind for command in commands for one in command.listings} == {"folder"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "rm -r src; cd src; cat ../x",

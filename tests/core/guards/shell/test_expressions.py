@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import Command, Inner, Word
 from toolcharter.guards.shell.requirements import read
@@ -147,7 +148,7 @@ def test_find_goes_on_behind_a_command(tables: Tables) -> None:
     assert [need.form for need in demand.needs] == ["-execdir", "-delete"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "needs", "reaches"),
     [
         pytest.param(["-f"], [], [], id="an operator alone"),

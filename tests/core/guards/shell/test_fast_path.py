@@ -1,8 +1,8 @@
 """Plain lines: read without a second reader, to the same commands that the whole grammar gives."""
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.shell.fast_path import script_of
 from toolcharter.guards.shell.grammar import Grammar
@@ -42,7 +42,7 @@ def test_plain_lines_are_read_as_the_grammar_reads_them(line: str) -> None:
     assert plain is None or plain == (whole(line) or plain)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "forms"),
     [
         ("", []),
@@ -65,7 +65,7 @@ def test_a_plain_line_is_words_and_operators(line: str, forms: list[str] | None)
     assert (None if script is None else [one.form for one in script.commands]) == forms
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "ls $x", "ls `a`", "ls 'a", 'ls "a', 'ls "$x"', 'ls "a\\\\b"', 'ls "a\\"b"', 'ls "a\\$b"', "ls a'b'c", "ls 'a''b'", "'ls'", "l*", "a~1", "A='b' ls", "ls a*'b'", "ls a:~", "ls **", "ls a**", "ls *[a]", "ls a=b~", "a=b ls", "a=b", ">/dev/null", "ls | >/dev/null", "ls >x", "ls 2>&3",

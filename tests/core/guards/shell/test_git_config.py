@@ -4,11 +4,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys"),
     [
         pytest.param("", (), id="nothing"),
@@ -27,7 +28,7 @@ def test_keys_are_found_without_their_subsections(text: str, keys: tuple[str, ..
     assert keys_of(text) == keys
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         pytest.param("a = b", "line 1: neither a section nor a setting.", id="no section"),

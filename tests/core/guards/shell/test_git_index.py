@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
 
@@ -59,7 +60,7 @@ def test_all_that_is_tracked_is_named() -> None:
     assert tracked(extended((b"TREE", b"xyz"), (b"EOIE", b""))) == ("a",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "why"),
     [
         (extended((b"link", bytes(20))), "a part of it is kept in another way."),

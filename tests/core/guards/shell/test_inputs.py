@@ -1,6 +1,7 @@
 """Words that xargs reads from a command whose output can be told, as far as lines tell."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.inputs import fed
@@ -20,7 +21,7 @@ def below(path: str, **more: object) -> Listed:
     return Listed(path, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "reaches", "listings"),
     [
         ("find . | xargs wc", ["./**"], [below(".")]),
@@ -68,7 +69,7 @@ def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[
     assert asked(line) == ([], reaches, listings)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         # What it prints is not only names, or other names.
@@ -127,7 +128,7 @@ def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
     assert not any(one.listings for one in judgement.commands)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         ("git log | xargs echo a", []),

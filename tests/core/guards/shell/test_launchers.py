@@ -1,6 +1,7 @@
 """Programs that start the program among their words: rules of `deny` and of `allow` see what they start."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import Analysis, analyse
 
@@ -19,7 +20,7 @@ def deniable(line: str) -> set[str]:
     return {form for one in judged(line).commands for form in (one.form, *one.guises)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     """uv run X|uv run --with x -- X|uv tool run X|uvx --from x X|npx -y X|npm exec -- X|npm x X|pnpm dlx X|pnpm exec X|yarn dlx X
     |yarn exec X|bunx X|bun x X|mise exec -- X|mise x node@20 -- X|conda run -n base X|op run -- X|op run --env-file=e -- X|just -c X
@@ -35,7 +36,7 @@ def test_a_rule_of_deny_sees_what_is_started(line: str) -> None:
     assert INNER in deniable(line.replace("X", INNER).replace(" ;", " ';'"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     """docker exec -it -u me web X|docker run --rm -v a:/b -w /b image X|docker compose exec web X|docker compose run --rm web X|podman exec web X
     |kubectl exec -n web pod -- X|kubectl exec deploy/web -c app -- X|kubectl run x --image=y -- X|lxc exec web -- X""".replace(
@@ -59,9 +60,7 @@ def test_what_a_launcher_without_a_table_starts_has_to_be_covered(launcher: str)
     assert [need.form for need in started[1].needs] == ["-o"]
 
 
-@pytest.mark.parametrize(
-    "line", ["npm test", "npm run build", "uv sync", "poetry install", "op item list", "just build", "nix build"]
-)
+@each_row("line", ["npm test", "npm run build", "uv sync", "poetry install", "op item list", "just build", "nix build"])
 def test_a_subcommand_that_starts_nothing_is_one_command(line: str) -> None:
     """Only the subcommands that are there to start programs are looked through."""
     assert [one.form for one in judged(line).commands] == [line]

@@ -1,6 +1,7 @@
 """Links that a line makes lead nowhere that the look before the line has not seen."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 
@@ -13,7 +14,7 @@ def needed(line: str) -> list[str]:
     return [need.form for one in judgement.commands for need in one.needs]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         ("ln -s ../lib/foo bin/foo", []),
@@ -41,7 +42,7 @@ def test_a_target_is_seen_from_its_link(line: str, needs: list[str]) -> None:
     assert needed(line) == needs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         ("ln -s a/b x && cat x", ["x"]),

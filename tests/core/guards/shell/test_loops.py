@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.loops import MAX_VALUES, stays
@@ -30,7 +31,7 @@ def told(line: str) -> list[str]:
     return ["".join(f"{word.text}|" for word in one.words[1:]) for one in commands]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         'for i in 1 2 3; do p "$i"; done',
@@ -51,7 +52,7 @@ def test_each_turn_is_a_command(line: str) -> None:
     assert set(printed(line)) <= set(told(line)) - {"None|"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "expected"),
     [
         ("for i in 1 2; do echo $i; done", ["echo 1", "echo 2"]),
@@ -67,7 +68,7 @@ def test_its_words_are_those_of_the_turn(line: str, expected: list[str]) -> None
     assert forms(line) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         'while read -r f; do cat "$f"; done',

@@ -1,6 +1,7 @@
 """Where a path leads, by its letters."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell import places
 
@@ -8,7 +9,7 @@ WS = "/home/dev/ws"
 OUTSIDE = "lies outside the workspace"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "folders"),
     [
         pytest.param("", (".",), id="nothing"),
@@ -32,7 +33,7 @@ def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, .
     assert places.objection(path, folders, WS) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "folders", "why"),
     [
         pytest.param("..", (".",), OUTSIDE, id="the parent"),
@@ -59,7 +60,7 @@ def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, 
     assert places.objection(path, folders, WS) == why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "why"),
     [
         pytest.param("*.md", None, id="names"),
@@ -88,7 +89,7 @@ def test_pattern_is_held_to_all_that_it_may_match(pattern: str, why: str | None)
     assert places.objection(pattern, (".",), WS, is_pattern=True) == why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "folders", "moved"),
     [
         pytest.param("a/../b/", (".",), ("b",), id="below"),
@@ -105,7 +106,7 @@ def test_moving_gives_the_folders_that_it_may_lead_to(path: str, folders: tuple[
     assert places.moved(path, folders, WS) == moved
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "is_pattern", "is_protected"),
     [
         pytest.param("a/b", False, False, id="a name"),

@@ -1,6 +1,7 @@
 """What redirections ask for."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import Command, Reach, Reading, Redirection, Requirement, Requirements, Word
 from toolcharter.guards.shell.requirements import read
@@ -22,7 +23,7 @@ def reading_of(*redirections: Redirection) -> Reading:
     return read(Command(ECHO, redirections=redirections), workspace=WS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "ordinary",
     [
         pytest.param(redirection(">&", "1", "2"), id="errors join the output"),
@@ -52,7 +53,7 @@ def test_ordinary_redirection_of_a_whole_list_needs_no_rule(one: Redirection, *,
     assert read(Command((), redirections=(one,)), workspace=WS).is_transparent is is_free
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operator", "target", "descriptor"),
     [
         pytest.param(">", "out.txt", "", id="a file"),

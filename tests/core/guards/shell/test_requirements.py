@@ -5,6 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import Assignment, Command, Reach, Reading, Requirement, Requirements, Word
 from toolcharter.guards.shell.requirements import read
@@ -24,7 +25,7 @@ def needs_of(line: str) -> list[str]:
     return [need.form for need in reading_of(line).demand.needs]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "ls",
@@ -151,7 +152,7 @@ def test_ordinary_purpose_asks_no_rule_to_name_anything(line: str) -> None:
     assert needs_of(line) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         ("ls --unknown", ["--unknown"]),
@@ -301,7 +302,7 @@ def test_what_goes_beyond_it_has_to_be_named(line: str, needs: list[str]) -> Non
     assert needs_of(line) == needs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "reaches"),
     [
         pytest.param("cat a - b", [Reach("a"), Reach("b")], id="paths, and the input"),
@@ -335,7 +336,7 @@ def test_paths_in_the_workspace_are_reaches(line: str, reaches: list[Reach]) -> 
     assert [*reading_of(line).demand.reaches] == reaches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "is_transparent"),
     [
         ("true", True),
@@ -372,7 +373,7 @@ def test_program_by_its_path_is_read_by_the_same_table() -> None:
     assert unknown == Requirements(is_known=False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs", "reaches"),
     [
         pytest.param("frob build a.rs", [], [], id="words"),
@@ -480,8 +481,8 @@ def test_reach_never_leaves_the_workspace_by_its_letters(program: str, words: li
         assert reach.path != ".."
 
 
-@pytest.mark.parametrize("unit", ["-n", "a", "--unk", "../x", "-C a", "x=y", "-exec {} ;", "a/../", "-k"])
-@pytest.mark.parametrize("program", ["sort", "find", "git", "test", "env", "frob", "ls"])
+@each_row("unit", ["-n", "a", "--unk", "../x", "-C a", "x=y", "-exec {} ;", "a/../", "-k"])
+@each_row("program", ["sort", "find", "git", "test", "env", "frob", "ls"])
 def test_many_words_take_linear_time(program: str, unit: str) -> None:
     """Eight times as many take not much more than eight times as long."""
 
@@ -507,7 +508,7 @@ def test_process_substitution_is_input() -> None:
     assert needs_of('for f in /dev/fd/*; do cat "$f"; done') == ['"$f"']
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         ("echo $((1 + 2)) x$((7 / 2))", []),

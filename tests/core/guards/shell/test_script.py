@@ -1,6 +1,7 @@
 """What a shell line is read as: every command that it runs, and what in it cannot be told."""
 
 import pytest
+from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
@@ -17,7 +18,7 @@ def marks(script: Script) -> set[str]:
     return {mark for mark in (STRANGE, UNNAMED) if getattr(script, mark) is not None}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         ("", []),
@@ -103,7 +104,7 @@ def test_commands_of_a_line_are_read(source: str, expected: list[str]) -> None:
     assert (forms(script), marks(script)) == (expected, set())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected", "mark"),
     [
         ("$x a", ["$x a"], UNNAMED),
@@ -149,7 +150,7 @@ def test_what_cannot_be_told_is_marked(source: str, expected: list[str], mark: s
     assert (forms(script), marks(script)) == (expected, {mark})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         # Bash refuses these, too.
@@ -172,7 +173,7 @@ def test_what_is_not_understood_is_refused(source: str) -> None:
         parse(source)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "ls {a,b}", "ls a{1..2}b", "ls {$x,b}", "ls {a,", "ls $'a'", "ls &>a", "ls &>>a", "ls |& wc", "ls <<<a", "ls <(a)", "ls >(a)", "ls 10>a",
@@ -195,7 +196,7 @@ def test_a_program_that_expands_to_nothing_is_no_program() -> None:
     assert marks(parse(">x {,}")) == {UNNAMED}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         pytest.param("'a b'", Word("'a b'", "a b", prefix="a b"), id="quoted"),
@@ -249,7 +250,7 @@ def test_expanded_braces_keep_what_is_unknown() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         pytest.param('d=/; rm "$d"', ("/",), id="assignment"),
@@ -280,7 +281,7 @@ def test_a_loop_variable_stands_for_the_glob_of_its_loop() -> None:
     assert commands[1].words[1].pattern is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         pytest.param("cd src && a; b", {"a": ("src",), "b": ("src", ".")}, id="and"),
@@ -329,7 +330,7 @@ def test_folders_are_followed_by_their_letters(source: str, expected: dict[str, 
     assert {one.form: one.folders for one in commands if one.form in expected} == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "feeders", "substitutes"),
     [
         pytest.param("a | b | c", {"b": "a", "c": "ab"}, {}, id="pipeline"),
@@ -373,7 +374,7 @@ def test_it_is_known_where_a_command_stands() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "text"),
     [
         pytest.param("a <<E\nx\n\\$y \\z\nE", "x\n$y \\z\n", id="escapes"),
@@ -418,15 +419,13 @@ def test_a_vector_that_no_kernel_takes_is_refused(words: tuple[str, ...]) -> Non
         of_vector(words)
 
 
-@pytest.mark.parametrize("row", row_params(sample_rows("security/shell_allow")))
+@each_row("row", row_params(sample_rows("security/shell_allow")))
 def test_ordinary_lines_are_understood(row: dict[str, str]) -> None:
     """What people let agents run is understood, and nothing of it is strange."""
     assert marks(parse(row["cmd"])) == set()
 
 
-@pytest.mark.parametrize(
-    "row", row_params([*sample_rows("security/shell_deny"), *sample_rows("security/deny_catalog")])
-)
+@each_row("row", row_params([*sample_rows("security/shell_deny"), *sample_rows("security/deny_catalog")]))
 def test_hostile_lines_are_read_or_refused(row: dict[str, str]) -> None:
     """A hostile line gives commands, or is not understood; nothing else comes of it."""
     try:
@@ -437,7 +436,7 @@ def test_hostile_lines_are_read_or_refused(row: dict[str, str]) -> None:
     assert script.commands
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "words", "descriptors"),
     [
         ("echo 0>x", ("echo",), ["0"]),

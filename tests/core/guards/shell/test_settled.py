@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 
@@ -157,13 +158,13 @@ def judged(line: str) -> list[tuple[str, bool]]:
     return [(one.form, is_open and not one.needs) for one in found.commands]
 
 
-@pytest.mark.parametrize(("line", "form"), KNOWN)
+@each_row(("line", "form"), KNOWN)
 def test_what_is_certainly_set_is_known(line: str, form: str) -> None:
     """Rules see the words that the program gets."""
     assert form in [one for one, _ in judged(line)]
 
 
-@pytest.mark.parametrize("line", UNKNOWN)
+@each_row("line", UNKNOWN)
 def test_what_is_not_certain_stays_unknown(line: str) -> None:
     """Another branch, process, order, setter or split: no `cat` of the variable is covered."""
     cats = [covered for form, covered in judged(line) if form.startswith("cat")]
@@ -178,7 +179,7 @@ def test_what_the_line_printed_may_be_shown(line: str) -> None:
     assert all(covered for form, covered in judged(line) if form.startswith("echo"))
 
 
-@pytest.mark.parametrize("line", NOT_SHOWN)
+@each_row("line", NOT_SHOWN)
 def test_what_the_line_found_may_not_be_shown(line: str) -> None:
     """A variable of the environment may hold a secret; without quotes, output becomes options and names."""
     assert not any(covered for form, covered in judged(line) if form.startswith("echo"))
@@ -222,13 +223,13 @@ def covered_tests(line: str) -> list[bool]:
     return [covered for form, covered in judged(line) if form.startswith(("[ ", "test "))]
 
 
-@pytest.mark.parametrize("line", NUMBERS)
+@each_row("line", NUMBERS)
 def test_certain_numbers_may_be_compared(line: str) -> None:
     """A status, and what `wc` prints of its input, hold no name that bash would evaluate."""
     assert covered_tests(line) == [True]
 
 
-@pytest.mark.parametrize("line", NO_NUMBERS)
+@each_row("line", NO_NUMBERS)
 def test_what_may_be_no_number_is_not_compared(line: str) -> None:
     """Bash evaluates `a[$(...)]` in an operand of `-gt`, wherever it comes from."""
     assert covered_tests(line) == [False]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.rows import each_row
 
 from pages import quoted, rows
 from toolcharter.gate.commands import analyse_commands
@@ -51,7 +52,7 @@ def literally(cell: str) -> list[str]:
     return [text.replace(r"\|", "|") for text in quoted(cell)]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row[0]) for row in FORMS])
+@each_row("row", [pytest.param(row, id=row[0]) for row in FORMS])
 def test_lines_become_the_commands_of_the_page(row: list[str]) -> None:
     """In any order: what stands inside a command comes before it."""
     (line,) = literally(row[0])
@@ -59,7 +60,7 @@ def test_lines_become_the_commands_of_the_page(row: list[str]) -> None:
     assert sorted(analyse_commands((line,), "/srv/ws").commands) == sorted(literally(row[1]))
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=" ".join(row)) for row in COVERED])
+@each_row("row", [pytest.param(row, id=" ".join(row)) for row in COVERED])
 def test_rules_cover_what_the_page_says(row: list[str], decided) -> None:
     """And nothing of what it says they do not cover."""
     (rule,) = literally(row[0])
@@ -79,7 +80,7 @@ def test_rows_of_the_mode_table_are_what_happens(row: list[str], decided) -> Non
     assert said == {"policy": first, "restrict": first, "ask": ask, "dangerous": dangerous}
 
 
-@pytest.mark.parametrize("line", [line for row in FLOOR for line in literally(row[1])])
+@each_row("line", [line for row in FLOOR for line in literally(row[1])])
 def test_examples_of_the_floor_are_denied_whatever_a_profile_says(line: str, decided) -> None:
     """In the mode that asks nobody, with the rule that names everything."""
     assert decided(line, "dangerous", allow=["bash:*"]) == ("deny", "denied_by_floor")

@@ -1,6 +1,7 @@
 """Tables of programs that start others for a project, that have groups of subcommands, and words for other programs."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import AnalysedCommand, analyse
 from toolcharter.guards.shell.tables import CORE, Tables
@@ -78,7 +79,7 @@ def needs(one: AnalysedCommand) -> list[str]:
     return [*dict.fromkeys(need.form for need in one.needs)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         pytest.param("frob run sort -k2 a.md", ["sort"], id="the program"),
@@ -106,7 +107,7 @@ def test_what_is_started_is_seen_by_deny_rules_and_needs_no_rule_of_its_own(tabl
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         pytest.param("frob test a -- --fast b", [], id="an option that is known"),

@@ -1,6 +1,7 @@
 """The format of tables: what it means, and that nothing else is taken."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.table import Operands, Role, Table, Takes
 from toolcharter.guards.shell.table_file import TableError, entry_of, programs_of
@@ -42,7 +43,7 @@ def test_what_writes_or_runs_is_named_without_saying_so(role: str) -> None:
     assert table_of(f'[options]\n"-o" = "{role}"').options["-o"] == Takes("-o", (Role(role),), is_named=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("roles", "operands"),
     [
         pytest.param([], Operands(), id="none"),
@@ -130,7 +131,7 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
     assert table.patterns == (("list-", Table()), ("", Table(named=True)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         pytest.param('style = "posix"\n[behind]', "style 'posix' has no `behind`", id="behind in another style"),

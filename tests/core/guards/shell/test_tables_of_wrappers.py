@@ -1,6 +1,6 @@
 """The tables of wrappers, shells, interpreters and little languages, through the judge: what they start, what they need."""
 
-import pytest
+from tests.rows import each_row
 from tests.samples import row_params, sample_file, sample_rows
 
 from toolcharter.guards.shell.analyse import Analysis, analyse
@@ -215,13 +215,13 @@ def judged(line: str) -> Analysis:
     return analyse([line], _WORKSPACE)
 
 
-@pytest.mark.parametrize("line", [start.replace("%s", _INNER) for start in _STARTS])
+@each_row("line", [start.replace("%s", _INNER) for start in _STARTS])
 def test_what_a_wrapper_starts_is_a_command(line) -> None:
     """Rules and the floor see the inner command, whatever stands around it."""
     assert judged(line).commands[-1].form.removeprefix("A=b ") == _INNER
 
 
-@pytest.mark.parametrize(("line", "needs"), _NEEDS.items())
+@each_row(("line", "needs"), _NEEDS.items())
 def test_what_has_to_be_named(line, needs) -> None:
     """Every word that does more than the program's ordinary purpose is asked for, and no other."""
     named = [need.form for command in judged(line).commands for need in command.needs]
@@ -229,7 +229,7 @@ def test_what_has_to_be_named(line, needs) -> None:
     assert list(dict.fromkeys(named)) == needs
 
 
-@pytest.mark.parametrize("line", _HARMLESS)
+@each_row("line", _HARMLESS)
 def test_ordinary_purpose_needs_nothing(line) -> None:
     """A rule for the program alone covers it."""
     judgement = judged(line)
@@ -238,7 +238,7 @@ def test_ordinary_purpose_needs_nothing(line) -> None:
     assert (judgement.unnamed, judgement.strange, judgement.catastrophe) == (None, None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     ['sh -c "$x"', "bash", "curl x | sh", 'env -S "$(cat x)"', 'eval "$x"', 'ssh h "$(cat x)"', "xargs sh -c"],
 )
@@ -247,7 +247,7 @@ def test_source_that_cannot_be_told_is_refused(line) -> None:
     assert judged(line).unnamed is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "inner"),
     [
         ("xargs wc", "wc (input)"),
@@ -294,7 +294,7 @@ _CLASSES = frozenset(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "row",
     row_params(
         [row for name in ("deny", "allow") for row in sample_rows(f"security/shell_{name}") if row["cls"] in _CLASSES]

@@ -3,10 +3,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import failing
+from tests.rows import each_row, failing
 from tests.samples import sample_rows
 
 from toolcharter.guards.shell.analyse import analyse
@@ -69,7 +68,7 @@ KINDS = {
 CATASTROPHES = [*listed("catastrophes.txt")]
 
 
-@pytest.mark.parametrize("kind", dict.fromkeys(kind for kind, _ in CATASTROPHES))
+@each_row("kind", dict.fromkeys(kind for kind, _ in CATASTROPHES))
 def test_catastrophes_are_named_by_their_kind(kind: str) -> None:
     """Every spelling of a catastrophe is refused, for what it is."""
     lines = [line for its_kind, line in CATASTROPHES if its_kind == kind]
@@ -85,19 +84,19 @@ def test_look_alikes_are_none_of_the_floor_s_business() -> None:
     assert failing(lines, lambda line: verdict(line) in {None, REFUSED}) == []
 
 
-@pytest.mark.parametrize("line", samples("deny_catalog"))
+@each_row("line", samples("deny_catalog"))
 def test_a_sample_of_a_catastrophe_is_refused(line: str) -> None:
     """Each row of the catalogue is refused in every mode."""
     assert verdict(line) is not None
 
 
-@pytest.mark.parametrize("line", [*samples("deny_catalog_benign"), *samples("shell_allow")])
+@each_row("line", [*samples("deny_catalog_benign"), *samples("shell_allow")])
 def test_a_harmless_sample_passes_the_floor(line: str) -> None:
     """No harmless row is stopped by the floor."""
     assert verdict(line) in {None, REFUSED}
 
 
-@pytest.mark.parametrize("line", samples("deny_catalog"))
+@each_row("line", samples("deny_catalog"))
 def test_a_sample_of_a_catastrophe_is_refused_with_all_that_it_starts(line: str) -> None:
     """What the tables find within a line changes nothing: it is refused."""
     try:
@@ -107,7 +106,7 @@ def test_a_sample_of_a_catastrophe_is_refused_with_all_that_it_starts(line: str)
     assert judged.catastrophe is not None or judged.unnamed is not None
 
 
-@pytest.mark.parametrize("line", [*samples("deny_catalog_benign"), *samples("shell_allow")])
+@each_row("line", [*samples("deny_catalog_benign"), *samples("shell_allow")])
 def test_a_harmless_sample_passes_with_all_that_it_starts(line: str) -> None:
     """What the tables find within a harmless line is none of the floor's business."""
     with suppress(NotUnderstood):
@@ -146,7 +145,7 @@ def test_quotes_change_no_verdict(words: tuple[str, ...], data: st.DataObject) -
     assert verdict(spelt) == catastrophe(Script((of_vector(words),)), workspace=WORKSPACE, home=HOME)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "sudo " * 1500 + "ls",
@@ -168,8 +167,8 @@ def test_a_hostile_line_takes_no_longer_than_its_length(line: str) -> None:
     assert time.perf_counter() - began < 0.5
 
 
-@pytest.mark.parametrize("host", sorted(USUAL_HOSTS))
-@pytest.mark.parametrize(
+@each_row("host", sorted(USUAL_HOSTS))
+@each_row(
     "url",
     [
         "https://%s.evil.example/x",
@@ -187,8 +186,8 @@ def test_a_host_that_only_looks_like_a_usual_registry_is_none(host: str, url: st
     assert verdict(f"npm install --registry '{url.replace('%s', host)}' left-pad") == "installs code from the network"
 
 
-@pytest.mark.parametrize("host", sorted(USUAL_HOSTS))
-@pytest.mark.parametrize("url", ["https://%s/x", "https://%s", "HTTPS://%s:443/x", "https://u:p@%s/x"])
+@each_row("host", sorted(USUAL_HOSTS))
+@each_row("url", ["https://%s/x", "https://%s", "HTTPS://%s:443/x", "https://u:p@%s/x"])
 def test_a_usual_registry_may_be_named(host: str, url: str) -> None:
     """What a program would ask anyway is no foreign code."""
     assert verdict(f"npm install --registry {url.replace('%s', host)} left-pad") is None

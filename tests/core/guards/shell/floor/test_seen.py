@@ -1,6 +1,6 @@
 """What the floor finds in texts, among words and in files of a line is seen by rules of `deny`."""
 
-import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 
@@ -12,7 +12,7 @@ def seen(line: str) -> set[str]:
     return {form for one in analyse([line], WS).commands for form in (one.form, *one.guises)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "bash <(echo rm x)",
@@ -53,7 +53,7 @@ def test_a_command_that_something_else_starts_is_seen(line: str) -> None:
     assert "rm x" in seen(line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git -c alias.x='push --force' x",
@@ -69,7 +69,7 @@ def test_what_an_alias_of_git_stands_for_is_seen(line: str) -> None:
     assert "git push --force" in seen(line)
 
 
-@pytest.mark.parametrize("line", ["echo rm x", "echo 'rm x'", "git commit -m 'rm x'", "grep -r 'rm x' src", "man rm"])
+@each_row("line", ["echo rm x", "echo 'rm x'", "git commit -m 'rm x'", "grep -r 'rm x' src", "man rm"])
 def test_what_is_only_said_is_not_seen(line: str) -> None:
     """Text for people is no command."""
     assert "rm x" not in seen(line)

@@ -1,4 +1,4 @@
-import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.floor.words import OPAQUE, decode_escapes, readings, written
 from toolcharter.guards.shell.nodes import Word
@@ -6,7 +6,7 @@ from toolcharter.guards.shell.nodes import Word
 HOME = "/home/me"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "text"),
     [
         ("~", HOME),
@@ -72,7 +72,7 @@ def test_defaults_within_defaults_end_somewhere() -> None:
     assert written(Word("${a:-" * 2000 + "}" * 2000), HOME) == OPAQUE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "decoded"),
     [
         (r"\x72\x6d", "rm"),

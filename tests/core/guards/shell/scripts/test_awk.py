@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.shell.languages.awk import objection
 
@@ -142,13 +143,13 @@ _PARTS = [
 ]
 
 
-@pytest.mark.parametrize("program", _HARMLESS)
+@each_row("program", _HARMLESS)
 def test_program_that_only_prints(program) -> None:
     """It is proven harmless."""
     assert objection(program) is None
 
 
-@pytest.mark.parametrize(("program", "why"), _HARMFUL.items())
+@each_row(("program", "why"), _HARMFUL.items())
 def test_program_that_needs_naming(program, why) -> None:
     """It is objected to, and the objection says what for."""
     assert objection(program) == why
@@ -179,7 +180,7 @@ def test_awk_agrees_on_any(watch, awk, program) -> None:
     assert (deeds.started, [one for one in deeds.written if not one.startswith("/dev/std")], deeds.read) == ([], [], [])
 
 
-@pytest.mark.parametrize("part", ["/[", '"', "(", "x / ", "\\\n", "#\n", "/[[:a", "1e", "a[", "++/"])
+@each_row("part", ["/[", '"', "(", "x / ", "\\\n", "#\n", "/[[:a", "1e", "a[", "++/"])
 def test_long_program_takes_linear_time(part) -> None:
     """A hostile program of 50,000 characters is read, or refused, at once."""
     objection(part * (50_000 // len(part)))

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.shell.languages.jq import objection
 
@@ -89,13 +90,13 @@ def printed(program: str) -> bytes:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("program", _HARMLESS)
+@each_row("program", _HARMLESS)
 def test_filter_that_only_prints(program) -> None:
     """It is proven harmless."""
     assert objection(program) is None
 
 
-@pytest.mark.parametrize(("program", "why"), _HARMFUL.items())
+@each_row(("program", "why"), _HARMFUL.items())
 def test_filter_that_needs_naming(program, why) -> None:
     """It is objected to, and the objection says what for."""
     assert objection(program) == why
@@ -109,7 +110,7 @@ def test_witness_is_seen() -> None:
 
 @pytest.mark.needs_program("strace")
 @pytest.mark.needs_program("jq")
-@pytest.mark.parametrize("program", _HARMLESS)
+@each_row("program", _HARMLESS)
 def test_jq_agrees(program, watch) -> None:
     """The real jq does nothing with a harmless filter but read and print, and prints nothing of its environment."""
     assert (watch(["jq", "-R", program, "in"]), b"seen by" in printed(program)) == (([], [], []), False)
@@ -123,7 +124,7 @@ def test_jq_agrees_on_any(program) -> None:
     assert b"seen by" not in printed(program)
 
 
-@pytest.mark.parametrize("part", ['"\\(', "{", "[", "def ", '"', "\\", "#\n", "1e", ".a"])
+@each_row("part", ['"\\(', "{", "[", "def ", '"', "\\", "#\n", "1e", ".a"])
 def test_long_filter_takes_linear_time(part) -> None:
     """A hostile filter of 50,000 characters is read, or refused, at once."""
     objection(part * (50_000 // len(part)))

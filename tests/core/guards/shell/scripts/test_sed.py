@@ -3,6 +3,7 @@ r"""sed scripts: what is proven harmless, what is not, and what sed itself does 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.guards.shell.languages.sed import objection
 
@@ -108,20 +109,20 @@ _PARTS = [
 ]
 
 
-@pytest.mark.parametrize("script", _HARMLESS)
+@each_row("script", _HARMLESS)
 def test_script_that_only_prints(script) -> None:
     """It is proven harmless."""
     assert objection(script) is None
 
 
-@pytest.mark.parametrize(("script", "why"), _HARMFUL.items())
+@each_row(("script", "why"), _HARMFUL.items())
 def test_script_that_needs_naming(script, why) -> None:
     """It is objected to, and the objection says what for."""
     assert objection(script) == why
 
 
 @pytest.mark.needs_program("strace")
-@pytest.mark.parametrize("script", _HARMLESS)
+@each_row("script", _HARMLESS)
 def test_sed_agrees(script, watch) -> None:
     """The real sed does nothing with a harmless script but read and print."""
     assert watch(["sed", "--", script, "in"]) == ([], [], [])
@@ -135,7 +136,7 @@ def test_sed_agrees_on_any(watch, script) -> None:
     assert watch(["sed", "--", script, "in"]) == ([], [], [])
 
 
-@pytest.mark.parametrize("part", ["s/[", "{", "s/a/b/;", "a\\\n", "[[:", "\\", "/[^"])
+@each_row("part", ["s/[", "{", "s/a/b/;", "a\\\n", "[[:", "\\", "/[^"])
 def test_long_script_takes_linear_time(part) -> None:
     """A hostile script of 50,000 characters is read, or refused, at once."""
     objection(part * (50_000 // len(part)))

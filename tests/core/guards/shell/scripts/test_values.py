@@ -1,6 +1,7 @@
 """Words that are little languages: formats of git and printf, dates, Python's warnings, pytest's plugins."""
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.languages import (
     date,
@@ -14,21 +15,19 @@ from toolcharter.guards.shell.languages import (
 )
 
 
-@pytest.mark.parametrize(
-    "text", ["", "oneline", "%h %an <%ae> %s", "format:%C(auto)%h", "%(refname:short)", "%(trailers:key=a)"]
-)
+@each_row("text", ["", "oneline", "%h %an <%ae> %s", "format:%C(auto)%h", "%(refname:short)", "%(trailers:key=a)"])
 def test_format_that_shows_the_repository_is_harmless(text: str) -> None:
     """Placeholders print what commits and references hold."""
     assert git_pretty.objection(text) is None
 
 
-@pytest.mark.parametrize("text", ["%G?", "%h %GS", "format:%GG", "%(signature)", "%(*signature:key)"])
+@each_row("text", ["%G?", "%h %GS", "format:%GG", "%(signature)", "%(*signature:key)"])
 def test_format_that_looks_at_a_signature_has_to_be_named(text: str) -> None:
     """Git starts gpg for it."""
     assert git_pretty.objection(text) == "looks at a signature, which starts gpg"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("HEAD", None),
@@ -46,13 +45,13 @@ def test_log_of_references_is_only_shown(text: str, why: str | None) -> None:
     assert git_reflog.objection(text) == why
 
 
-@pytest.mark.parametrize("text", ["error", "ignore::DeprecationWarning", "default:a b.c:", "once:::a:1", "i"])
+@each_row("text", ["error", "ignore::DeprecationWarning", "default:a b.c:", "once:::a:1", "i"])
 def test_filter_of_python_s_own_warnings_is_harmless(text: str) -> None:
     """A category without a dot is a name that Python knows."""
     assert python_warning.objection(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("error::evil.Cls", "imports a module"),
@@ -74,38 +73,38 @@ def test_plugin_that_is_kept_out_is_harmless(text: str) -> None:
     assert pytest_plugin.objection(text) is None
 
 
-@pytest.mark.parametrize("text", ["evil", "", "xno:evil", "=no:x", "No:x"])
+@each_row("text", ["evil", "", "xno:evil", "=no:x", "No:x"])
 def test_plugin_that_is_imported_has_to_be_named(text: str) -> None:
     """Any other value is a module."""
     assert pytest_plugin.objection(text) == "is a module that is imported"
 
 
-@pytest.mark.parametrize("text", ["", "%s\\n", "100%%n", "%d%s\n", "%(%Y)T", "%-5.3sn", "%", "n%5"])
+@each_row("text", ["", "%s\\n", "100%%n", "%d%s\n", "%(%Y)T", "%-5.3sn", "%", "n%5"])
 def test_format_that_prints_is_harmless(text: str) -> None:
     """Conversions print their words."""
     assert printf.objection(text) is None
 
 
-@pytest.mark.parametrize("text", ["%n", "a%%%n", "%5n", "%ln", "%-*.*n", "%s %n"])
+@each_row("text", ["%n", "a%%%n", "%5n", "%ln", "%-*.*n", "%s %n"])
 def test_format_that_sets_a_variable_has_to_be_named(text: str) -> None:
     """In bash `printf %n PATH` sets PATH to 0, a folder of the workspace."""
     assert printf.objection(text) == "sets a variable of the shell"
 
 
-@pytest.mark.parametrize("text", ["now", "2024-01-01 12:00 UTC", 'TZ="Europe/Paris" now', 'TZ="UTC0" 12:00', "TZ"])
+@each_row("text", ["now", "2024-01-01 12:00 UTC", 'TZ="Europe/Paris" now', 'TZ="UTC0" 12:00', "TZ"])
 def test_date_in_a_zone_of_the_system_is_harmless(text: str) -> None:
     """Zones have names."""
     assert date.objection(text) is None
 
 
-@pytest.mark.parametrize("zone", ["/etc/passwd", ":/etc/passwd", "../../../../etc/passwd", "a/../../b", 'a\\"b', "a"])
+@each_row("zone", ["/etc/passwd", ":/etc/passwd", "../../../../etc/passwd", "a/../../b", 'a\\"b', "a"])
 def test_date_in_a_zone_of_any_file_has_to_be_named(zone: str) -> None:
     """A zone is a file, which a path would find anywhere; one without an end may be any."""
     end = "" if zone == "a" else '"'
     assert date.objection(f'1 day ago TZ="{zone}{end}') == "names a zone that may be any file"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("5", None),
@@ -122,7 +121,7 @@ def test_lines_of_tags_are_a_small_number(text: str, why: str | None) -> None:
     assert git_count.objection(text) == why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("1,5:src/app.py", None),

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-import pytest
+from tests.rows import each_row
 
 HARMLESS = {
     "ansible_value": ["a=b", '{"a": "b"}'],
@@ -160,7 +160,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@each_row("name", HARMLESS)
 def test_ordinary_value_needs_no_name(name: str) -> None:
     """It stays with the project, the host that one is logged in to, and what is there to be read."""
     judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection
@@ -168,7 +168,7 @@ def test_ordinary_value_needs_no_name(name: str) -> None:
     assert [text for text in HARMLESS[name] if judge(text) is not None] == []
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_row("name", NAMED)
 def test_value_that_reaches_further_has_to_be_named(name: str) -> None:
     """It starts something, changes data, prints what is secret, or takes what it says from elsewhere."""
     judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection

@@ -1,10 +1,10 @@
 """What lines of tar and its like ask of a rule: they list and read archives."""
 
-import pytest
 from tests.core.guards.shell.tables.helping import needs_of
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "tar tf data.tar",
@@ -20,7 +20,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     assert needs_of(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("tar xf data.tar", "xf"),

@@ -2,9 +2,10 @@
 
 import pytest
 from tests.core.guards.shell.tables.helping import needs_of
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "needs"),
     [
         pytest.param(line, needs, id=line)
@@ -37,7 +38,7 @@ def test_option_without_a_value_hides_none(line: str, needs: str) -> None:
     assert needs_of(line) == needs
 
 
-@pytest.mark.parametrize(
+@each_row(
     "operation",
     [
         *("lightsail get-bucket-access-keys", "lightsail get-instance-access-details", "athena get-session-endpoint"),
@@ -51,7 +52,7 @@ def test_answer_with_a_key_is_named(operation: str) -> None:
     assert needs_of(f"aws {operation}") == operation.split()[1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "word"),
     [
         ("cosmosdb list-read-only-keys", "list-read-only-keys"),
@@ -73,7 +74,7 @@ def test_service_whose_descriptions_hold_passwords_is_named(service: str) -> Non
     assert needs_of(f"aws {service}") == service.split(maxsplit=1)[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         *("yarn install --production", "yarn install --production=false --frozen-lockfile", "bat --completion bash"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter import Toolbox, build_tools
 
@@ -39,7 +40,7 @@ def test_everyday_lines(program: str, tmp_path: Path) -> None:
     assert (refused, covered) == ([], [])
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@each_row("program", PROGRAMS)
 def test_enough_lines(program: str) -> None:
     """A program with hardly a line would prove nothing."""
     entry = PROGRAMS[program]

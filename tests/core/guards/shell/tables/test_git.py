@@ -1,10 +1,10 @@
 """What lines of git ask of a rule: its subcommands look, add and commit; the rest has to be named."""
 
-import pytest
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git status",
@@ -99,7 +99,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     assert needs_of(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("git -c core.pager=x log", "-c"),

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from toolcharter.guards.shell.table import Table
 from toolcharter.guards.shell.tables import CORE
@@ -36,9 +37,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "name", ["log", "diff", "commit", "branch", "tag", "grep", "ls-files", "status", "add", "blame"]
-)
+@each_row("name", ["log", "diff", "commit", "branch", "tag", "grep", "ls-files", "status", "add", "blame"])
 def test_option_that_takes_the_next_word_does_so_in_git(repository: Path, name: str) -> None:
     """Git does not say that a word is unknown which the table gives to the option before it."""
     table = CORE.find("git")

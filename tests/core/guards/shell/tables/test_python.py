@@ -1,10 +1,10 @@
 """What lines of python and pytest ask of a rule: pytest runs the tests of the workspace, and nothing else runs."""
 
-import pytest
 from tests.core.guards.shell.tables.helping import needs_of
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "pytest",
@@ -35,7 +35,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     assert needs_of(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("python", "python"),

@@ -2,9 +2,10 @@
 
 import pytest
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "find . -name '*.py' -not -path './.git/*'",
@@ -51,7 +52,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     assert needs_of(line) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("find . -delete", "-delete"),
@@ -139,7 +140,7 @@ def test_command_that_find_starts_is_told(line: str) -> None:
     assert (reading.inner[0].words[-1].pattern or "").startswith("src")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "pattern"),
     [
         ("find src -exec cat {} ;", "src/**"),

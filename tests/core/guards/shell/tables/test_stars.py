@@ -1,13 +1,13 @@
 """What no star covers: output over what somebody wrote, paths that a prefix hides, files and stores that give more away."""
 
-import pytest
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.rows import each_row
 
 from toolcharter.guards.shell import outputs
 from toolcharter.guards.shell.nodes import Reach
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         *(
@@ -38,7 +38,7 @@ def test_what_is_called_as_output_is(path: str) -> None:
     assert outputs.objection(path, "") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         *(
@@ -70,7 +70,7 @@ def test_longest_name() -> None:
     assert outputs.objection(f"{'-' * 252}.out", "") == "is no name of a file"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "is_ordinary"),
     [
         ("requirements.txt", True),
@@ -87,7 +87,7 @@ def test_lists_of_packages(path: str, *, is_ordinary: bool) -> None:
     assert (outputs.objection(path, "requirements") is None) == is_ordinary
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("go build -o=main.go", "-o=main.go"),
@@ -137,7 +137,7 @@ def test_output_is_held_against_what_is_protected() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "named"),
     [
         ("hg files src", ""),
