@@ -119,3 +119,40 @@ def test_a_child_replaces_its_parents_list(call: Call, tmp_path: Path) -> None:
     replaced = call("read_file", "extends: [./parent.yaml]\nhidden: []\n", path="app/settings")
 
     assert (inherited.reason, replaced.outcome) == ("protected_path", "ok")
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("read_file", {"path": "twin.txt"}),
+        ("edit_file", {"path": "twin.txt", "old_string": "A", "new_string": "B"}),
+        ("grep", {"query": "A", "path": "twin.txt"}),
+        ("git", {"action": "add", "paths": ["twin.txt"]}),
+        ("bash", {"command": "cat twin.txt"}),
+        ("bash", {"command": "cat < twin.txt"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["app/.env", ".aws/deep/credentials"])
+def test_no_tool_reads_a_hidden_file_by_another_name(
+    call: Call, workspace: Path, tool: str, args: dict[str, Any], name: str
+) -> None:
+    """A hard link that was made before shows the same content: it is the file that is hidden, not its name."""
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / name).write_text(f"A={WORD}\n")
+    (workspace / "twin.txt").hardlink_to(workspace / name)
+
+    result = call(tool, **args)
+
+    assert (result.outcome, WORD in result.text) == ("denied", False)
+    assert result.reason in {"protected_path", "not_in_allow", "hard_link"}
+
+
+def test_a_search_passes_over_other_names_of_a_hidden_file(call: Call, workspace: Path) -> None:
+    """As it passes over the hidden file itself; other files with several names are searched."""
+    (workspace / "twin.txt").hardlink_to(workspace / "app/.env")
+    (workspace / "copy").hardlink_to(workspace / "app/settings")
+
+    result = call("grep", query=WORD)
+
+    assert (result.outcome, "copy" in result.text, "twin.txt" in result.text) == ("ok", True, False)

@@ -313,3 +313,55 @@ def test_what_is_no_file_is_not_read(workspace: Path) -> None:
     os.mkfifo(workspace / "pipe.pem")
 
     assert find(workspace) == []
+
+
+def test_the_other_names_of_a_hidden_file_are_found(workspace: Path) -> None:
+    """For runners: a sandbox covers paths, and each of them shows the file."""
+    (workspace / ".ssh").mkdir()
+    (workspace / "app").mkdir()
+    (workspace / ".ssh/id").write_text("x")
+    (workspace / "app/id").hardlink_to(workspace / ".ssh/id")
+    (workspace / ".ssh/again").hardlink_to(workspace / ".ssh/id")
+    (workspace / "one").write_text("x")
+    (workspace / "two").hardlink_to(workspace / "one")
+
+    found = HiddenFiles(workspace, [HiddenGlob(".ssh")])()
+
+    assert found == (HiddenPath(".ssh", is_folder=True), HiddenPath("app/id", is_folder=False))
+
+
+def test_a_name_that_is_new_is_known_at_once(paths: WorkspacePaths, workspace: Path) -> None:
+    """One search serves many files, but none that has got a name since."""
+    (workspace / "one").write_text("x")
+    (workspace / "two").hardlink_to(workspace / "one")
+    (workspace / ".env").write_text("A=1")
+    with paths.open_file("two") as file:
+        assert file.read(9) == b"x"
+
+    (workspace / "three").hardlink_to(workspace / ".env")
+
+    with pytest.raises(Denied, match="'three' is hidden by the profile"):
+        paths.open_file("three")
+
+
+def test_many_files_with_several_names_cost_one_search(
+    paths: WorkspacePaths, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installers link whole trees: only one of their files makes the guard look for hidden ones."""
+    searches = list[str]()
+    search = HiddenFiles.paths
+
+    def counted(files: HiddenFiles) -> list[str]:
+        searches.append("")
+        return search(files)
+
+    monkeypatch.setattr(HiddenFiles, "paths", counted)
+    for number in range(9):
+        (workspace / f"a{number}").write_text("x")
+        (workspace / f"b{number}").hardlink_to(workspace / f"a{number}")
+    time.sleep(0.15)
+
+    for number in range(9):
+        paths.open_file(f"b{number}").close()
+
+    assert searches == [""]

@@ -109,3 +109,15 @@ def test_what_appears_later_is_hidden_from_the_next_program(hiding: BwrapRunner,
 
     assert (first.stdout.decode(), second.stdout) == (f"{WORD}\n", b"")
     assert (workspace / "app/.env.new").read_text() == f"{WORD}\n"
+
+
+def test_other_names_of_a_hidden_file_are_covered(hiding: BwrapRunner, workspace: Path) -> None:
+    """A hard link that was there before shows a program as little as the file's own name."""
+    (workspace / "real/twin.txt").hardlink_to(workspace / ".env")
+
+    ended = hiding.run(
+        shell("cat real/twin.txt; mv real/twin.txt shown; cat shown; mv real moved && cat moved/twin.txt")
+    )
+
+    assert WORD not in ended.stdout.decode()
+    assert (workspace / "real/twin.txt").read_text() == WORD

@@ -5,7 +5,6 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -15,6 +14,7 @@ from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import repository_folders
+from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
 from toolcharter.loader.interpreter import Code, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
@@ -25,8 +25,6 @@ PROFILES = "profiles"
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
 # protected anyway. Any other way to write them is read as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
-_MOST_FILES = 10_000
-"""Looked at in one folder that is believed."""
 # Of a repository: what git reads its settings from, and the programs that it runs. The rest is content.
 _OF_GIT = ("config", "config.worktree", "hooks", "info")
 
@@ -205,53 +203,8 @@ def other_names(workspace: Path, believed: Iterable[Path]) -> Iterator[str]:
         believed: Files and folders, there or not.
     """
     git = workspace / ".git"
-    wanted: set[tuple[int, int]] = set()
+    wanted: set[Inode] = set()
     for path in (*believed, *(git / name for name in _OF_GIT)):
-        wanted.update(_with_more_names(path))
+        wanted.update(with_more_names(path))
     if wanted:
-        yield from _named(workspace, wanted)
-
-
-def _with_more_names(path: Path) -> Iterator[tuple[int, int]]:
-    """Device and inode of each regular file with several names that is *path* or lies below it."""
-    try:
-        found = path.stat()
-    except OSError:
-        return
-    if stat.S_ISREG(found.st_mode):
-        if found.st_nlink > 1:
-            yield found.st_dev, found.st_ino
-        return
-    left = _MOST_FILES
-    for folder, _, files in os.walk(path):
-        for name in files[: max(0, left)]:
-            yield from _if_named_twice(f"{folder}/{name}")
-        left -= len(files)
-
-
-def _if_named_twice(path: str) -> Iterator[tuple[int, int]]:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return
-    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-        yield found.st_dev, found.st_ino
-
-
-def _named(workspace: Path, wanted: set[tuple[int, int]]) -> Iterator[str]:
-    """Every name that a *wanted* file has in *workspace*. An entry's inode costs no look at the file."""
-    inodes = {inode for _, inode in wanted}
-    pending = [str(workspace)]
-    while pending:
-        try:
-            with os.scandir(pending.pop()) as listing:
-                entries = list(listing)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(entry.path)
-            elif entry.inode() in inodes:
-                found = entry.stat(follow_symlinks=False)
-                if (found.st_dev, found.st_ino) in wanted:
-                    yield entry.path
+        yield from names_in(workspace, wanted)

@@ -1,12 +1,14 @@
 """Hidden files: the names that a profile hides, and the files of a workspace that bear them now.
 
-`HiddenNames` decides about a path as text. `HiddenFiles` looks at the disk, for runners that have to cover what is there.
+`HiddenNames` decides about a path as text. `HiddenFiles` looks at the disk, for runners that have to cover what is there. `Twins`
+knows files by other names: hard links, which tools do not make, but installers and people do, before a toolbox is opened.
 """
 
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from stat import S_ISREG
 from threading import Lock
@@ -24,8 +26,15 @@ LOOKED_AT_BYTES = 65536
 """How much of a file is searched for what makes it hidden."""
 # A folder that changed so recently may change again without a later time: the clock of file systems ticks.
 _SETTLED_NS = 100_000_000
+_FRESH_S = 2.0
+"""So long one search serves files that have got no further name since."""
+MOST_FILES = 10_000
+"""Looked at in one folder for files with several names."""
 _UNSEARCHED = frozenset({".git"})
 """Holds objects and references, not files by their names."""
+
+Inode = tuple[int, int]
+"""Device and inode number."""
 
 
 class HiddenNames:
@@ -107,11 +116,26 @@ class HiddenFiles:
         return HiddenFiles, (Path(self._workspace), self._names.globs)
 
     def __call__(self) -> tuple[HiddenPath, ...]:
-        """What is hidden now, by paths relative to the workspace; nothing below a hidden folder.
+        """What is hidden now, by paths relative to the workspace; below a hidden folder nothing.
+
+        The other names of a hidden file are hidden with it.
 
         Raises:
             Denied: `sandbox_unavailable`, if the workspace has too many folders.
         """
+        named = self._named()
+        wanted = {inode for place in named for inode in with_more_names(f"{self._workspace}/{place.path}")}
+        if not wanted:
+            return named
+        top = len(self._workspace) + 1
+        others = (HiddenPath(path[top:], is_folder=False) for path in names_in(self._workspace, wanted))
+        return tuple(dict.fromkeys((*named, *(place for place in others if not _lies_in(place.path, named)))))
+
+    def paths(self) -> list[str]:
+        """The absolute paths of what is hidden by its own name, or by that of a link."""
+        return [f"{self._workspace}/{place.path}" for place in self._named()]
+
+    def _named(self) -> tuple[HiddenPath, ...]:
         if not self._names.globs:
             return ()
         with self._lock:
@@ -190,6 +214,116 @@ class HiddenFiles:
         target = Path(os.path.realpath(f"{self._workspace}/{link}"))
         if target.is_relative_to(self._workspace) and str(target) != self._workspace and target.exists():
             yield HiddenPath(str(target.relative_to(self._workspace)), is_folder=target.is_dir())
+
+
+def with_more_names(path: str | Path) -> Iterator[Inode]:
+    """Each regular file with several names that is *path* or lies below it."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return
+    if S_ISREG(found.st_mode):
+        if found.st_nlink > 1:
+            yield found.st_dev, found.st_ino
+        return
+    left = MOST_FILES
+    for folder, _, files in os.walk(path):
+        for name in files[: max(0, left)]:
+            yield from _if_named_twice(f"{folder}/{name}")
+        left -= len(files)
+
+
+def names_in(workspace: str | Path, wanted: set[Inode]) -> Iterator[str]:
+    """Every name that a *wanted* file has in *workspace*, as an absolute path.
+
+    An entry's inode number costs no look at the file.
+    """
+    inodes = {inode for _, inode in wanted}
+    pending = [str(workspace)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as listing:
+                entries = list(listing)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            elif entry.inode() in inodes:
+                found = entry.stat(follow_symlinks=False)
+                if (found.st_dev, found.st_ino) in wanted:
+                    yield entry.path
+
+
+def _if_named_twice(path: str) -> Iterator[Inode]:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return
+    if S_ISREG(found.st_mode) and found.st_nlink > 1:
+        yield found.st_dev, found.st_ino
+
+
+class _Search(NamedTuple):
+    inodes: frozenset[Inode]
+    at_s: float
+    """On the clock that never goes back."""
+    at_ns: int
+    """On the clock of file systems."""
+
+
+class Twins:
+    """Knows whether an open file is one of some others under a further name.
+
+    A new name changes a file's `ctime`, so that one search serves all files that have got none since.
+
+    Args:
+        search: Gives the absolute paths of those others, files and folders, at the moment.
+    """
+
+    def __init__(self, search: Callable[[], Iterable[str]]) -> None:
+        self._search = search
+        self._last: _Search | None = None
+
+    def has(self, status: os.stat_result) -> bool:
+        """Whether the file of *status* is one of them.
+
+        Raises:
+            Denied: What the search raises.
+        """
+        if status.st_nlink <= 1 or not S_ISREG(status.st_mode):
+            return False
+        return (status.st_dev, status.st_ino) in self._inodes(status.st_ctime_ns)
+
+    def has_below(self, folder: int, names: Sequence[str]) -> bool:
+        """The same for the file at *names*, without links, below the open *folder*; False where none lies."""
+        try:
+            return self.has(os.stat("/".join(names) or ".", dir_fd=folder, follow_symlinks=False))
+        except (OSError, ValueError):
+            return False
+
+    def _inodes(self, changed_ns: int) -> frozenset[Inode]:
+        last = self._last
+        if last is None or time.monotonic() - last.at_s > _FRESH_S or changed_ns > last.at_ns - _SETTLED_NS:
+            at_s, at_ns = time.monotonic(), time.time_ns()
+            found = frozenset(inode for path in self._search() for inode in with_more_names(path))
+            self._last = last = _Search(found, at_s, at_ns)
+        return last.inodes
+
+
+def twins_of(workspace: Callable[[], str], names: HiddenNames) -> Twins:
+    """Knows the other names of what *names* hide now.
+
+    Args:
+        workspace: Gives its real path, when it is first needed.
+        names: As the profile has them.
+    """
+    files = cache(lambda: HiddenFiles(Path(workspace()), names.globs))
+    return Twins(lambda: files().paths())
+
+
+def _lies_in(path: str, places: Sequence[HiddenPath]) -> bool:
+    return any(path.startswith(f"{place.path}/") for place in places if place.is_folder)
 
 
 def _any_of(globs: Sequence[str]) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repository
 from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
-from toolcharter.guards.paths.hidden import HiddenNames, holds_any
+from toolcharter.guards.paths.hidden import HiddenNames, Twins, holds_any, twins_of
 from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
 from toolcharter.guards.paths.resolve import Found, PlaceWalk, look
@@ -53,6 +53,7 @@ class Scope(NamedTuple):
     check: Callable[[], None]
     leave: WriteGuard
     hidden: HiddenNames
+    twins: Twins  # of hidden files
 
 
 class View:
@@ -121,10 +122,10 @@ class View:
         if not S_ISREG(status.st_mode):
             os.close(fd)
             raise faults.is_directory(path) if S_ISDIR(status.st_mode) else faults.not_regular(path)
-        if conditions and holds_any(fd, conditions):
-            os.close(fd)
+        file = HeldFile(fd, shown, status.st_size, self._check)  # closed with its last user
+        if (conditions and holds_any(fd, conditions)) or (status.st_nlink > 1 and self._scope.twins.has(status)):
             raise faults.hidden(path)
-        return HeldFile(fd, shown, status.st_size, self._check)
+        return file
 
     def open_folder(self, path: str = ".") -> HeldFolder:
         """Open a folder.
@@ -304,7 +305,7 @@ class View:
 
     def _shows(self, root: Root, names: Parts, name: str, content: Content = "present") -> bool:
         parts = (*names, *absolute_parts(name))
-        if self._covers(root, parts):
+        if self._covers(root, parts) or self._scope.twins.has_below(root.held().fd, parts):
             return False
         if content == "any":
             return not self._scope.hidden.conditions(parts)
@@ -316,8 +317,7 @@ class View:
         if not conditions:
             return False
         held = root.held()  # a name of its own: it must live until the call is back
-        fd = self._roots.openers.file(held.fd, os.fsencode("/".join(names)))
-        if fd < 0:
+        if (fd := self._roots.openers.file(held.fd, os.fsencode("/".join(names)))) < 0:
             return False
         try:
             return S_ISREG(os.fstat(fd).st_mode) and holds_any(fd, conditions)
@@ -333,8 +333,8 @@ class View:
         return any(self._covers(root, collapsed(parts[:end])) for end in (*turns, len(parts)))
 
     def _covers(self, root: Root, names: Sequence[str]) -> bool:
-        held = root.held()
-        return self._scope.hidden.covers(names) or self._protection.covers(held.parts, names, self._protected_places())
+        places = self._protected_places()
+        return self._scope.hidden.covers(names) or self._protection.covers(root.held().parts, names, places)
 
     def _protected_places(self) -> frozenset[Parts]:
         if self._places is None:
@@ -379,6 +379,7 @@ class WorkspacePaths(View):
         check: Callable[[], None] | None = None,
         openers: Callable[[], Openers] = kernel_openers,
     ) -> None:
+        roots, names = Roots(str(root), openers), HiddenNames(hidden)
         scope = Scope(
             inventory or Inventory(root, ()),
             tuple(read_roots),
@@ -386,9 +387,10 @@ class WorkspacePaths(View):
             tuple(read_only),
             check or (lambda: None),
             _LOOKING,
-            HiddenNames(hidden),
+            names,
+            twins_of(lambda: roots.workspace.held().canonical, names),
         )
-        super().__init__(Roots(str(root), openers), scope)
+        super().__init__(roots, scope)
 
 
 def _refuse() -> None:
