@@ -18,7 +18,7 @@ from toolcharter.profile.shapes import same_tool
 
 if TYPE_CHECKING:
     from toolcharter.guards.rates import redis_store
-    from toolcharter.guards.rates.redis_store import RedisStore
+    from toolcharter.guards.rates.redis_store import CountedThere, RedisStore
 else:
     redis_store = lazy("toolcharter.guards.rates.redis_store")
 
@@ -42,36 +42,23 @@ class BoundLimits(Protocol):
         """`take` from asynchronous code, which goes on meanwhile."""
 
 
-class Counted(Protocol):
-    """The limits of a `BoundLimits` whose counts one place keeps."""
-
-    def reserve(self, keys: Keys, /) -> Answer | float:
-        """Count a call in all limits or in none; a number is the time it was counted with."""
-        ...
-
-    async def areserve(self, keys: Keys, /) -> Answer | float:
-        """`reserve` from asynchronous code."""
-        ...
-
-    def give_back(self, keys: Keys, stamp: float, /) -> None:
-        """Undo the `reserve` that gave *stamp*."""
-
-    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
-        """`give_back` from asynchronous code."""
-
-
-class SingleWindow:
-    """One window counted in this process, which most profiles have: `InProcess` without its loops."""
+class _Local:
+    """Limits whose counts this process keeps, so that asking them never waits."""
 
     waits = False
-
-    def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
-        self.take = _take_of(counter, lock, clock)
-        """As `BoundLimits`."""
+    take: Callable[[Keys], Refused | None]
 
     async def atake(self, keys: Keys, /) -> Refused | None:
         """As `BoundLimits`."""
         return self.take(keys)
+
+
+class SingleWindow(_Local):
+    """One window counted in this process, which most profiles have: `InProcess` without its loops."""
+
+    def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
+        self.take = _take_of(counter, lock, clock)
+        """As `BoundLimits`."""
 
 
 def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Keys], Refused | None]:
@@ -102,7 +89,7 @@ def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Key
     return take
 
 
-class InProcess:
+class InProcess(_Local):
     """Limits whose counts this process keeps."""
 
     def __init__(self, counters: Sequence[WindowCounter | SessionCounter], lock: RLock, clock: Clock) -> None:
@@ -110,8 +97,16 @@ class InProcess:
         self._lock = lock
         self._clock = clock
 
-    def reserve(self, keys: Keys, /) -> Refused | float:
-        """As `Counted`; of several refusals the one that lasts longest."""
+    def take(self, keys: Keys, /) -> Refused | None:
+        """As `BoundLimits`."""
+        answer = self.reserve(keys)
+        return answer if isinstance(answer, Refused) else None
+
+    def reserve(self, keys: Keys) -> Refused | float:
+        """Count a call in all limits or in none; a number is the time it was counted with.
+
+        Of several refusals it is the one that lasts longest.
+        """
         with self._lock:
             now = self._clock()
             refusals = [refusal for counter in self._counters if (refusal := counter.refusal(keys, now))]
@@ -121,19 +116,11 @@ class InProcess:
                 counter.count(keys, now)
         return now
 
-    async def areserve(self, keys: Keys, /) -> Refused | float:
-        """As `Counted`."""
-        return self.reserve(keys)
-
-    def give_back(self, keys: Keys, stamp: float, /) -> None:
-        """As `Counted`."""
+    def give_back(self, keys: Keys, stamp: float) -> None:
+        """Undo the `reserve` that gave *stamp*."""
         with self._lock:
             for counter in self._counters:
                 counter.give_back(keys, stamp)
-
-    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
-        """As `Counted`."""
-        self.give_back(keys, stamp)
 
 
 def _wait_s(refusal: Refused) -> float:
@@ -141,36 +128,44 @@ def _wait_s(refusal: Refused) -> float:
 
 
 class Chained:
-    """Limits that are counted in one place or several; what a later place refuses the earlier ones give back.
+    """Limits that are counted here and on servers; what a later place refuses the earlier ones give back.
 
-    A place that cannot be told to give back, or a call that is cancelled on the way, stays counted: that errs on the
+    A server that cannot be told to give back, or a call that is cancelled on the way, stays counted: that errs on the
     strict side.
     """
 
-    def __init__(self, places: Sequence[Counted]) -> None:
-        self._places = tuple(places)
-        self.waits = not all(isinstance(place, InProcess) for place in places)
+    waits = True
+
+    def __init__(self, here: InProcess, there: "Sequence[CountedThere]") -> None:
+        self._here = here
+        self._there = tuple(there)
 
     def take(self, keys: Keys, /) -> Answer | None:
         """As `BoundLimits`."""
-        stamps: list[float] = []
-        for place in self._places:
-            answer = place.reserve(keys)
-            if isinstance(answer, (Refused, Unavailable)):
-                for earlier, stamp in zip(self._places, stamps, strict=False):
-                    earlier.give_back(keys, stamp)
+        taking = self._take(keys, blocks=True)
+        while True:  # Once: what blocks never suspends.
+            try:
+                taking.send(None)
+            except StopIteration as end:
+                answer: Answer | None = end.value
                 return answer
-            stamps.append(answer)
-        return None
 
     async def atake(self, keys: Keys, /) -> Answer | None:
         """As `BoundLimits`."""
+        return await self._take(keys, blocks=False)
+
+    async def _take(self, keys: Keys, *, blocks: bool) -> Answer | None:
+        # What this process counts comes first: it costs no way to a server, and nothing when it is given back.
+        counted = self._here.reserve(keys)
+        if isinstance(counted, Refused):
+            return counted
         stamps: list[float] = []
-        for place in self._places:
-            answer = await place.areserve(keys)
+        for place in self._there:
+            answer = await place.reserve(keys, blocks=blocks)
             if isinstance(answer, (Refused, Unavailable)):
-                for earlier, stamp in zip(self._places, stamps, strict=False):
-                    await earlier.agive_back(keys, stamp)
+                self._here.give_back(keys, counted)
+                for earlier, stamp in zip(self._there, stamps, strict=False):
+                    await earlier.give_back(keys, stamp, blocks=blocks)
                 return answer
             stamps.append(answer)
         return None
@@ -231,10 +226,10 @@ class RateLimits:
         shared = [limit for limit in self._shared if limit.concerns(name, agent)]
         if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):
             return SingleWindow(here[0], self._lock, self._clock)
-        # What this process counts comes first: it costs no way to a server, and nothing when it is given back.
-        places: list[Counted] = [InProcess(here, self._lock, self._clock)] if here else []
-        places += [store.bind(of_store) for store, of_store in self._by_store(shared)]
-        return Chained(places) if places else None
+        counted_here = InProcess(here, self._lock, self._clock)
+        if shared:
+            return Chained(counted_here, [store.bind(of_store) for store, of_store in self._by_store(shared)])
+        return counted_here if here else None
 
     def _by_store(self, limits: Sequence[Limit]) -> "list[tuple[RedisStore, list[Limit]]]":
         found = ((store, [limit for limit in limits if limit.store == url]) for url, store in self._stores.items())

@@ -107,16 +107,21 @@ class RedisStore:
         """The counts of *limits*, all of this store."""
         return CountedThere(self, tuple(limits))
 
-    def run(self, script: str, keys: Sequence[str], numbers: Sequence[float]) -> Any:
+    async def run(self, script: str, keys: Sequence[str], numbers: Sequence[float], *, blocks: bool) -> Any:
         """Run *script* on the server.
+
+        Args:
+            script: Lua.
+            keys: Its `KEYS`.
+            numbers: Its `ARGV`.
+            blocks: Whether to wait in this thread and never suspend, for synchronous code; on an event loop, all in all
+                no longer than twice the time for one answer.
 
         Raises:
             Exception: Whatever a server, the way to it and the library for it can raise.
         """
-        return self._client.register_script(script)(keys, numbers)
-
-    async def arun(self, script: str, keys: Sequence[str], numbers: Sequence[float]) -> Any:
-        """`run`, all in all within twice the time for one answer."""
+        if blocks:
+            return self._client.register_script(script)(keys, numbers)
         async with asyncio.timeout(2 * self._timeout_s):
             return await self._in_loop().register_script(script)(keys, numbers)
 
@@ -156,29 +161,17 @@ class CountedThere:
         self._numbers = [number for limit in limits for number in _numbers(limit)]
         self._windows = self._numbers[1::3]
 
-    def reserve(self, keys: Keys, /) -> Answer | float:
-        """As `Counted`."""
+    async def reserve(self, keys: Keys, *, blocks: bool) -> Answer | float:
+        """Count a call in all limits or in none; a number is the time it was counted with. *blocks* as for `run`."""
         try:
-            return self._read(self._store.run(TAKE, self._names(keys), self._numbers))
+            return self._read(await self._store.run(TAKE, self._names(keys), self._numbers, blocks=blocks))
         except Exception as error:  # noqa: BLE001 - whatever a server does, nobody knows whether there is room
             return _unavailable(error)
 
-    async def areserve(self, keys: Keys, /) -> Answer | float:
-        """As `Counted`."""
-        try:
-            return self._read(await self._store.arun(TAKE, self._names(keys), self._numbers))
-        except Exception as error:  # noqa: BLE001 - as above
-            return _unavailable(error)
-
-    def give_back(self, keys: Keys, stamp: float, /) -> None:
-        """As `Counted`; a server that cannot be reached keeps it counted."""
+    async def give_back(self, keys: Keys, stamp: float, *, blocks: bool) -> None:
+        """Undo the `reserve` that gave *stamp*; a server that cannot be reached keeps it counted."""
         with suppress(Exception):
-            self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows])
-
-    async def agive_back(self, keys: Keys, stamp: float, /) -> None:
-        """As `Counted`."""
-        with suppress(Exception):
-            await self._store.arun(GIVE_BACK, self._names(keys), [stamp, *self._windows])
+            await self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows], blocks=blocks)
 
     def _names(self, keys: Keys) -> list[str]:
         """Where the server keeps the counts; who reads them learns no session's name."""
