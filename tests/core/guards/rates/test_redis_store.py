@@ -306,6 +306,27 @@ async def test_server_on_a_port_with_a_password(server, total, given: str, answe
     assert answers == [answer, answer]
 
 
+@pytest.mark.parametrize("kind", ["synchronous", "asynchronous"])
+async def test_what_one_server_refuses_the_others_give_back(server, total, clock, kind: str) -> None:
+    """Two ceilings may name two servers: the call that the second refuses counts neither here nor on the first."""
+    stores = [f"{server.url}?db={number}" for number in range(2)]
+    here = total(calls_per_minute=3)
+    limits = RateLimits(
+        [here, total(calls_per_hour=3, store=stores[0]), total(calls_per_hour=1, store=stores[1])], clock
+    )
+    other = RateLimits([total(calls_per_hour=3, store=stores[0])])
+
+    async def take() -> object:
+        return bound(limits).take(KEYS) if kind == "synchronous" else await bound(limits).atake(KEYS)
+
+    answers = [await take() is None for _ in range(3)]
+    left = passed(bound(other), 5)
+    await asyncio.to_thread(limits.close)
+    other.close()
+
+    assert (answers, left) == ([True, False, False], 2)
+
+
 class Listener:
     """Something that listens where a Redis should, and answers each of its questions with *reply*."""
 
