@@ -5,66 +5,18 @@ from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
+from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, PathAccess
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.rule_input import Refusal, Requirements, as_often
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import analyse as judging
     from toolcharter.guards.shell import nodes as parts
-    from toolcharter.guards.shell.analyse import AnalysedCommand, Analysis
+    from toolcharter.guards.shell.analyse import Analysis
     from toolcharter.guards.shell.tables import Tables
 else:
     judging = lazy("toolcharter.guards.shell.analyse")
     parts = lazy("toolcharter.guards.shell.nodes")
-
-
-MAY = "may"
-"""A command may change this path or only read it: the table does not say which, as for `sed -i`."""
-
-
-class PathAccess(NamedTuple):
-    """A path, or a glob over paths, that a command would look at."""
-
-    path: str
-    is_pattern: bool
-    folders: tuple[str, ...]
-    """From where it is seen, relative to the workspace."""
-    change: str = ""
-    """How it would be changed, as `Reach` has it, or `MAY`; empty if it is only looked at."""
-
-
-class ListedNames(NamedTuple):
-    """Names that one command prints and another one gets as words."""
-
-    path: str
-    """Below or in what they lie, or a glob that they match."""
-    folders: tuple[str, ...]
-    """From where it is seen, relative to the workspace."""
-    kind: str
-    """As `toolcharter.guards.shell.nodes.Listed` has it."""
-    is_bare: bool
-    """Whether one could be an option."""
-    is_split: bool
-    """Whether one could become other words."""
-    name: str
-    """A glob that they match; folders on the way do not. Empty for any."""
-
-
-class DiskPreconditions(NamedTuple):
-    """What has to hold in the world for the commands of a call to mean what their letters say."""
-
-    places: tuple[PathAccess, ...] = ()
-    """Have to lie in the workspace."""
-    programs: tuple[str, ...] = ()
-    """Names that must not lead into the workspace."""
-    repositories: tuple[str, ...] = ()
-    """Folders, relative to the workspace, in which git would run."""
-    links_repositories: bool = False
-    """Whether git would add files, and then start itself in every repository among them."""
-    names: tuple[ListedNames, ...] = ()
-    """Have to be handed on unchanged."""
-    blames: bool = False
-    """Whether git would read the file of commits to be passed over that the repository names."""
 
 
 class CommandAnalysis(NamedTuple):
@@ -79,7 +31,7 @@ class CommandAnalysis(NamedTuple):
     strange: str | None = None
     """What in them no rule can cover."""
     world: DiskPreconditions | None = None
-    judged: "tuple[AnalysedCommand, ...]" = ()
+    judged: tuple[AnalysedCommand, ...] = ()
     """The same commands with all that is known of them, for `explain`."""
 
 
@@ -120,7 +72,7 @@ def _refusal(judgement: "Analysis") -> Refusal | None:
     return None
 
 
-def _needs(one: "AnalysedCommand") -> Requirements:
+def _needs(one: AnalysedCommand) -> Requirements:
     return Requirements(
         frozenset(as_often(need.form, need.times) for need in one.needs),
         one.needs[0].why if one.needs else None,
@@ -134,20 +86,20 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
     judged = judgement.commands
     gits = [one for one in judged if basename(one.program) == "git"]
     return DiskPreconditions(
-        (*(PathAccess(*reach) for reach in judgement.reaches), *_places(judged)),
+        (*judgement.reaches, *_places(judged)),
         tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
         tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
         _links_repositories([one.form.split() for one in gits]),
-        tuple(dict.fromkeys(ListedNames(*listed) for one in judged for listed in one.listings)),
+        tuple(dict.fromkeys(listed for one in judged for listed in one.listings)),
         any(not _BLAMES.isdisjoint(one.form.split()) for one in gits),
     )
 
 
-def _places(judged: "Iterable[AnalysedCommand]") -> Iterator[PathAccess]:
+def _places(judged: Iterable[AnalysedCommand]) -> Iterator[PathAccess]:
     """What commands look at or change. One that does more than its program is for may change what it is given."""
     for one in judged:
-        for path, is_pattern, folders, change in one.reaches:
-            yield PathAccess(path, is_pattern, folders, change or (MAY if one.needs else ""))
+        for access in one.reaches:
+            yield access._replace(change=MAY) if one.needs and not access.change else access
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

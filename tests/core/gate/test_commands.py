@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tests.rows import each_row
 
+from toolcharter.api.command import DiskPreconditions, PathAccess
 from toolcharter.api.reasons import Reason
-from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPreconditions, PathAccess, analyse_commands
+from toolcharter.gate.commands import NOTHING, CommandAnalysis, analyse_commands
 from toolcharter.policy.rule_input import Refusal, Requirements
 
 WORKSPACE = "/w/ws"

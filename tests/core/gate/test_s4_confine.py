@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from toolcharter.api.command import DiskPreconditions, PathAccess
 from toolcharter.errors import ToolError
-from toolcharter.gate.commands import DiskPreconditions, PathAccess, analyse_commands
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths

@@ -13,6 +13,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.approval import Approver
 from toolcharter.api.call import Caller
 from toolcharter.api.channel import Channel
+from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.api.runner import RunnerScope
 from toolcharter.errors import ConfigurationError, Denied, Fault, PluginError, SpecError
@@ -22,7 +23,6 @@ from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
-from toolcharter.gate.commands import DiskPreconditions
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline

@@ -5,9 +5,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter.api.call import Decision, Invocation
+from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import HINTS, Reason
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import NOTHING, CommandAnalysis, DiskPreconditions, analyse_commands
+from toolcharter.gate.commands import NOTHING, CommandAnalysis, analyse_commands
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import ToolPolicyView
 from toolcharter.policy.matching import argument

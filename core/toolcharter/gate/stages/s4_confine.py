@@ -13,10 +13,10 @@ from posixpath import join
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
+from toolcharter.api.command import MAY, DiskPreconditions, ListedNames, PathAccess
 from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.call import CallContext
-from toolcharter.gate.commands import MAY, DiskPreconditions, ListedNames, PathAccess
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems, link_at, names_in

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from toolcharter.api.approval import ApprovalRequest
 from toolcharter.api.call import Ask, Decision, RuleRef
+from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
@@ -20,7 +21,6 @@ from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_o
 from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import DiskPreconditions
 from toolcharter.gate.redact import as_reason_word, redact_text
 from toolcharter.guards.state_folder import state_path
 from toolcharter.profile.settings import Approvals

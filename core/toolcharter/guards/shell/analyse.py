@@ -11,6 +11,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
+from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement
 from toolcharter.guards.shell.cwd import moves
 from toolcharter.guards.shell.deny_forms import bare, guises
 from toolcharter.guards.shell.floor import look as look_at_floor
@@ -18,12 +19,9 @@ from toolcharter.guards.shell.nodes import (
     ENDLESS,
     Command,
     Inner,
-    Listed,
     NotUnderstood,
-    Reach,
     Reading,
     Redirection,
-    Requirement,
     Requirements,
     Script,
     Word,
@@ -57,36 +55,6 @@ _LATER = "trap"
 """Its text runs at some later time, wherever the shell is then."""
 
 
-class AnalysedCommand(NamedTuple):
-    """One command that a call would run."""
-
-    form: str
-    """Its normal form, which rules see."""
-    needs: tuple[Requirement, ...] = ()
-    """What an allow rule has to name besides matching."""
-    reaches: tuple[Reach, ...] = ()
-    """What has to lie in the workspace by more than its letters."""
-    program: str = ""
-    """As written; empty for assignments and redirections alone."""
-    folders: tuple[str, ...] = (".",)
-    """Where it may run, relative to the workspace; empty if that cannot be told."""
-    is_known: bool = True
-    """Whether there is a table of its program."""
-    bare: str | None = None
-    """The normal form without the assignments before the program, if they are all harmless; that of `[[ ... ]]` as `test`
-    would have it; None otherwise."""
-    is_transparent: bool = False
-    """Whether it needs no allow rule beside those of what it starts."""
-    within: tuple[str, ...] = ()
-    """What it stands in, outermost first."""
-    guises: tuple[str, ...] = ()
-    """What else a deny rule may match: its words alone where assignments or redirections stand beside them, the bare
-    name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`. Those of the
-    first command hold what the floor has found in texts and files of the line, too."""
-    listings: tuple[Listed, ...] = ()
-    """Names that it gets from what another command prints."""
-
-
 class Analysis(NamedTuple):
     """All that a call would run, and what nobody may permit of it."""
 
@@ -97,7 +65,7 @@ class Analysis(NamedTuple):
     """Why it cannot be told what would run."""
     strange: str | None = None
     """What in it no allow rule can cover."""
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[PathAccess, ...] = ()
     """What a shell itself looks at, and has to lie in the workspace by more than its letters."""
 
 
@@ -149,7 +117,7 @@ def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables
         return None
     for at, command in enumerate(entered.commands):
         if _name(command) == "cd" and len(command.words) > 1:
-            folder = Listed(command.words[1].text or "", command.folders, "folder")
+            folder = ListedNames(command.words[1].text or "", command.folders, "folder")
             reading = entered.readings[at]
             entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
     return entered
@@ -180,7 +148,7 @@ class _Look:
         self.commands = list[Command]()
         self.readings = list[Reading]()
         self.functions = list[str]()
-        self.reaches = list[Reach]()
+        self.reaches = list[PathAccess]()
         self.strange: str | None = None
         self.unnamed: str | None = None
         self.fed = dict[int, "Fed"]()
@@ -235,7 +203,7 @@ class _Look:
         # One that is named by its path may be any of them.
         return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
 
-    def _demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[Listed] = ()) -> None:
+    def _demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
         """Add to what the command at position *at* asks for."""
         reading = self.readings[at]
         demand = reading.demand

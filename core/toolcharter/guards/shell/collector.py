@@ -6,9 +6,10 @@ from importlib import import_module
 from posixpath import normpath, splitext
 from typing import Final
 
+from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import outputs, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Reach, Requirement, Word
+from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.table import Operands, Role
 from toolcharter.guards.shell.unknown import ask_paths
 
@@ -33,7 +34,7 @@ class RequirementCollector:
         """Where paths may be seen from: where the command runs, and where its own options move it."""
         self.workspace = workspace
         self.needs: list[Requirement] = []
-        self.reaches: list[Reach] = []
+        self.reaches: list[PathAccess] = []
         self.inner: list[Inner] = []
         self.scripts: list[Word] = []
         self.assignments: list[Assignment] = []
@@ -94,7 +95,7 @@ class RequirementCollector:
         if why:
             self.need(word, why)
         elif path and path not in places.STREAMS:
-            self.reaches.append(Reach(path, is_pattern, self.folders))
+            self.reaches.append(PathAccess(path, is_pattern, self.folders))
         return why is None
 
     def command(self, words: Sequence[Word], *, appends: bool = False) -> None:
@@ -158,7 +159,7 @@ class RequirementCollector:
             self.need(word, why)
         elif folder:
             path = folder if folder.startswith("/") else f"./{folder}"
-            self.reaches.append(Reach(path, is_pattern=True, folders=self.folders))
+            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.folders))
 
     def take_local(self, role: Role, word: Word) -> None:
         """A path, unless a colon before any slash, or `github.com`, makes it a file of another machine.
@@ -212,7 +213,7 @@ class RequirementCollector:
         for seen in self.reaches[before:]:
             # Below a folder that find finds lie links of any name.
             below = seen.path.partition("/**")[0] if seen.is_pattern else places.escaped(seen.path)
-            self.reaches.append(Reach(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
+            self.reaches.append(PathAccess(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
 
     def take_folder(self, _: Role, word: Word) -> None:
         """A folder; `-` would be the one before."""

@@ -7,10 +7,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable
 
+from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.commands import Commands
 from toolcharter.guards.shell.cwd import Flow
 from toolcharter.guards.shell.loops import may_set, stays, values_of, written_out
-from toolcharter.guards.shell.nodes import ENDLESS, Reach, Word
+from toolcharter.guards.shell.nodes import ENDLESS, Word
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.word_parts import VALUE, literal
 
@@ -330,7 +331,7 @@ class Compounds(Commands):
         folder = pattern.rpartition("/")[0]
         if folder:
             path = folder if folder.startswith("/") else f"./{folder}"
-            self.reaches.append(Reach(path, is_pattern=True, folders=self.here))
+            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.here))
 
     def _loop_words(self) -> list[Word]:
         self.newlines()

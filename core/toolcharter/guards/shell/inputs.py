@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell.listings import Output, chain_output
-from toolcharter.guards.shell.nodes import Command, Inner, Listed, Reading, Requirements, Word
+from toolcharter.guards.shell.nodes import Command, Inner, Reading, Requirements, Word
 
 _OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
 _LONG: Final = {"--null": "0", "--no-run-if-empty": "r", "--verbose": "t"}
@@ -28,7 +29,7 @@ class Fed(NamedTuple):
 
     words: tuple[tuple[Word, ...], ...]
     """All its words; it runs as each of these."""
-    listings: tuple[Listed, ...]
+    listings: tuple[ListedNames, ...]
     """What has to hold of the names on disk."""
 
 
@@ -137,7 +138,7 @@ def _filled(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[
     return tuple(word._replace(form=one.form) if place in holding else one for place, one in enumerate(words))
 
 
-def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[Listed, ...]) -> Reading:
+def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[ListedNames, ...]) -> Reading:
     """The reading of a command that runs in several ways: *readings*; *reading* if it starts or evaluates something."""
     if any(one.inner or one.scripts or one.runs_input for one in (reading, *readings)):
         return reading

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolcharter.guards.shell.nodes import Command, Reading, Requirement
+from toolcharter.api.command import Requirement
+from toolcharter.guards.shell.nodes import Command, Reading
 
 _NAMERS: Final = frozenset(
     """: [ basename dirname du expr false find hostname id ls mktemp nproc printf echo pwd readlink realpath seq stat test

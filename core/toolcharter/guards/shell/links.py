@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from posixpath import basename, dirname, join, normpath
 from typing import Final
 
+from toolcharter.api.command import ListedNames, PathAccess, Requirement
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.collector import RequirementCollector
-from toolcharter.guards.shell.nodes import Command, Listed, Reach, Reading, Requirement, Word, quoted
+from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
 
 _LINK_MAKERS: Final = frozenset({"ln", "link"})
 _CARRIERS: Final = frozenset({"cp", "mv", "rsync"})
@@ -49,7 +50,7 @@ def ask_targets(
         elif (why := places.objection(target.text, folders, asking.workspace)) is not None:
             asking.need(target, f"{why}, as seen from the link")
         else:
-            asking.reaches.append(Reach(target.text, folders=folders))
+            asking.reaches.append(PathAccess(target.text, folders=folders))
 
 
 def _folders_of(destination: Word, here: Sequence[str], *, in_folder: bool) -> Iterator[str]:
@@ -70,7 +71,7 @@ class Links:
         self._root = normpath(workspace) if workspace else ""
         self._made = [self._made_by(command) for command in commands]
 
-    def additions(self) -> Iterator[tuple[int, list[Requirement], list[Listed]]]:
+    def additions(self) -> Iterator[tuple[int, list[Requirement], list[ListedNames]]]:
         """For each command by position: what a rule has to mention because of links, and what may hold no links."""
         for at, links in enumerate(self._made):
             carried = self._looked_at(at) if _carries(self._commands[at]) else ()
@@ -81,9 +82,9 @@ class Links:
                 if needs := list(self._needs(other, links)):
                     yield other, needs, []
             if carried and any(map(self._looked_at, later)):
-                yield at, [], [Listed(_pattern(one), one.folders, "unlinked") for one in carried]
+                yield at, [], [ListedNames(_pattern(one), one.folders, "unlinked") for one in carried]
 
-    def are_passed(self, reaches: Iterable[Reach]) -> bool:
+    def are_passed(self, reaches: Iterable[PathAccess]) -> bool:
         """Whether the shell itself, which looks at *reaches*, may look behind a link that the line makes."""
         return any(self._leads_over(reach, link) for reach in reaches for links in self._made for link in links)
 
@@ -129,15 +130,15 @@ class Links:
                 form = next(same, quoted(reach.path))
                 yield Requirement(form, f"{form} {_WHY}")
 
-    def _looked_at(self, at: int) -> tuple[Reach, ...]:
+    def _looked_at(self, at: int) -> tuple[PathAccess, ...]:
         """The paths that a command may look at; of a program without a table, any word may be one."""
         demand, command = self._readings[at].demand, self._commands[at]
         if demand.is_known:
             return demand.reaches
         words = (word.text for word in command.words[1:] if word.text and word.text[:1] != "-")
-        return (*demand.reaches, *(Reach(word, folders=command.folders) for word in words))
+        return (*demand.reaches, *(PathAccess(word, folders=command.folders) for word in words))
 
-    def _leads_over(self, reach: Reach, link: _Path) -> bool:
+    def _leads_over(self, reach: PathAccess, link: _Path) -> bool:
         """Whether a path is *link*, or passes it."""
         for components in self._components(reach):
             stack = list[str]()
@@ -150,7 +151,7 @@ class Links:
                     return True
         return False
 
-    def _holds(self, reach: Reach, link: _Path) -> bool:
+    def _holds(self, reach: PathAccess, link: _Path) -> bool:
         """Whether *link* may lie in a folder that is moved or copied whole."""
         for components in self._components(reach):
             stack = list[str]()
@@ -163,7 +164,7 @@ class Links:
                 return True
         return False
 
-    def _components(self, reach: Reach) -> Iterator[list[str]]:
+    def _components(self, reach: PathAccess) -> Iterator[list[str]]:
         for folder in reach.folders or (".",):
             path = self._within(join(folder, _pattern(reach)))
             yield [_glob(one) for one in path.split("/") if one not in {"", "."}]
@@ -176,7 +177,7 @@ class Links:
         return tuple(one for one in self._within(normpath(path)).split("/") if one not in {"", "."})
 
 
-def _pattern(reach: Reach) -> str:
+def _pattern(reach: PathAccess) -> str:
     return reach.path if reach.is_pattern else places.escaped(reach.path)
 
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.expressions import tail_of
-from toolcharter.guards.shell.nodes import Command, Listed, Word
+from toolcharter.guards.shell.nodes import Command, Word
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."
@@ -51,7 +52,7 @@ class Output(NamedTuple):
 
     words: tuple[Word, ...]
     """Each may stand for many; of literal ones, one text each."""
-    listings: tuple[Listed, ...] = ()
+    listings: tuple[ListedNames, ...] = ()
     """What has to hold of the names on disk."""
     is_null: bool = False
     """Whether they end with a NUL byte each."""
@@ -131,7 +132,7 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     points = points or [_HERE]
     found = tuple(_word(f"{places.escaped(point).rstrip('/')}{tail}" or "/", point) for point in points)
     name = tail_of(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
-    listings = () if is_null else tuple(Listed(point, folders, name=name.removeprefix("**")) for point in points)
+    listings = () if is_null else tuple(ListedNames(point, folders, name=name.removeprefix("**")) for point in points)
     return Output(found, listings, is_null)
 
 
@@ -162,7 +163,7 @@ def _ls(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     if not operands:
         if any("d" in one for one in options):
             return None
-        return Output((_word("*", ""),), (Listed(_HERE, folders, "in", is_bare=True),))
+        return Output((_word("*", ""),), (ListedNames(_HERE, folders, "in", is_bare=True),))
     # Of a folder it would print what lies in it.
     return _matches(operands, folders, "matches" if any("d" in one for one in options) else "files")
 
@@ -188,7 +189,7 @@ def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_n
         return None
     found = tuple(_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
     return Output(
-        found, tuple(Listed(one, folders, kind, is_bare=True, is_split=not is_null) for one in patterns), is_null
+        found, tuple(ListedNames(one, folders, kind, is_bare=True, is_split=not is_null) for one in patterns), is_null
     )
 
 
@@ -220,9 +221,9 @@ def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) ->
     if points is None:
         return None
     if not points:
-        here = Listed(_HERE, folders, is_bare=True, is_split=not is_null)
+        here = ListedNames(_HERE, folders, is_bare=True, is_split=not is_null)
         return Output((_word(_HERE, ""),), (here,), is_null)
-    listings = () if is_null else tuple(Listed(point, folders) for point in points)
+    listings = () if is_null else tuple(ListedNames(point, folders) for point in points)
     return Output(tuple(_word(places.escaped(point), point) for point in points), listings, is_null)
 
 
@@ -233,7 +234,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     specs = specs[1:] if specs[:1] == ["--"] else specs
     if texts[:1] != ["ls-files"] or not all(_SPEC.fullmatch(one) and ".." not in one for one in specs):
         return None
-    listed = Listed(_HERE, folders, "index", is_bare=True, is_split=not is_null)
+    listed = ListedNames(_HERE, folders, "index", is_bare=True, is_split=not is_null)
     return Output((_word(_HERE, ""),), (listed,), is_null)
 
 

@@ -6,6 +6,8 @@
 from shlex import quote
 from typing import Final, NamedTuple
 
+from toolcharter.api.command import ListedNames, PathAccess, Requirement
+
 _BARE: Final = frozenset({"[", "]", "[[", "]]", "{}", "!"})
 """Words that people write without quotes, and that are the same text with them."""
 
@@ -128,36 +130,6 @@ class Command(NamedTuple):
         return " ".join(forms)
 
 
-class Reach(NamedTuple):
-    """A path that a command may look at: it lies in the workspace by its letters, and links are for others to judge."""
-
-    path: str
-    """As the program gets it, or a glob over such paths."""
-    is_pattern: bool = False
-    folders: tuple[str, ...] = (".",)
-    """From where it is seen."""
-    change: str = ""
-    """Empty if the path is only looked at. Else the role of its word: what is made in a folder is made `into` it."""
-
-
-class Listed(NamedTuple):
-    """Names on disk that one program prints and another one reads as its words."""
-
-    path: str
-    """Below or in what they lie, or a glob that they match; as the printing program gets it."""
-    folders: tuple[str, ...] = (".",)
-    """From where it is seen."""
-    kind: str = "below"
-    """`below`: at any depth; `in`: right in it; `matches`; `files`: that match, and none of them a folder; `index`: those
-    that git tracks there; `folder`: a folder that can be entered; `unlinked`: that match, of which none is a link or holds one."""
-    is_bare: bool = False
-    """Whether they are printed without the path in front, so that one could be an option."""
-    is_split: bool = True
-    """Whether a blank, a newline, a quote or a backslash in one would make other words of it."""
-    name: str = ""
-    """A glob that all of them match, for `below`: folders on the way do not. Empty for any name."""
-
-
 class Script(NamedTuple):
     """All that a line runs, in the order of the source; what stands inside a command comes before it."""
 
@@ -168,19 +140,8 @@ class Script(NamedTuple):
     """Why it cannot be told what runs (a program name or a script text that is no literal): denied in every mode."""
     functions: tuple[str, ...] = ()
     """The names of the functions that it defines."""
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[PathAccess, ...] = ()
     """The folders that the shell itself looks into for the names that a loop runs over."""
-
-
-class Requirement(NamedTuple):
-    """A word of a command that an allow rule has to name before it covers the command."""
-
-    form: str
-    """As in the normal form."""
-    why: str
-    """For people: `'-delete' deletes`, `'/etc/passwd' lies outside the workspace`."""
-    times: int = 1
-    """How often the word stands in the command: a rule has to write it as often, for `git *` names no branch `git`."""
 
 
 class Inner(NamedTuple):
@@ -198,10 +159,10 @@ class Requirements(NamedTuple):
     """What one command asks of the rule that would allow it, and of the world."""
 
     needs: tuple[Requirement, ...] = ()
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[PathAccess, ...] = ()
     is_known: bool = True
     """Whether there is a table of its program."""
-    listings: tuple[Listed, ...] = ()
+    listings: tuple[ListedNames, ...] = ()
     """Names that it gets, and that have to be such as are handed on unchanged."""
     kept: tuple[Word, ...] = ()
     """Words whose text outlives the line (a commit message) and comes from other commands of it; `-` stands for the

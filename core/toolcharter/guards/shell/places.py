@@ -1,6 +1,6 @@
 """Where a path leads, by its letters alone: in the workspace, or somewhere that a rule has to name.
 
-Links are for others to judge (`Reach`). Paths are compared by components; nothing is decoded or expanded.
+Links are for others to judge (`PathAccess`). Paths are compared by components; nothing is decoded or expanded.
 """
 
 import re

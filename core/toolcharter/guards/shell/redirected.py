@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.collector import RequirementCollector
-from toolcharter.guards.shell.nodes import Reach, Redirection, Word
+from toolcharter.guards.shell.nodes import Redirection, Word
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.table import Role
 
@@ -38,7 +39,7 @@ def _written(target: Word | None, asking: RequirementCollector) -> None:
         and target.text != "/dev/null"
         and not objection(target.text, asking.folders, asking.workspace)
     ):
-        asking.reaches.append(Reach(target.text, folders=asking.folders, change="write"))
+        asking.reaches.append(PathAccess(target.text, folders=asking.folders, change="write"))
 
 
 def _is_ordinary(redirection: Redirection) -> bool:

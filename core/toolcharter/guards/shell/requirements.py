@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
+from toolcharter.api.command import Requirement
 from toolcharter.guards.shell import expressions, places, redirected, unknown
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.collector import RequirementCollector, assign, is_number
 from toolcharter.guards.shell.launchers import started_words
-from toolcharter.guards.shell.nodes import Command, Reading, Requirement, Requirements, Word
+from toolcharter.guards.shell.nodes import Command, Reading, Requirements, Word
 from toolcharter.guards.shell.options import Divided, divide
 from toolcharter.guards.shell.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
 from toolcharter.guards.shell.tables import CORE, Tables

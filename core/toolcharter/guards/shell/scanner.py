@@ -5,8 +5,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.arrays import Arrays
-from toolcharter.guards.shell.nodes import Command, NotUnderstood, Reach
+from toolcharter.guards.shell.nodes import Command, NotUnderstood
 from toolcharter.guards.shell.settled import Value
 
 MAX_COMMANDS = 50
@@ -55,7 +56,7 @@ class Reader:
         """How many conditionals, loops and functions the reading stands in."""
         self.values = dict[str, tuple[str, ...]]()
         """Texts that variables may have."""
-        self.reaches: list[Reach] = []
+        self.reaches: list[PathAccess] = []
         """Where the shell itself looks for the names that loops run over."""
         self.patterns = dict[str, str]()
         """Globs that loop variables stand for."""

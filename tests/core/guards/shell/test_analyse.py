@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row
 
+from toolcharter.api.command import AnalysedCommand, PathAccess, Requirement
 from toolcharter.guards.shell import analyse as judging
-from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, AnalysedCommand, Analysis, analyse
-from toolcharter.guards.shell.nodes import NotUnderstood, Reach, Requirement, Script
+from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, Analysis, analyse
+from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.tables import CORE
 
 WORKSPACE = "/w/ws"
@@ -147,7 +148,7 @@ def test_a_command_is_told_whole() -> None:
     assert run("cd sub && LC_ALL=C cat /etc/hosts a.txt").commands[1] == AnalysedCommand(
         "LC_ALL=C cat /etc/hosts a.txt",
         needs,
-        (Reach("a.txt", folders=("sub",)),),
+        (PathAccess("a.txt", folders=("sub",)),),
         "cat",
         ("sub",),
         bare="cat /etc/hosts a.txt",
@@ -158,7 +159,7 @@ def test_a_command_is_told_whole() -> None:
         AnalysedCommand(
             ">out",
             (Requirement(">out", ">out is a redirection that writes or joins"),),
-            (Reach("out", change="write"),),
+            (PathAccess("out", change="write"),),
         ),
     )
 
@@ -350,7 +351,7 @@ def test_a_move_in_a_text_cannot_hide_where_a_path_leads() -> None:
 )
 def test_only_find_looks_at_any_depth(line: str, pattern: str) -> None:
     """Two stars of a shell line are one: without options, bash takes them for one, and follows links to folders."""
-    assert run(line).commands[-1].reaches == (Reach(pattern, is_pattern=True),)
+    assert run(line).commands[-1].reaches == (PathAccess(pattern, is_pattern=True),)
 
 
 @each_row(
@@ -397,15 +398,21 @@ def test_a_program_may_run_where_its_own_options_move_it(line: str, folders: tup
     [
         ("for f in *; do :; done", []),
         ("for f in a b/c; do :; done", []),
-        ("for f in */*; do :; done", [Reach("./*", is_pattern=True)]),
-        ("for f in a/*.py /w/ws/b/*; do :; done", [Reach("./a", is_pattern=True), Reach("/w/ws/b", is_pattern=True)]),
-        ("cd sub && for f in x/*; do :; done", [Reach("./x", is_pattern=True, folders=("sub",))]),
-        ("echo `for f in */*; do :; done`", [Reach("./*", is_pattern=True)]),
-        ("cd sub && sh -c 'cd a && for f in x/*; do :; done'", [Reach("./x", is_pattern=True, folders=("sub/a",))]),
+        ("for f in */*; do :; done", [PathAccess("./*", is_pattern=True)]),
+        (
+            "for f in a/*.py /w/ws/b/*; do :; done",
+            [PathAccess("./a", is_pattern=True), PathAccess("/w/ws/b", is_pattern=True)],
+        ),
+        ("cd sub && for f in x/*; do :; done", [PathAccess("./x", is_pattern=True, folders=("sub",))]),
+        ("echo `for f in */*; do :; done`", [PathAccess("./*", is_pattern=True)]),
+        (
+            "cd sub && sh -c 'cd a && for f in x/*; do :; done'",
+            [PathAccess("./x", is_pattern=True, folders=("sub/a",))],
+        ),
     ],
 )
 def test_the_folders_that_the_shell_itself_looks_into_have_to_lie_in_the_workspace(
-    line: str, reaches: list[Reach]
+    line: str, reaches: list[PathAccess]
 ) -> None:
     """Of the names that a loop runs over, bash reads the folders before any command sees them."""
     assert list(run(line).reaches) == reaches

@@ -3,22 +3,23 @@
 import pytest
 from tests.rows import each_row
 
+from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.inputs import fed
-from toolcharter.guards.shell.nodes import Inner, Listed, Reach
+from toolcharter.guards.shell.nodes import Inner
 from toolcharter.guards.shell.script import parse
 
 WS = "/home/dev/ws"
 
 
-def asked(line: str) -> tuple[list[str], list[str], list[Listed]]:
+def asked(line: str) -> tuple[list[str], list[str], list[ListedNames]]:
     """What the last command of *line* asks for: needs, reaches, and names on disk."""
     last = analyse([line], WS).commands[-1]
     return [need.form for need in last.needs], [reach.path for reach in last.reaches], list(last.listings)
 
 
-def below(path: str, **more: object) -> Listed:
-    return Listed(path, **more)  # type: ignore[arg-type]
+def below(path: str, **more: object) -> ListedNames:
+    return ListedNames(path, **more)  # type: ignore[arg-type]
 
 
 @each_row(
@@ -64,7 +65,7 @@ def below(path: str, **more: object) -> Listed:
         ("printf '%s\\0' a b | xargs -0 cat", ["a", "b"], []),
     ],
 )  # fmt: skip
-def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[Listed]) -> None:
+def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[ListedNames]) -> None:
     """Nothing has to be named but what a plain line would have to name; the names are for the world to look at."""
     assert asked(line) == ([], reaches, listings)
 
@@ -156,7 +157,7 @@ def test_rules_see_the_same_form() -> None:
     judged = analyse(["find . -print0 | xargs -0 wc -l", "find . -print0 | xargs -0 -I{} wc {}"], WS).commands
 
     assert [one.form for one in judged if one.program == "wc"] == ["wc -l (input)", "wc {}"]
-    assert judged[2].reaches == (Reach("./**", is_pattern=True),)
+    assert judged[2].reaches == (PathAccess("./**", is_pattern=True),)
 
 
 def test_a_command_before_counts_too() -> None:

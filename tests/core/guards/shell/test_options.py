@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.nodes import Command, Inner, Reach, Reading, Word
+from toolcharter.api.command import PathAccess
+from toolcharter.guards.shell.nodes import Command, Inner, Reading, Word
 from toolcharter.guards.shell.requirements import read
 from toolcharter.guards.shell.tables import Tables
 
@@ -220,7 +221,11 @@ def test_folder_to_move_to_counts_for_later_paths(bench: Bench) -> None:
     """A path may be seen from there or from where the command began; what it starts runs there."""
     reading = bench.reading(MOVE, "-C", "a", "-C", "b", "v", "ls")
 
-    assert reading.demand.reaches == (Reach("a"), Reach("b", folders=(".", "a")), Reach("v", folders=(".", "a", "a/b")))
+    assert reading.demand.reaches == (
+        PathAccess("a"),
+        PathAccess("b", folders=(".", "a")),
+        PathAccess("v", folders=(".", "a", "a/b")),
+    )
     assert reading.inner == (Inner((word("ls"),), folders=("a/b",)),)
 
 

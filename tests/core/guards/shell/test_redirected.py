@@ -3,7 +3,8 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.nodes import Command, Reach, Reading, Redirection, Requirement, Requirements, Word
+from toolcharter.api.command import PathAccess, Requirement
+from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.requirements import read
 
 WS = "/home/dev/ws"
@@ -83,7 +84,7 @@ def test_ordinary_redirection_of_a_whole_list_needs_no_rule(one: Redirection, *,
 def test_other_redirection_has_to_be_named(operator: str, target: str | None, descriptor: str) -> None:
     """By its form, as the normal form shows it. A file that it writes in the workspace is noted."""
     given = redirection(operator, target, descriptor)
-    written = (Reach("out.txt", change="write"),) if target == "out.txt" else ()
+    written = (PathAccess("out.txt", change="write"),) if target == "out.txt" else ()
 
     demand = reading_of(given).demand
 
@@ -93,16 +94,16 @@ def test_other_redirection_has_to_be_named(operator: str, target: str | None, de
 @pytest.mark.parametrize(
     ("given", "reach"),
     [
-        pytest.param(redirection("<", "a/b"), Reach("a/b"), id="a file"),
-        pytest.param(redirection("<", "-"), Reach("./-"), id="a file whose name is a dash"),
+        pytest.param(redirection("<", "a/b"), PathAccess("a/b"), id="a file"),
+        pytest.param(redirection("<", "-"), PathAccess("./-"), id="a file whose name is a dash"),
         pytest.param(
             Redirection("<", "", Word('"$f"', pattern="src/*.py", prefix="src/"), None, '<"$f"'),
-            Reach("src/*.py", is_pattern=True),
+            PathAccess("src/*.py", is_pattern=True),
             id="a file of a loop",
         ),
     ],
 )
-def test_input_from_the_workspace_is_a_reach(given: Redirection, reach: Reach) -> None:
+def test_input_from_the_workspace_is_a_reach(given: Redirection, reach: PathAccess) -> None:
     """Links are for others to judge."""
     assert reading_of(given) == Reading(Requirements(reaches=(reach,)))
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.nodes import Assignment, Command, Reach, Reading, Requirement, Requirements, Word
+from toolcharter.api.command import PathAccess, Requirement
+from toolcharter.guards.shell.nodes import Assignment, Command, Reading, Requirements, Word
 from toolcharter.guards.shell.requirements import read
 from toolcharter.guards.shell.script import parse
 
@@ -305,33 +306,44 @@ def test_what_goes_beyond_it_has_to_be_named(line: str, needs: list[str]) -> Non
 @each_row(
     ("line", "reaches"),
     [
-        pytest.param("cat a - b", [Reach("a"), Reach("b")], id="paths, and the input"),
+        pytest.param("cat a - b", [PathAccess("a"), PathAccess("b")], id="paths, and the input"),
         pytest.param("cat '' /dev/null", [], id="no path, and nothing"),
-        pytest.param("ls *.md", [Reach("*.md", is_pattern=True)], id="a pattern"),
-        pytest.param("cd src && ls ..", [Reach("..", folders=("src",))], id="from another folder"),
-        pytest.param("echo * a/*.md", [Reach("./a", is_pattern=True)], id="names that the shell looks up to be shown"),
-        pytest.param(f"echo {WS}/a/*", [Reach(f"{WS}/a", is_pattern=True)], id="the same by the whole path"),
-        pytest.param("sort --random-source=a", [Reach("a")], id="a value"),
+        pytest.param("ls *.md", [PathAccess("*.md", is_pattern=True)], id="a pattern"),
+        pytest.param("cd src && ls ..", [PathAccess("..", folders=("src",))], id="from another folder"),
+        pytest.param(
+            "echo * a/*.md", [PathAccess("./a", is_pattern=True)], id="names that the shell looks up to be shown"
+        ),
+        pytest.param(f"echo {WS}/a/*", [PathAccess(f"{WS}/a", is_pattern=True)], id="the same by the whole path"),
+        pytest.param("sort --random-source=a", [PathAccess("a")], id="a value"),
         pytest.param(
             "sort -T=a",
-            [Reach("=a", change="change"), Reach("a", change="change")],
+            [PathAccess("=a", change="change"), PathAccess("a", change="change")],
             id="a value that may begin with its sign",
         ),
         pytest.param(
             "diff a b*",
-            [Reach("a"), Reach("a/**", is_pattern=True), Reach("b*", is_pattern=True), Reach("b*/**", is_pattern=True)],
+            [
+                PathAccess("a"),
+                PathAccess("a/**", is_pattern=True),
+                PathAccess("b*", is_pattern=True),
+                PathAccess("b*/**", is_pattern=True),
+            ],
             id="trees",
         ),
-        pytest.param('for f in src/*.py; do wc "$f"; done', [Reach("src/*.py", is_pattern=True)], id="a loop"),
-        pytest.param("cp a* b", [Reach("a*", is_pattern=True), Reach("b", change="into")], id="sources and a target"),
-        pytest.param("wc > a", [Reach("a", change="write")], id="a file that is written"),
+        pytest.param('for f in src/*.py; do wc "$f"; done', [PathAccess("src/*.py", is_pattern=True)], id="a loop"),
+        pytest.param(
+            "cp a* b", [PathAccess("a*", is_pattern=True), PathAccess("b", change="into")], id="sources and a target"
+        ),
+        pytest.param("wc > a", [PathAccess("a", change="write")], id="a file that is written"),
         pytest.param("wc > /tmp/a 2> /dev/null", [], id="a file elsewhere, which a rule names, and nothing"),
-        pytest.param("wc < a", [Reach("a")], id="input"),
-        pytest.param("[[ -f a && ( b -nt c ) ]]", [Reach("a"), Reach("b"), Reach("c")], id="conditions"),
-        pytest.param("diff a /dev/stdin", [Reach("a"), Reach("a/**", is_pattern=True)], id="a tree, and the input"),
+        pytest.param("wc < a", [PathAccess("a")], id="input"),
+        pytest.param("[[ -f a && ( b -nt c ) ]]", [PathAccess("a"), PathAccess("b"), PathAccess("c")], id="conditions"),
+        pytest.param(
+            "diff a /dev/stdin", [PathAccess("a"), PathAccess("a/**", is_pattern=True)], id="a tree, and the input"
+        ),
     ],
 )
-def test_paths_in_the_workspace_are_reaches(line: str, reaches: list[Reach]) -> None:
+def test_paths_in_the_workspace_are_reaches(line: str, reaches: list[PathAccess]) -> None:
     """Their letters are well; where their links lead is for others to judge."""
     assert [*reading_of(line).demand.reaches] == reaches
 

@@ -3,7 +3,8 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.analyse import AnalysedCommand, analyse
+from toolcharter.api.command import AnalysedCommand
+from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.tables import CORE, Tables
 
 TABLE = """programs = ["frob"]

@@ -3,8 +3,8 @@
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
 from tests.rows import each_row
 
+from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell import outputs
-from toolcharter.guards.shell.nodes import Reach
 
 
 @each_row(
@@ -132,8 +132,8 @@ def test_rows(line: str, named: str) -> None:
 def test_output_is_held_against_what_is_protected() -> None:
     """The path guard learns that it is written, and that a folder is written as a whole."""
     assert reading_of("go build -o bin/app ./cmd").demand.reaches == (
-        Reach("bin/app", folders=(".",), change="made"),
-        Reach("./cmd", folders=(".",)),
+        PathAccess("bin/app", folders=(".",), change="made"),
+        PathAccess("./cmd", folders=(".",)),
     )
 
 
