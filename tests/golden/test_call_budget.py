@@ -47,12 +47,12 @@ def entered(run_module: RunModule, tmp_path_factory: pytest.TempPathFactory) -> 
 @each_row(
     ("measured", "most"),
     [
-        pytest.param("sync", 41, id="a staged tool of three lines, its decision remembered, one rate limit, a file"),
-        pytest.param("async caller", 42, id="the same from asynchronous code"),
-        pytest.param("async tool", 52, id="an asynchronous tool from asynchronous code"),
-        pytest.param("one check", 53, id="with one synchronous check"),
-        pytest.param("denied", 47, id="denied by a rule, which is remembered"),
-        pytest.param("judged command", 275, id="the decision on a line of two commands, not remembered"),
+        pytest.param("sync", 40, id="a staged tool of three lines, its decision remembered, one rate limit, a file"),
+        pytest.param("async caller", 40, id="the same from asynchronous code"),
+        pytest.param("async tool", 41, id="an asynchronous tool from asynchronous code"),
+        pytest.param("one check", 46, id="with one synchronous check"),
+        pytest.param("denied", 45, id="denied by a rule, which is remembered"),
+        pytest.param("judged command", 260, id="the decision on a line of two commands, not remembered"),
     ],
 )
 def test_a_warm_call_enters_no_more_functions(measured: str, most: int, entered: dict[str, list[str]]) -> None:

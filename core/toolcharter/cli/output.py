@@ -104,7 +104,6 @@ def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
 
 
 def _tree_of_rich(root: Branch) -> Any:
-
     def line(branch: Branch) -> rich_text.Text:
         return rich_text.Text(shown(branch.text), style=branch.style, overflow="fold")
 
@@ -122,7 +121,6 @@ def shown(text: str) -> str:
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-
     table = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, style=styles[index] if index < len(styles) else None, overflow="fold")
@@ -132,5 +130,4 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
 
 
 def _console() -> Any:
-
     return console.Console()

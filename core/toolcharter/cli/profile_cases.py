@@ -66,7 +66,6 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
 
 
 def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> Tested:
-
     coverage.expect_plan(plan)
     verdicts: list[Verdict] = []
     toolbox = build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True)

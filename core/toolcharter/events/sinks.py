@@ -260,7 +260,6 @@ class StructlogSink:
     """
 
     def __init__(self) -> None:
-
         self._logger: Any = structlog.get_logger("toolcharter")
 
     def write(self, lines: bytes) -> None:

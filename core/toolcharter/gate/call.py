@@ -94,7 +94,8 @@ class CallContext:
 
     def policy_before(self, **fields: Any) -> None:
         """Accepted from tools that mark where their checks begin; *fields* go to the event's `fields`."""
-        self._add(fields)
+        if fields:
+            self.fields = {**self.fields, **fields}
 
     def policy_passed(self) -> None:
         """Mark that everything below may act; a dry run ends here, unless this is only a child of it."""
@@ -222,13 +223,10 @@ class CallContext:
         if self.closed or self.outcome is not None:
             self.fault("ended_twice")
             return False
-        self._add(fields)
-        self.outcome = outcome
-        return True
-
-    def _add(self, fields: Mapping[str, Any]) -> None:
         if fields:
             self.fields = {**self.fields, **fields}
+        self.outcome = outcome
+        return True
 
     def _settle(self) -> None:
         """A child context has no gate above it that would close it; it closes with its outcome."""

@@ -69,7 +69,6 @@ def explain_unknown(
 
 
 def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
-
     provided = scan.installed().tools
     if name in provided:
         yield f"list {name!r} under `tools`: {provided[name].distribution!r} provides it"
@@ -151,12 +150,16 @@ def _scrubbed(step: Step) -> Step:
 
 def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     """The stages that are only asked if none before them ends the call."""
-    yield _step("check", _checks(pipeline), decision, "satisfy the check, or change the policy of its extension")
+    state = pipeline.state
+    checks = ", ".join(check.plugin for check in state.checks) or "none"
+    change = "satisfy the check, or change the policy of its extension"
+    yield _step("check", f"checks of plugins: {checks}", decision, change)
+    looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
+    looked_at += "session guards: " + ("none" if state.session is None else ", ".join(state.session.switched_on))
     change = "take a path, a program or a repository that is plainly in its place; or do first what the message names"
-    yield _step("guard", _guards(pipeline, ctx), decision, change)
+    yield _step("guard", looked_at, decision, change)
     yield _approval(ctx, decision)
-    rates = pipeline.state.rates
-    limits = [] if rates is None else rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
+    limits = [] if state.rates is None else state.rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
     waiting = (
         f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none concern the tool"
     )
@@ -168,16 +171,6 @@ def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision)
     yield _step(
         "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
     )
-
-
-def _checks(pipeline: CallPipeline) -> str:
-    return "checks of plugins: " + (", ".join(check.plugin for check in pipeline.state.checks) or "none")
-
-
-def _guards(pipeline: CallPipeline, ctx: CallContext) -> str:
-    memory = pipeline.state.session
-    looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
-    return f"{looked_at}session guards: " + ("none" if memory is None else ", ".join(memory.switched_on))
 
 
 def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:

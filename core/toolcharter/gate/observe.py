@@ -54,7 +54,11 @@ class SpecVerifier:
         if self.spec.staged and ctx.outcome in {None, "ok"} and not ctx.passed:
             raise ContractBroken(f"{name!r} is staged, and its body ended well without ctx.policy_passed()")
         if result is not None and result.outcome == "ok" and self._data is not None:
-            faults = [f"{_place(error)}: {error.message}" for error in self._data.iter_errors(result.data)]
+            errors = (
+                (".".join(map(str, error.instance_path)), error.message)
+                for error in self._data.iter_errors(result.data)
+            )
+            faults = [f"{place or 'data'}: {message}" for place, message in errors]
             if faults:
                 raise ContractBroken(f"the data of {name!r} does not fit its output schema: {'; '.join(faults)}")
 
@@ -73,7 +77,3 @@ def verifier_for(
     """What looks at the calls of one tool; None in use, where nothing does."""
     notify = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
     return SpecVerifier(spec, function, reasons, notify, strict) if strict or notify is not None else None
-
-
-def _place(error: Any) -> str:
-    return ".".join(map(str, error.instance_path)) or "data"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +55,8 @@ class Runtime:
             deadline=self._deadline,
             protected=() if bounded else PROTECTED_FROM_PROGRAMS,
             wanted=_present_call_goes_on,
-            environment={} if bounded else _git_overrides(state.workspace),
+            # Unbounded programs, and all that they start, keep git from running what a repository names.
+            environment={} if bounded else git_environment.git_overrides(str(state.workspace)),
         )
         acting = governed(check=self._require_mark)
         self.run: Runner = acting
@@ -87,7 +87,6 @@ class Runtime:
 
     @cached_property
     def _http(self) -> Http:
-
         return http.GovernedHttp(lambda: self._state.client, self._require_mark, self._deadline)
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
@@ -203,11 +202,6 @@ class Runtime:
         if not taken and self._state.required:
             raise Denied(Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
         return ctx
-
-
-def _git_overrides(workspace: Path) -> Mapping[str, str]:
-    """What keeps git from running the programs that a repository names, in every process that inherits it."""
-    return git_environment.git_overrides(str(workspace))
 
 
 def current_call() -> CallContext:

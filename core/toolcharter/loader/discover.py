@@ -73,7 +73,7 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground) -> Dis
         (
             name,
             extension,
-            _ask(extension, ProfileView(ground.profile, ground.folder, policies[name], _names(loaded)), ground),
+            _ask(extension, ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs)), ground),
         )
         for name, extension in loaded.extension_specs.items()
         if extension.discover is not None and name in policies
@@ -135,10 +135,6 @@ def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
         return ()
 
     return handed.code_arguments(spec.invocation, spec.parameters)
-
-
-def _names(loaded: Loaded) -> tuple[str, ...]:
-    return tuple(loaded.specs)
 
 
 def _may_extend(policy: Any) -> bool:

@@ -88,7 +88,7 @@ class GateFinder:
         found = self._found(name, path, target, trusted)
         if found is not None:
             return found if found.loader is not None or importer == "gate" else None
-        if importer == "other" or _is_built_in(name):
+        if importer == "other" or BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name):
             return None
         if PathFinder.find_spec(name, [entry for entry in searched if isinstance(entry, str)]) is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -200,7 +200,3 @@ def _is_standard(file: str) -> bool:
         is_within(file, folder) and not file.startswith((f"{folder}/site-packages/", f"{folder}/dist-packages/"))
         for folder in standard_folders()
     )
-
-
-def _is_built_in(name: str) -> bool:
-    return BuiltinImporter.find_spec(name) is not None or FrozenImporter.find_spec(name) is not None

@@ -42,11 +42,10 @@ def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
     groups: dict[str, list[EntryPoint]] = {}
     for entry in index.entry_points:
         groups.setdefault(entry.metadata_dir, []).append(entry)
-    return sorted((_describe(entries, index) for entries in groups.values()), key=_order)
-
-
-def _order(info: PluginInfo) -> tuple[str, str]:
-    return info.distribution, info.metadata_dir
+    return sorted(
+        (_describe(entries, index) for entries in groups.values()),
+        key=lambda info: (info.distribution, info.metadata_dir),
+    )
 
 
 def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:

@@ -100,7 +100,8 @@ class Installed:
     def usable(self, group: str) -> dict[str, EntryPoint]:
         """The trusted and permitted entry points of *group*, by name, sorted."""
         found = (entry for entry in self.entry_points if entry.group == group)
-        return {entry.name: entry for entry in sorted(found, key=_name) if entry.trusted and self.permits(entry)}
+        ours = (entry for entry in found if entry.trusted and self.permits(entry))
+        return {entry.name: entry for entry in sorted(ours, key=lambda entry: entry.name)}
 
     @property
     def tools(self) -> dict[str, EntryPoint]:
@@ -130,10 +131,6 @@ def normalise(name: str) -> str:
     """A distribution's name for comparison. Source: PEP 503."""
     plain = name.strip().lower().replace("_", "-").replace(".", "-")
     return re.sub(r"-+", "-", plain) if "--" in plain else plain
-
-
-def _name(entry: EntryPoint) -> str:
-    return entry.name
 
 
 def _restriction(value: str | None) -> frozenset[str] | None:
@@ -221,7 +218,6 @@ def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, t
 
 
 def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
-
     for found in importlib_metadata.distributions(path=[archive]):
         text = (found.read_text("entry_points.txt") or "").encode()
         if _MARK in text:

@@ -192,7 +192,6 @@ def _excluded(need: Need, offers: Collection[EntryPoint], index: Installed) -> F
 
 
 def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Collection[str]]) -> Iterator[Fault]:
-
     path = f"plugins.{name}"
     found = versions.get(normalise(name))
     try:
@@ -211,7 +210,6 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
 
 
 def _fits(version: str, wanted: "SpecifierSet") -> bool:
-
     try:
         return wanted.contains(packaging_version.Version(version), prereleases=True)
     except packaging_version.InvalidVersion:

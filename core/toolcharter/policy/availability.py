@@ -124,7 +124,7 @@ class AvailabilityPlan:
     """
 
     def __init__(self, entries: Sequence[Availability], universe: ToolCatalog) -> None:
-        if faults := list(_replacement_faults(entries, lambda *path: _place_in(entries, path))):
+        if faults := list(_replacement_faults(entries, lambda *path: entries[int(path[1])].place)):
             raise ConfigurationError(faults)
         self._names = {fold(name): name for name in universe.tools}
         lists = Lists(universe)
@@ -156,10 +156,6 @@ class AvailabilityPlan:
         entries = self._in_force(active)
         view = {name: next(_hiders(entries, key), None) for key, name in self._names.items()}
         return MappingProxyType(view)
-
-
-def _place_in(entries: Sequence[Availability], path: KeyPath) -> str:
-    return entries[int(path[1])].place
 
 
 def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:

@@ -95,7 +95,8 @@ class Contract:
         events: list[dict[str, Any]] = []
         (toolcharter_workspace / SAMPLE_FILE).write_text("sample\n")
         with _toolbox(subject.spec, self.guesses, toolcharter_workspace, events) as toolbox:
-            samples = (*sample_arguments(toolbox[subject.spec.name].parameters), *self._samples(subject))
+            own = self.guesses.samples.get(subject.spec.name, ())
+            samples = (*sample_arguments(toolbox[subject.spec.name].parameters), *own)
             _fail(subject, disorder(toolbox, subject.spec, samples, events))
 
     def test_a_staged_body_acts_only_after_its_mark(self, subject: Subject, tmp_path_factory: Any) -> None:
@@ -133,9 +134,6 @@ class Contract:
                 *(f"constructing it: {what}" for what in report.get("construction", {}).get(name, ())),
             ],
         )
-
-    def _samples(self, subject: Subject) -> list[dict[str, Any]]:
-        return self.guesses.samples.get(subject.spec.name, [])
 
 
 def contract_of(

@@ -98,7 +98,7 @@ class Effects:
             return self._judge_open(*args)
         if event == "_thread.start_new_thread":
             return "starts a thread" if self._quiet else None
-        return f"{event} {_shown(args)}" if event in _FORBIDDEN else None
+        return f"{event} {', '.join(map(repr, args))[:_MAX_PRINTED]}" if event in _FORBIDDEN else None
 
     def _judge_open(self, path: Any, _mode: Any, flags: int) -> str | None:
         name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else str(path)
@@ -155,7 +155,3 @@ def changes(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int,
         *(f"removes {name!r} from the workspace" for name in before if name not in after),
         *(f"changes {name!r} in the workspace" for name in before if name in after and before[name] != after[name]),
     ]
-
-
-def _shown(args: tuple[Any, ...]) -> str:
-    return ", ".join(repr(arg) for arg in args)[:_MAX_PRINTED]

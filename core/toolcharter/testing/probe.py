@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcharter.api.call import Decision
 from toolcharter.api.extension import ExtensionSpec
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.reasons import Reason
@@ -150,16 +149,13 @@ def _rehearse(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effect
     found: list[str] = []
     with effects.phase(found):
         try:
-            failure = _failure(toolbox.decide(name, args))
+            decision = toolbox.decide(name, args)
+            failure = decision.message if decision.reason == Reason.UNEXPECTED_FAILURE else None
         except ContractBroken as error:
             failure = str(error)
     if failure:
         found.append(f"fails: {failure}")
     return [f"{what} (called with {orjson.dumps(args).decode()})" for what in found]
-
-
-def _failure(decision: Decision) -> str | None:
-    return decision.message if decision.reason == Reason.UNEXPECTED_FAILURE else None
 
 
 def _watched(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpec[Any]:

@@ -70,7 +70,6 @@ def _files(name: str, root: Path) -> Iterator[Path]:
 
 
 def _named(name: str, root: Path) -> Path:
-
     try:
         return Path(locate(name, origin.profile_folders(scan.installed()), own=str(root / OWN_FOLDER))).absolute()
     except Unusable as problem:

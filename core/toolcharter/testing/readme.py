@@ -81,7 +81,6 @@ def quoted(cell: str) -> list[str]:
 
 
 def _yaml(text: str) -> Any:
-
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:

@@ -85,11 +85,9 @@ class Desk:
     def _require_room(self) -> None:
         if self._mine() is None and len(self._busy()) >= self._policy.max_browsers:
             message = f"Other sessions use all the browsers that the profile allows: {self._policy.max_browsers}."
-            raise Denied(BrowserReason.TOO_MANY_BROWSERS, message, hint=self._when_room())
-
-    def _when_room(self) -> str:
-        idle = f"{self._policy.idle_timeout_s:g} seconds"
-        return f"Only they can close theirs. Try again later: one that was not used for {idle} makes room."
+            idle = f"{self._policy.idle_timeout_s:g} seconds"
+            hint = f"Only they can close theirs. Try again later: one that was not used for {idle} makes room."
+            raise Denied(BrowserReason.TOO_MANY_BROWSERS, message, hint=hint)
 
     def _busy(self) -> list[Session]:
         since = time.monotonic() - self._policy.idle_timeout_s

@@ -47,13 +47,9 @@ def _is_left(path: Path) -> bool:
         return False
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.fstat(held).st_uid == os.geteuid() and _is_begun(path)
+        # An empty one may have been made a moment ago, by a browser that is about to lock it.
+        return os.fstat(held).st_uid == os.geteuid() and any(path.iterdir())
     except OSError:
         return False
     finally:
         os.close(held)
-
-
-def _is_begun(path: Path) -> bool:
-    """One that is empty may have been made a moment ago, by a browser that is about to lock it."""
-    return any(path.iterdir())

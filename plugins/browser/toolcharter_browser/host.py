@@ -68,12 +68,8 @@ async def serve(
         _say(out, {"ok": {}})
         browser.on("disconnected", gone)
         stack.callback(browser.remove_listener, "disconnected", gone)
-        await _converse(tab, questions, out)
-
-
-async def _converse(tab: Tab, questions: asyncio.StreamReader, out: BinaryIO) -> None:
-    async for line in questions:
-        _say(out, await _answer(tab, json.loads(line)))
+        async for line in questions:
+            _say(out, await _answer(tab, json.loads(line)))
 
 
 async def _launched(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:

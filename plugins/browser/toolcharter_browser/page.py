@@ -162,11 +162,9 @@ async def _go(page: Page, url: str) -> None:
         if 'another navigation to "chrome-error:' not in f"{error}":
             raise
         # Chromium's own page about an earlier failure has come late, and in between; ours is still to come.
-        await page.wait_for_url(_is_page, wait_until="domcontentloaded", timeout=LATE_S * 1000)
-
-
-def _is_page(url: str) -> bool:
-    return not url.startswith("chrome-error:")
+        await page.wait_for_url(
+            lambda url: not url.startswith("chrome-error:"), wait_until="domcontentloaded", timeout=LATE_S * 1000
+        )
 
 
 async def open_page(tab: Tab, question: Question) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Access:
 
     def __init__(self, policy: ChangingPolicy, rt: ToolRuntime) -> None:
         self._scope = scope(policy.writable)
-        self._in_scope: Callable[[str], bool] = matcher(self._scope) if self._scope else _nothing
+        self._in_scope: Callable[[str], bool] = matcher(self._scope) if self._scope else lambda _: False
         self.paths = rt.paths.narrowed(protected=policy.protected)
 
     def require_scope(self, *names: str) -> None:
@@ -62,10 +62,6 @@ class Access:
         below = Glob(".", f"{escaped(name)}/**", anchored=True)
         if not self._in_scope(name) and not any(meeting(glob, below) is not None for glob in self._scope):
             raise _outside(name)
-
-
-def _nothing(name: str) -> bool:  # noqa: ARG001 - takes what a matcher takes
-    return False
 
 
 def _outside(name: str) -> Denied:

@@ -197,13 +197,10 @@ def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterato
         except (Denied, ToolError, NotText):
             continue  # it changed since ripgrep saw it
         content = found.content.split("\n")
+        encoding = FALLBACK if found.encoding == FALLBACK else "utf-8"
         for number, raw in sorted(hits[path]):
-            if number <= len(content) and content[number - 1].encode(_as_bytes(found.encoding)) == raw:
+            if number <= len(content) and content[number - 1].encode(encoding) == raw:
                 yield _line(path, content, number, context)
-
-
-def _as_bytes(encoding: str) -> str:
-    return FALLBACK if encoding == FALLBACK else "utf-8"
 
 
 def _line(path: str, content: list[str], number: int, context: int) -> Line:

@@ -61,7 +61,9 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
             if append and place.size + len(data) > policy.max_file_bytes:
-                raise _too_large(path, place.size, policy.max_file_bytes)
+                limit = policy.max_file_bytes
+                message = f"{path!r} has {place.size} bytes; only files that stay within {limit} are added to."
+                raise ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
             old = _old_text(place)
             ctx.policy_passed()
             place.write(data, append=append)
@@ -69,7 +71,9 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             if old is not None:
                 diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", written=len(data))
-        return ctx.ok(_said(found, append=append), data=found.model_dump(), user_text=diff)
+        verb = "Created" if found.created else "Appended to" if append else "Wrote"
+        text = f"{verb} file: {one_line(found.path)} ({found.written} bytes)"
+        return ctx.ok(text, data=found.model_dump(), user_text=diff)
 
     return write_file
 
@@ -89,11 +93,6 @@ SPEC = ToolSpec(
 )
 
 
-def _too_large(path: str, size: int, limit: int) -> ToolError:
-    message = f"{path!r} has {size} bytes; only files that stay within {limit} are added to."
-    return ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
-
-
 def _old_text(place: OpenPlace) -> str | None:
     """What the file holds now; None if that is not for a diff."""
     if place.kind == "missing":
@@ -104,8 +103,3 @@ def _old_text(place: OpenPlace) -> str | None:
         return decode(place.read(_MAX_OLD_BYTES), None).text
     except NotText:
         return None
-
-
-def _said(found: WriteFileData, *, append: bool) -> str:
-    verb = "Created" if found.created else "Appended to" if append else "Wrote"
-    return f"{verb} file: {one_line(found.path)} ({found.written} bytes)"

@@ -63,7 +63,8 @@ class Attended:
                 self._terminate("expired" if now > self.expires else "abandoned")
             if exit_code is None and now < self._kill_at:
                 return False
-            self._finish()
+            self._running.close()
+            self._remember(self._running.exit_code)
             return True
 
     def give_up(self) -> None:
@@ -155,11 +156,6 @@ class Attended:
             self._log.append(output)
         except OSError:
             self.record.log_lost = True
-
-    def _finish(self) -> None:
-        """Do away with what is left of it."""
-        self._running.close()
-        self._remember(self._running.exit_code)
 
     def _remember(self, exit_code: int | None) -> None:
         self._log.close()

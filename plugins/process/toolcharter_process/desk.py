@@ -5,7 +5,6 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -256,14 +255,14 @@ class Desk:
 
     def _forget_old(self) -> None:
         """Forget the oldest ended ones, whosever they are, so that there is room for one more."""
-        ended = sorted(self._ended(), key=lambda record: record.started_at, reverse=True)
+        ended = [
+            record
+            for record in self.state.records()
+            if _seen(record, self._attendant.find(record.handle)).state in {"ended", "lost"}
+        ]
+        ended.sort(key=lambda record: record.started_at, reverse=True)
         for record in ended[self.policy.max_records - 1 :]:
             self.state.forget(record.handle)
-
-    def _ended(self) -> Iterator[Record]:
-        for record in self.state.records():
-            if _seen(record, self._attendant.find(record.handle)).state in {"ended", "lost"}:
-                yield record
 
 
 def _seen(record: Record, live: Attended | None) -> Seen:

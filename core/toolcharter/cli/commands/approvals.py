@@ -51,7 +51,8 @@ def command(
     found = list(_found(folder, profile, workspace))
     if action == "forget":
         found = _chosen(found, ids, everything=everything)
-        _forget(folder, found)
+        for owner in dict.fromkeys(kept.profile for kept in found):
+            saved.forget(folder, owner, {kept.id for kept in found if kept.profile == owner})
     elif ids or everything:
         raise click.UsageError("'list' takes no IDs and no --all.")
     if as_json:
@@ -65,8 +66,7 @@ def command(
 
 
 def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[Kept]":
-
-    name = None if profile is None else _name_of(profile)
+    name = profile if profile is None or find.is_name(profile) else read.load_profile(profile).name
     where = None if workspace is None else str(Path(workspace).resolve())
     for kept in saved.entries(folder, name):
         if where in {None, kept.bound.workspace}:
@@ -82,27 +82,14 @@ def _chosen(found: "list[Kept]", ids: Sequence[str], *, everything: bool) -> "li
     return [kept for kept in found if everything or kept.id in ids]
 
 
-def _forget(folder: Path, chosen: "list[Kept]") -> None:
-
-    for profile in dict.fromkeys(kept.profile for kept in chosen):
-        saved.forget(folder, profile, {kept.id for kept in chosen if kept.profile == profile})
-
-
 def _folder() -> Path:
-
     folder = state_folder.state_path("approvals", os.environ)
     if folder is None:
         raise click.UsageError("There is no home folder to keep approvals in; set XDG_STATE_HOME.")
     return folder
 
 
-def _name_of(profile: str) -> str:
-
-    return profile if find.is_name(profile) else read.load_profile(profile).name
-
-
 def _described(kept: "Kept") -> dict[str, Any]:
-
     moments = {"at": saved.written(kept.at), "until": saved.written(kept.until)}
     facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
     del facts["bound"]
@@ -110,6 +97,5 @@ def _described(kept: "Kept") -> dict[str, Any]:
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-
     end = " (expired)" if column == "until" and row["expired"] else ""
     return escape.visible(row[column] or "") + end

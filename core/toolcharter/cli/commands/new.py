@@ -55,7 +55,6 @@ def _core() -> str:
 
 
 def _require_usable(tool: str) -> None:
-
     if not _NAME.fullmatch(tool):
         raise click.UsageError(
             f"{tool!r} is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
@@ -81,9 +80,5 @@ def _write(folder: Path, values: dict[str, str]) -> Iterator[Path]:
         name = str(template.relative_to(_SKELETON)).removesuffix(_SUFFIX)
         file = folder / name.replace("package", values["package"], 1)
         file.parent.mkdir(exist_ok=True)
-        file.write_text(_filled(template.read_text("utf-8"), values), "utf-8")
+        file.write_text(re.sub(r"@(\w+)@", lambda mark: values[mark[1]], template.read_text("utf-8")), "utf-8")
         yield file
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], text)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolcharter.loader import origin, scan
     from toolcharter.profile import dump as profile_dump
     from toolcharter.profile import find, nodes, read
-    from toolcharter.profile.read import FoundProfile
 else:
     profile_lint = lazy("toolcharter.cli.profile_lint")
     origin = lazy("toolcharter.loader.origin")
@@ -87,7 +86,6 @@ def command(
 
 
 def _show(names: Sequence[str], *, as_json: bool) -> None:
-
     search = _search()
     profiles = [read.load_profile(name, search=search) for name in names]
     if as_json:
@@ -110,8 +108,8 @@ def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
 
 
 def _findable() -> Iterator[_Row]:
-
-    yield from map(_row, read.list_profiles(_search()))
+    for found in read.list_profiles(_search()):
+        yield _Row(found.name, _first_line(found.description), found.place, found.faults)
 
 
 def _own(rows: Sequence[_Row]) -> list[_Row]:
@@ -119,12 +117,7 @@ def _own(rows: Sequence[_Row]) -> list[_Row]:
     return [row for row in rows if find.own_place(row.place)[0] == find.identity(find.OWN_FOLDER)]
 
 
-def _row(found: "FoundProfile") -> _Row:
-    return _Row(found.name, _first_line(found.description), found.place, found.faults)
-
-
 def _given(names: Sequence[str]) -> Iterator[_Row]:
-
     search = _search()
     for name in names:
         source = read.read_profile(name, search=search)
@@ -134,14 +127,12 @@ def _given(names: Sequence[str]) -> Iterator[_Row]:
 
 
 def _checked(row: _Row, workspace: str) -> _Row:
-
     found = profile_lint.examine(row.place, workspace, _search())
     faults = nodes.in_file_order(dict.fromkeys([*row.faults, *found.faults]), row.place)
     return row._replace(faults=tuple(faults), warnings=found.warnings)
 
 
 def _search() -> list[Path]:
-
     return origin.profile_folders(scan.installed())
 
 

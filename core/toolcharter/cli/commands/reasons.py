@@ -53,7 +53,7 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
     own = list(_of_plugins())
     ruled: list[_Row] = []
     if profile is not None:
-        plan = _planned(profile, workspace)
+        plan = build_open.plan_profile(profile, workspace=build_open.existing_folder(workspace))
         own = [row for row in own if row.source in {*plan.loaded.specs, *plan.loaded.extension_specs}]
         ruled = list(_of_rules(plan))
     if tool is None:
@@ -74,15 +74,9 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
 
 
 def _of_core() -> Iterator[_Row]:
-
     for source, table in (("core", reasons.CORE_REASONS), ("guards", reasons.GUARD_REASONS)):
         for reason, info in table.items():
             yield _Row(source, str(reason), info.outcome, info.retryable, info.meaning)
-
-
-def _planned(profile: str, workspace: str) -> "Plan":
-
-    return build_open.plan_profile(profile, workspace=build_open.existing_folder(workspace))
 
 
 def _of_rules(plan: "Plan") -> Iterator[_Row]:

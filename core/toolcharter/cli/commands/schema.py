@@ -1,6 +1,5 @@
 """`toolcharter schema`: what editors check and complete profiles with."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -12,9 +11,7 @@ from toolcharter.cli.output import print_json
 
 if TYPE_CHECKING:
     from toolcharter.loader import listing, scan
-    from toolcharter.loader.listing import PluginInfo
     from toolcharter.profile import json_schema
-    from toolcharter.profile.json_schema import Offer
 else:
     listing = lazy("toolcharter.loader.listing")
     scan = lazy("toolcharter.loader.scan")
@@ -42,17 +39,7 @@ def command(ceiling: Literal["workspace", "admin"] | None) -> None:
     index = scan.installed()
     plugins = listing.list_plugins(index)
     warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
-    tools = dict(offer for plugin in plugins for offer in _tools(plugin))
-    print_json(json_schema.profile_schema(tools, dict(offer for plugin in plugins for offer in _extensions(plugin))))
-
-
-def _tools(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
-
-    for name, spec in plugin.specs.items():
-        yield name, json_schema.Offer(spec.policy, described(spec))
-
-
-def _extensions(plugin: "PluginInfo") -> Iterator[tuple[str, "Offer"]]:
-
-    for name, spec in plugin.extension_specs.items():
-        yield name, json_schema.Offer(spec.policy, "")
+    offer = json_schema.Offer
+    tools = {name: offer(spec.policy, described(spec)) for one in plugins for name, spec in one.specs.items()}
+    extensions = {name: offer(spec.policy, "") for one in plugins for name, spec in one.extension_specs.items()}
+    print_json(json_schema.profile_schema(tools, extensions))

@@ -39,7 +39,6 @@ def command(ctx: click.Context, jsonl: bool) -> None:
 
 
 def _pieces() -> Iterator[bytes]:
-
     stream = secrets_stream.Stream()
     source: Any = sys.stdin.buffer
     while data := source.read1(_PIECE):  # What there is, up to so much.
@@ -48,6 +47,5 @@ def _pieces() -> Iterator[bytes]:
 
 
 def _answers() -> Iterator[bytes]:
-
     for line in sys.stdin.buffer:
         yield secrets.scrub_line(line) + b"\n"

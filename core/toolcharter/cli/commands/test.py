@@ -58,7 +58,6 @@ def command(
 
 
 def _write_junit(file: str, tested: "Iterable[Tested]") -> None:
-
     try:
         cli_junit.write_junit(Path(file), tested)
     except OSError as error:

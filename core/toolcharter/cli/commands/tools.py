@@ -67,7 +67,6 @@ def _offered(tool: "Tool") -> dict[str, Any]:
 
 
 def _installed() -> Iterator[dict[str, Any]]:
-
     index = scan.installed()
     warn(index.unmatched())
     for plugin in listing.list_plugins(index):

@@ -233,7 +233,7 @@ class ApproverPrompt:
 
     def may_answer(self, approver: str | None, agent: str | None) -> bool:
         """Whether the answer of *approver* counts for a call of *agent*."""
-        if approver is not None and agent is not None and _same_name(approver, agent):
+        if approver is not None and agent is not None and approver.strip().casefold() == agent.strip().casefold():
             return False
         if self._patterns is None:
             return True
@@ -254,10 +254,6 @@ def _is_well_formed(answer: ApprovalAnswer) -> bool:
     """Whether it is what the types say: an approver is foreign code."""
     word, *texts = answer
     return isinstance(word, str) and word in _ANSWERS and all(isinstance(text, str | None) for text in texts)
-
-
-def _same_name(one: str, other: str) -> bool:
-    return one.strip().casefold() == other.strip().casefold()
 
 
 def _unavailable(message: str) -> Verdict:

@@ -177,16 +177,11 @@ def _change(
         with state.locked(name) as held:
             before = held.read(name) or ""
             after, ids = change(before, _read(before, folder / name))
-            _require(_read(after, folder / name), ids)
+            _require_only(ids, _read(after, folder / name))
             if after != before:
                 held.write(name, after)
     except (OSError, UnsafeState) as error:
         raise _error(folder / name, error) from error
-
-
-def _require(held: tuple[Kept, ...], ids: list[str]) -> None:
-    if [kept.id for kept in held] != ids:
-        raise UnsafeState("cannot be changed without changing more than that", "Change it by hand.")
 
 
 def _entries(folder: Path, profile: str, workspace: Path | None) -> tuple[Kept, ...]:
@@ -230,6 +225,11 @@ def _error(path: Path, error: Exception) -> ConfigurationError:
     return ConfigurationError([Fault(str(path), "", what)])
 
 
+def _require_only(ids: list[str], held: tuple[Kept, ...]) -> None:
+    if [kept.id for kept in held] != ids:
+        raise UnsafeState("cannot be changed without changing more than that", "Change it by hand.")
+
+
 def _read(text: str, file: Path) -> tuple[Kept, ...]:
     """Read the list.
 
@@ -250,17 +250,16 @@ def _read(text: str, file: Path) -> tuple[Kept, ...]:
 
 def _entry(item: Node, index: int, profile: str, faults: list[Fault]) -> Kept | None:
     given = plain(item)
-    problems = list(_problems(given, profile)) if isinstance(given, dict) else [_no_mapping(given)]
+    if isinstance(given, dict):
+        problems = list(_problems(given, profile))
+    else:
+        problems = [(f"an approval is a mapping, not {described(given)}.", f"Its keys are {', '.join(_KEYS)}.")]
     if problems:
         faults += (Fault(str(item.place), str(index), what, fix) for what, fix in problems)
         return None
     bound = Binding(*(given[key] for key in _BOUND), *(given.get(key) for key in _MAYBE_BOUND))
     at, until = _moment(given["at"]), _moment(given["until"])
     return Kept(bound, given["shows"], given["profile"], given.get("by"), at, until, str(item.place))
-
-
-def _no_mapping(given: Any) -> tuple[str, str]:
-    return f"an approval is a mapping, not {described(given)}.", f"Its keys are {', '.join(_KEYS)}."
 
 
 def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str]]:

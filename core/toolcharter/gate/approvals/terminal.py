@@ -104,7 +104,7 @@ def _help(request: ApprovalRequest, *, is_always: bool) -> str:
 
 def show(request: ApprovalRequest, terminal: int) -> None:
     """Write all of *request* to a terminal, in as many lines as it takes."""
-    width = _width(terminal)
+    width = os.get_terminal_size(terminal).columns or 80
     lines = [*_arguments(request, width), *_facts(request, width)]
     with open(terminal, "w", closefd=False, errors="backslashreplace") as stream:
         console = rich_console.Console(file=stream, force_terminal=True, width=width, emoji=False)
@@ -197,10 +197,6 @@ def _is_ours(terminal: int) -> bool:
 
 def _tell(terminal: int, text: str) -> None:
     os.write(terminal, text.encode())
-
-
-def _width(terminal: int) -> int:
-    return os.get_terminal_size(terminal).columns or 80
 
 
 def _login_name() -> str | None:

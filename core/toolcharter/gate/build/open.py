@@ -125,10 +125,13 @@ def plan_for(
     profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
 ) -> tuple[Plan, list[SinkLike]]:
     """The plan of a profile for a workspace, and the sinks that *events* means."""
-    sinks, root, index = _sinks(events), existing_folder(workspace), installed()
+    sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
+    schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
+    foreign = [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
+    root, index = existing_folder(workspace), installed()
     let_imports_in = keep_imports_out(root, code_of_the_gate(root, index))  # plugins are imported now
     try:
-        return plan_profile(profile, workspace=root, schemes=_schemes(sinks), index=index), sinks
+        return plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks
     finally:
         let_imports_in()
 
@@ -368,14 +371,3 @@ def existing_folder(workspace: str | Path) -> Path:
             raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
     fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
     raise ConfigurationError([fault])
-
-
-def _sinks(events: SinkLike | Iterable[SinkLike]) -> list[SinkLike]:
-    if isinstance(events, Iterable) and not isinstance(events, str):
-        return list(events) or ["stderr:"]
-    return [events]
-
-
-def _schemes(sinks: Iterable[SinkLike]) -> list[str]:
-    schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
-    return [scheme for scheme in schemes if scheme not in CORE_SCHEMES]

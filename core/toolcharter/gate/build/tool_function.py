@@ -36,8 +36,8 @@ class ToolFunction:
 
     @cached_property
     def _docstring(self) -> Any:
-
-        return docstring_parser.parse(inspect.getdoc(_innermost(self.call)) or "")
+        *_, inner = _layers(self.call)
+        return docstring_parser.parse(inspect.getdoc(inner) or "")
 
     @property
     def description(self) -> str:
@@ -92,24 +92,16 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
     return ToolFunction(built, resolved, hints.get("return"), is_async)
 
 
-def _innermost(built: Any) -> Any:
-    *_, inner = _layers(built)
-    return inner
-
-
 def _layers(built: Any) -> Iterator[Any]:
     """*built* and what lies below: decorators (Strands' `@tool` sets `__wrapped__` too), partials, `__call__`."""
     layer, seen = built, set[int]()
     while id(layer) not in seen:
         seen.add(id(layer))
         yield layer
-        layer = _below(layer)
-
-
-def _below(layer: Any) -> Any:
-    if isinstance(layer, partial):
-        return layer.func
-    return getattr(layer, "__wrapped__", layer if inspect.isroutine(layer) else layer.__call__)
+        if isinstance(layer, partial):
+            layer = layer.func
+        else:
+            layer = getattr(layer, "__wrapped__", layer if inspect.isroutine(layer) else layer.__call__)
 
 
 def readable(annotation: Any) -> Any:

@@ -37,14 +37,10 @@ def signature_of(tool: BuiltTool) -> ToolSignature:
     advertised = None
     if tool.spec.advertise is not None and actions:
         advertised = _actions(tool.spec.advertise(tool.policy, deepcopy(schema)), arguments)
-    return ToolSignature(tool.facts, known_names, actions, has_invocation, textless, _evaluated(tool), advertised)
-
-
-def _evaluated(tool: BuiltTool) -> tuple[str, ...]:
-    if tool.spec.invocation is None or tool.spec.kind not in {"cli", "custom"}:
-        return ()
-
-    return handed.code_arguments(tool.spec.invocation, tool.reader.schema)
+    evaluated: tuple[str, ...] = ()
+    if tool.spec.invocation is not None and tool.spec.kind in {"cli", "custom"}:
+        evaluated = handed.code_arguments(tool.spec.invocation, schema)
+    return ToolSignature(tool.facts, known_names, actions, has_invocation, textless, evaluated, advertised)
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:

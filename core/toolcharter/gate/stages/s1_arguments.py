@@ -50,7 +50,10 @@ class ArgumentReader:
 
         Raises `InvalidArguments` with every fault, up to five."""
         self._names = self._validator.names
-        self.closed_names = self._names if spec.parameters is None or _is_closed(spec.parameters) else None
+        is_closed = spec.parameters is None or (
+            spec.parameters.get("additionalProperties") is False and not spec.parameters.get("patternProperties")
+        )
+        self.closed_names = self._names if is_closed else None
         """The names of all arguments; None if a schema of the plugin's own may permit others."""
         self._droppable = self._validator.defaulted
         strangers = sorted(set(self._aliases.values()) - self._names)
@@ -197,16 +200,10 @@ def _fields_only(schema: Any) -> Any:
     return {"type": "model-fields", "fields": fields, "extra_behavior": "forbid"}
 
 
-def _is_closed(schema: Mapping[str, Any]) -> bool:
-    """Whether *schema* permits no argument beside its `properties`."""
-    return schema.get("additionalProperties") is False and not schema.get("patternProperties")
-
-
 class _SchemaArguments:
     """Validation by a JSON Schema that a plugin brings, for tools that are no Python functions."""
 
     def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
-
         self.schema: dict[str, Any] = {**schema}
         properties = schema.get("properties", {})
         self.names = frozenset(properties)

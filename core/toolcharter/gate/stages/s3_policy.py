@@ -58,7 +58,11 @@ class PolicyStage:
         known = self._memo.get(raw)
         if known is None:
             subject, understanding = self.rule_input(ctx)
-            decision = self._decide(subject)
+            try:
+                decision = self.view.decide(subject)
+            except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+                message = f"The rules cannot judge the call: {type(error).__name__}."
+                decision = Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
             known = subject.action, subject.commands, decision, self._preconditions(decision, subject, understanding)
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
@@ -77,13 +81,6 @@ class PolicyStage:
         is_command = self._spec.kind not in {"cli", "custom"}
         by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.view.permits.name_everything else None
-
-    def _decide(self, subject: RuleInput) -> Decision:
-        try:
-            return self.view.decide(subject)
-        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            message = f"The rules cannot judge the call: {type(error).__name__}."
-            return Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """The call as rules see it, and what is understood of its commands; defaults are filled in by now."""

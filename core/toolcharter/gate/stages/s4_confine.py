@@ -61,9 +61,9 @@ class Confinement:
             for name in world.programs:
                 self._programs.require_outside(name)
             for folder in world.repositories:
-                self._require_plain_repository(folder)
+                _refuse_repository(git_repository.objection(self._workspace / folder, self._workspace))
             if world.blames:
-                self._require_no_list_of_commits()
+                _refuse_repository(git_repository.blame_objection(self._workspace))
             if world.links_repositories:
                 self._require_no_repository_below()
         except Denied as denied:
@@ -108,23 +108,10 @@ class Confinement:
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
     def _require_plain_names(self, listed: ListedNames, budget: Iterator[int]) -> None:
-
         for folder in listed.folders:
             why = _names_objection(self._paths, self._workspace, folder, listed, budget)
             if why is not None:
                 raise Denied(Reason.NOT_UNDERSTOOD, why)
-
-    def _require_plain_repository(self, folder: str) -> None:
-
-        why = git_repository.objection(self._workspace / folder, self._workspace)
-        if why is not None:
-            raise Denied(Reason.PROTECTED_PATH, why)
-
-    def _require_no_list_of_commits(self) -> None:
-
-        why = git_repository.blame_objection(self._workspace)
-        if why is not None:
-            raise Denied(Reason.PROTECTED_PATH, why)
 
     def _require_no_repository_below(self) -> None:
         """Refuse if git could add a repository of the work tree, and then run what that one names."""
@@ -141,6 +128,11 @@ class Confinement:
                 raise Denied(Reason.PROTECTED_PATH, message)
             if is_top and ".git" in folders:
                 folders.remove(".git")
+
+
+def _refuse_repository(why: str | None) -> None:
+    if why is not None:
+        raise Denied(Reason.PROTECTED_PATH, why)
 
 
 def _names_objection(
@@ -221,7 +213,6 @@ def _is_folder(paths: WorkspacePaths, path: str) -> bool:
 def _index_objection(
     paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
 ) -> str | None:
-
     try:
         found = git_repository.tracked_files(workspace)
     except git_index.UnreadableIndexError as error:

@@ -150,7 +150,9 @@ class BodyStage:
             else:
                 ctx.text, ctx.data = _as_text(value)
                 ctx.outcome = "ok"
-        if monotonic() > ctx.deadline and ctx.outcome != "denied" and not _stays_ok(ctx):
+        # What has changed a file and ended well stays `ok`: a caller who reads `timed_out` would repeat it.
+        stays = ctx.outcome == "denied" or (ctx.outcome == "ok" and ctx.changed)
+        if not stays and monotonic() > ctx.deadline:
             self._time_out(ctx)
 
     def _failed(self, ctx: CallContext, error: BaseException) -> None:
@@ -173,11 +175,6 @@ class BodyStage:
         ctx.discard_result()
         message = f"The call took longer than its limit of {self._tool.timeout_s:g} s; its result is dropped."
         ctx.fail("limit", Reason.TIMED_OUT, message)
-
-
-def _stays_ok(ctx: CallContext) -> bool:
-    """Whether a late call has changed a file and ended well. It stays `ok`: a caller who reads `timed_out` would repeat it."""
-    return ctx.outcome == "ok" and ctx.changed
 
 
 def _record_program(ctx: CallContext, program: Completed) -> None:

@@ -90,7 +90,6 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(error: Exception) -> dict[str, Any]:
-
     if isinstance(error, errors.ToolError):
         return {
             "error": {

@@ -51,7 +51,6 @@ def opener(flags: int) -> Open:
 
 
 def _openat2(flags: int) -> Open:
-
     class How(ctypes.Structure):
         _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
@@ -102,5 +101,4 @@ def _renameat2(folder: int, name: bytes, target: int, new: bytes) -> int:
 
 @cache
 def _renamer() -> Any:
-
     return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

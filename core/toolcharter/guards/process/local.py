@@ -119,6 +119,5 @@ class LocalRunner(ABC):
         return os.path.normpath(self.workspace / folder)
 
     def _new_mark(self) -> "Mark":
-
         self.keeper()
         return marks.new_mark(self._mark)

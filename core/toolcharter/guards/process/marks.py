@@ -139,7 +139,6 @@ def _signal(
 
 
 def _limits_of(pid: int) -> tuple[int, int]:
-
     return resource.prlimit(pid, resource.RLIMIT_RTTIME)
 
 

@@ -242,5 +242,4 @@ class RateLimits:
 
 
 def _open(url: str, timeout_s: float) -> "RedisStore":
-
     return redis_store.RedisStore(url, timeout_s)

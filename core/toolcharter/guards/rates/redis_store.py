@@ -234,12 +234,10 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
 
 
 def _aclient(url: str, timeout_s: float) -> "redis.asyncio.Redis":
-
     return redis_asyncio.Redis.from_pool(redis_asyncio.BlockingConnectionPool.from_url(url, **_options(timeout_s)))
 
 
 def _options(timeout_s: float) -> dict[str, Any]:
-
     return {
         "max_connections": MAX_CONNECTIONS,
         "timeout": timeout_s,
