@@ -2,6 +2,7 @@
 # make test    all tests on one Python of 3.11 to 3.13; on the others that are present, those that depend on it
 #              (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
+# make test-fast  what a change of the core can break, without slow tests: below a minute on two cores
 # make environment  `.venv` alone, with the developers' tools
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
@@ -29,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: run test environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -37,6 +38,11 @@ run: python
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)
+
+# Without what is marked slow, and without what no change of the core's own code can break. Below a minute on two cores.
+test-fast: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python -m pytest -q -n auto -m "not slow" --hypothesis-profile=again tests/core tests/golden tests/test_architecture.py tests/test_docs.py tests/test_repository.py $(ARGS)
 
 environment: python
 	@$(PYTHON) scripts/environment.py dev

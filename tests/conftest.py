@@ -48,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "needs_program(name, package=name): the test runs this program, which the Debian package brings",
     )
+    config.addinivalue_line(
+        "markers", "slow: the test takes a second or waits for programs; `make test-fast` leaves it out"
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
 """The repository holds together: settings know every plugin, the lock file covers every need, import contracts bite."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tests.rows import each_row
 ROOT = Path(__file__).resolve().parent.parent
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS]
+MAKEFILE = (ROOT / "Makefile").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["name"]: contract for contract in SETTINGS["tool"]["importlinter"]["contracts"]}
 
@@ -197,3 +199,24 @@ def test_plugin_may_import_the_package_root(house: Path, tmp_path: Path) -> None
     (copy / PACKAGES[0] / "__init__.py").write_text("from toolcharter import ToolSpec\n")
 
     assert _broken_contracts(copy) == []
+
+
+def test_the_page_shows_what_the_fast_tests_are() -> None:
+    """The command of `make test-fast`, word for word, and all it names is there."""
+    recipe = re.search(r"^test-fast:.*\n\t.*\n\t@\$\(BIN\)/python -m (pytest .*) \$\(ARGS\)$", MAKEFILE, re.MULTILINE)
+    assert recipe is not None
+    words = shlex.split(recipe[1])
+    named = [word for word in words if word.startswith("tests/")]
+
+    assert f"`make test-fast` runs:\n\n```sh illustration\n{recipe[1]}\n```\n" in (ROOT / "CONTRIBUTING.md").read_text()
+    assert named[:2] == ["tests/core", "tests/golden"]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert words[words.index("-m") + 1] == "not slow"
+
+
+def test_the_marker_of_slow_tests_is_known_and_used(pytestconfig: pytest.Config) -> None:
+    """A misspelt marker is an error by `--strict-markers`; one that nothing bears would leave nothing out."""
+    marked = [file for file in (ROOT / "tests/core").rglob("test_*.py") if "pytest.mark.slow" in file.read_text()]
+
+    assert any(line.startswith("slow: ") for line in pytestconfig.getini("markers"))
+    assert len(marked) > 20

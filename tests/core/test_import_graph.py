@@ -84,11 +84,13 @@ def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_modules_import_each_other_in_no_circle() -> None:
     """While the core is imported, no module waits for one that waits for it."""
     assert circles(graph(SOURCES, "module")) == []
 
 
+@pytest.mark.slow
 def test_circles_of_types_are_those_that_are_known() -> None:
     """Imports under `TYPE_CHECKING` count, too: a new circle fails, and so does a listed one that has gone or shrunk."""
     assert circles(graph(SOURCES, "module", "typing")) == KNOWN_CIRCLES
@@ -128,6 +130,7 @@ INSIDE = {
 """The imports in functions that stay: what follows has to know whether each succeeds."""
 
 
+@pytest.mark.slow
 def test_imports_inside_functions_are_those_that_are_known() -> None:
     """Each hides what a module needs from its reader."""
     inside = {

@@ -262,6 +262,7 @@ ToolSpec("wrong", Other, build)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "checker",
     [pytest.param(["mypy", "--strict", "--no-incremental"], id="mypy"), pytest.param(["pyright"], id="pyright")],

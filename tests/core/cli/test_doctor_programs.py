@@ -40,6 +40,7 @@ json.dump(started, sys.stderr)
 """Prints the programs that the runner is given; it runs them all the same."""
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("git")
 @pytest.mark.needs_program("rg", package="ripgrep")
 def test_the_page_lists_what_doctor_starts(tmp_path: Path) -> None:

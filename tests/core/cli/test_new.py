@@ -14,6 +14,8 @@ import pytest
 
 import toolcharter
 
+pytestmark = pytest.mark.slow
+
 FILES = [
     "README.md",
     "pyproject.toml",

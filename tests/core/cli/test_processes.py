@@ -12,6 +12,8 @@ import pytest
 
 from .conftest import QUIET, calls_in, events_in, lines_of
 
+pytestmark = pytest.mark.slow
+
 CALL = b'{"tool": "echo", "args": {"word": "%s"}, "id": %d}\n'
 
 

@@ -106,6 +106,7 @@ def closed(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("setpriv", package="util-linux")
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_closed_folder_is_a_fault(words, closed: Path) -> None:

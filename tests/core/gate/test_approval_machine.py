@@ -39,6 +39,8 @@ from toolcharter.profile.settings import Approvals
 
 from .conftest import spec_of, spec_with_runtime
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 600.0
 """Longer than any step takes, however busy the machine is: a call that hangs fails."""
 TIMEOUT_S = 7200.0

@@ -55,6 +55,7 @@ async def test_a_cancelled_call_ends_its_program(make_toolbox, tmp_path) -> None
     assert until(lambda: not is_running(tmp_path / "pid"))
 
 
+@pytest.mark.slow
 def test_a_call_over_its_time_ends_its_program(make_toolbox, tmp_path) -> None:
     """It is abandoned, and so is what it started."""
     toolbox = make_toolbox(spec_with_runtime(nap, isolate=True), limits=Limits(timeout_s=1.0))

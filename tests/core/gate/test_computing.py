@@ -42,6 +42,7 @@ def test_it_may_come_before_the_mark(tmp_path: Path) -> None:
         assert toolbox.call("work", {}).text == "b"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", [False, True], ids=["inline", "in a thread"])
 def test_it_ends_with_the_call(tmp_path: Path, isolate: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """A child that does not answer is given up when the call's time is up, and its thread ends, too."""

@@ -226,6 +226,7 @@ def test_a_synchronous_call_ends_once(make, names, outcome, rare, isolate, make_
     assert {key: events[-1][key] for key in ("fault", "abandoned") if key in events[-1]} == rare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["sync", "async"])
 @pytest.mark.parametrize(("make", "names", "outcome", "rare"), ROWS, ids=[row[0].__name__ for row in ROWS])
 async def test_an_asynchronous_call_ends_once(make, names, outcome, rare, body, make_toolbox, events) -> None:

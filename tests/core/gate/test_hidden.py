@@ -40,6 +40,7 @@ def call(workspace: Path, tmp_path: Path) -> Call:
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "args"),
     [
@@ -94,6 +95,7 @@ def test_git_shows_nothing_of_it(call: Call, workspace: Path) -> None:
     assert (diff.outcome, WORD in diff.text, "1 protected file(s) left out" in diff.text) == ("ok", False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hidden", "read"),
     [

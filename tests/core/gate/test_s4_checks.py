@@ -42,6 +42,7 @@ async def outcome(toolbox: Any, way: str) -> tuple[Any, ...]:
 each_way = pytest.mark.parametrize("way", ["call", "acall", "decide", "adecide"])
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("look", ["sync", "async"])
 @pytest.mark.parametrize("leaving", [asyncio.CancelledError, SystemExit, GeneratorExit])
@@ -133,6 +134,7 @@ async def blocks(call: Call) -> None:
     time.sleep(0.05)  # noqa: ASYNC251 - what a check must not do
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("check", [hangs, refuses_to_end, blocks])
 async def test_a_check_has_its_own_time(check, way, make_toolbox) -> None:
@@ -145,6 +147,7 @@ async def test_a_check_has_its_own_time(check, way, make_toolbox) -> None:
     assert ACTED == []
 
 
+@pytest.mark.slow
 async def test_a_denial_that_comes_late_is_one(make_toolbox) -> None:
     """Whoever says no is heard."""
 
@@ -195,6 +198,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "what"), FAILURES)
 async def test_a_check_that_fails_denies(check, what, make_toolbox, events) -> None:
     """Whatever is no answer is a refusal, and no fault of the tool."""

@@ -54,6 +54,7 @@ def hanging(go_on: threading.Event, begun: Callable[[], object] = lambda: None, 
     return spec_with_runtime(hangs, isolate=True, **facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rehearsed", ["sync", "async"])
 async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbox) -> None:
     """Dry runs move nothing that calls count by, and are themselves bounded as calls are."""

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def outcomes(paths: WorkspacePaths, path: str) -> list[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(entries=ENTRIES, tries=st.lists(TARGETS, min_size=1, max_size=8))
 def test_kernel_and_walk_agree_and_never_leave(entries: list, tries: list) -> None:

@@ -429,6 +429,7 @@ def test_place_holds_its_folder_and_lets_go(tree: Path, openers) -> None:
         os.fstat(fd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["a.txt", ".git/config", "sub", "none/x/..", "x" * 256, "out", "loop", "x/y/.git"])
 def test_refusal_leaves_no_descriptor(tree: Path, openers, path: str) -> None:
     """Whatever is refused, no folder stays open."""

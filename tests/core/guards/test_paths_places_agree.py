@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.guards.test_paths_agree import ENTRIES, STEPS, TARGETS, grow, lies_below, text
@@ -62,6 +63,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(entries=ENTRIES, tries=st.lists(st.tuples(PATHS, USES), min_size=1, max_size=8))
 def test_both_ways_agree_and_nothing_outside_is_changed(entries: list, tries: list) -> None:
@@ -87,6 +89,7 @@ def test_both_ways_agree_and_nothing_outside_is_changed(entries: list, tries: li
         shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(entries=ENTRIES, tried=PATHS)
 def test_place_is_where_the_system_would_write(entries: list, tried: tuple) -> None:

@@ -61,6 +61,7 @@ def test_known_value_is_masked_in_base64(before: str, encode) -> None:
     assert len(last) <= len(encode(b" and more")) + 4
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=10, max_size=30))
 def test_any_long_value_is_masked(value: str) -> None:

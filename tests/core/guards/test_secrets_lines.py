@@ -32,6 +32,7 @@ def lines_of(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [20, 32, 60, 64, 76])
 @pytest.mark.parametrize(
     "text",

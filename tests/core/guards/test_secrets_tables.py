@@ -82,6 +82,7 @@ def test_kinds_are_complete() -> None:
     assert failing(tokens(), is_complete) == []
 
 
+@pytest.mark.slow
 @each_kind
 def test_kind_is_hinted_at(kind: Token) -> None:
     """The first, boolean search sees every token."""
@@ -91,6 +92,7 @@ def test_kind_is_hinted_at(kind: Token) -> None:
     assert all(family in hinted(f" {example(kind.pattern, random)} ".encode()) for _ in range(20))
 
 
+@pytest.mark.slow
 @each_kind
 def test_token_is_masked(kind: Token) -> None:
     """The token goes wherever it stands, and nothing else does."""

@@ -45,6 +45,7 @@ def events() -> list[dict[str, Any]]:
     return []
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, TWO_CEILINGS, CALLERS, CALLS, st.randoms(use_true_random=False))
 def test_the_outcome_never_depends_on_order(profile, ceilings, caller, call, random) -> None:
@@ -67,6 +68,7 @@ def test_the_outcome_never_depends_on_order(profile, ceilings, caller, call, ran
     )
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CEILINGS, TWO_CEILINGS, CALLERS, CALLS)
 def test_a_ceiling_never_widens(profile, ceiling, ceilings, caller, call) -> None:
@@ -77,6 +79,7 @@ def test_a_ceiling_never_widens(profile, ceiling, ceilings, caller, call) -> Non
     assert all(milder <= stricter for milder, stricter in zip(without, with_it, strict=True))
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, PROFILES, CEILINGS, CALLERS, CALLS)
 def test_what_a_ceiling_denies_no_profile_permits(profile, other, ceiling, caller, call) -> None:
@@ -90,6 +93,7 @@ def test_what_a_ceiling_denies_no_profile_permits(profile, other, ceiling, calle
     assert all(found[0] == "deny" for denied, found in zip(alone, within, strict=True) if denied[0] == "deny")
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CEILINGS, CALLERS, CALLS)
 def test_what_a_ceiling_asks_no_profile_permits_without_asking(other, ceiling, caller, call) -> None:
@@ -103,6 +107,7 @@ def test_what_a_ceiling_asks_no_profile_permits_without_asking(other, ceiling, c
     assert all(found[0] in {"ask", "deny"} for asked, found in zip(alone, within, strict=True) if asked[0] == "ask")
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CEILINGS, RULES, st.integers(0, 5), CALLERS, CALLS)
 def test_an_ask_rule_asks_about_what_would_run_and_undoes_no_denial_but_its_own_mode_s(
@@ -122,6 +127,7 @@ def test_an_ask_rule_asks_about_what_would_run_and_undoes_no_denial_but_its_own_
             assert now.outcome == (was.outcome if not matches or was.outcome == "deny" else "ask")
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CEILINGS, RULES, st.integers(0, 5), CALLERS, CALLS)
 def test_a_deny_rule_never_widens(profile, ceiling, rule, at, caller, call) -> None:
@@ -135,6 +141,7 @@ def test_a_deny_rule_never_widens(profile, ceiling, rule, at, caller, call) -> N
     )
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CEILINGS, RULES, st.integers(0, 5), CALLERS, CALLS)
 def test_an_allow_rule_never_narrows(profile, ceiling, rule, at, caller, call) -> None:
@@ -148,6 +155,7 @@ def test_an_allow_rule_never_narrows(profile, ceiling, rule, at, caller, call) -
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(PROFILES, TWO_CEILINGS, CALLERS, st.lists(CALLS, min_size=3, max_size=3))
 def test_a_hidden_tool_is_denied_for_every_call(profile, ceilings, caller, calls) -> None:
@@ -159,6 +167,7 @@ def test_a_hidden_tool_is_denied_for_every_call(profile, ceilings, caller, calls
         assert view.constant is None or set(understood) <= {view.constant}
 
 
+@pytest.mark.slow
 @quick
 @given(PROFILES, CALLERS, CALLS)
 def test_unknown_capabilities_concern_only_what_declares_none(profile, caller, call) -> None:
@@ -247,6 +256,7 @@ def respelt(args: dict[str, Any], spell: Callable[[str], str], order: Any) -> di
     return dict(order.sample(list((moved | nulls).items()), len(moved) + len(nulls)))
 
 
+@pytest.mark.slow
 @slow
 @given(PROFILES, CEILINGS, GIT_ARGS, SPELLINGS, st.randoms(use_true_random=False))
 def test_canonical_forms_decide_alike(make_toolbox, profile, ceiling, args, spell, order) -> None:
@@ -264,6 +274,7 @@ def test_canonical_forms_decide_alike(make_toolbox, profile, ceiling, args, spel
     assert decisions == decisions[:1] * 5
 
 
+@pytest.mark.slow
 @slow
 @given(
     PROFILES,

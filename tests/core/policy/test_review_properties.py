@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,7 @@ def idle(findings: list[Finding]) -> set[str]:
     return {found.place for found in findings if found.word in {"never_matches", "never_matters"}}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(RULES, RULES, RULES, MODES, st.none() | MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_what_is_said_to_do_nothing_does_nothing(deny, ask, allow, mode, above, tools, data) -> None:
@@ -100,6 +102,7 @@ def test_what_is_said_to_do_nothing_does_nothing(deny, ask, allow, mode, above, 
     assert less.for_tool(tool.facts).decide(subject) == whole.for_tool(tool.facts).decide(subject)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(RULES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> None:
@@ -115,6 +118,7 @@ def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> 
     assert matching == []
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(RULES, RULES, MODES, st.lists(TOOLS, min_size=1, max_size=3), st.data())
 def test_what_a_ceiling_takes_away_is_gone(above, allow, mode, tools, data) -> None:

@@ -89,6 +89,7 @@ def test_ordinals_ascend_and_the_first_is_the_smallest(texts, subject, all_of_th
     assert (index.all(subject), index.first(subject)) == (all_of_them, first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "subject"),
     [

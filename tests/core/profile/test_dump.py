@@ -63,6 +63,7 @@ def test_what_is_written_is_read_again(tmp_path, text) -> None:
     assert (again.cases, again.description) == (profile.cases, profile.description)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=150)
 @given(values=profiles())
 def test_any_profile_survives_a_round(tmp_path_factory, values: dict[str, Any]) -> None:

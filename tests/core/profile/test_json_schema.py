@@ -209,6 +209,7 @@ def test_policies_are_checked(text) -> None:
     assert not VALID.is_valid(values_in(text))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=150)
 @given(values=profiles())
 def test_any_profile_that_is_read_is_accepted(tmp_path_factory, values) -> None:

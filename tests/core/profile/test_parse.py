@@ -277,6 +277,7 @@ def test_exploding_aliases_are_refused() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "is_read"),
     [pytest.param(MAX_NODES - 1, True, id="at the limit"), pytest.param(MAX_NODES, False, id="one past it")],

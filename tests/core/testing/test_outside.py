@@ -9,6 +9,8 @@ from toolcharter import testing
 from toolcharter.testing import plugin
 from toolcharter.testing.contract import Contract
 
+pytestmark = pytest.mark.slow
+
 PROFILE = """\
 profile: greeter
 tools:

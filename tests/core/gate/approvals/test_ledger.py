@@ -33,12 +33,14 @@ def reordered(value: Any) -> Any:
     return tuple(map(reordered, value)) if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 @given(ARGS)
 def test_order_of_keys_does_not_count(args) -> None:
     """Equal arguments have one digest, however a host has written them."""
     assert digest(reordered(args)) == digest(args)
 
 
+@pytest.mark.slow
 @given(ARGS, ARGS)
 def test_digests_are_equal_only_for_equal_json(one, other) -> None:
     """Nothing but the same JSON has the same digest."""

@@ -490,6 +490,7 @@ KEEPER = dedent("""
 """)
 
 
+@pytest.mark.slow
 def test_processes_that_keep_at_the_same_time_lose_nothing(folder, workspace) -> None:
     """Four processes write and cut one file, and each finds its own afterwards."""
     processes = [

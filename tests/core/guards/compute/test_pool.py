@@ -17,6 +17,8 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.compute import MAX_WORKERS, ComputePool
 from toolcharter.guards.compute.pool import MAX_ANSWER_BYTES
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 FAR = 120.0
 """Seconds that no test takes on any machine, but for one that hangs."""

@@ -91,18 +91,21 @@ def test_what_is_public(text: str) -> None:
     assert is_public(ip_address(text))
 
 
+@pytest.mark.slow
 @given(st.ip_addresses(v=4))
 def test_nothing_is_public_that_python_calls_otherwise(address: IPv4Address) -> None:
     """Our table is never wider than that of `ipaddress`."""
     assert address.is_global or not is_public(address)
 
 
+@pytest.mark.slow
 @given(st.ip_addresses(v=6, network=str(UNICAST)))
 def test_no_ipv6_is_public_that_python_calls_otherwise(address: IPv6Address) -> None:
     """Nor is that for IPv6."""
     assert address.is_global or not is_public(address)
 
 
+@pytest.mark.slow
 @given(st.ip_addresses(v=4))
 def test_what_nat64_carries_decides(address: IPv4Address) -> None:
     """Behind NAT64 an address is as public as it is by itself."""

@@ -15,6 +15,8 @@ from toolcharter import HttpLimits, NetworkPolicy, ToolError
 from toolcharter.guards.network import lookup
 from toolcharter.guards.network.client import Client
 
+pytestmark = pytest.mark.slow
+
 SOON = HttpLimits(timeout_s=0.4, max_bytes=100_000)
 OVER = 30.0
 """A call that takes longer has not kept its limit; far above it, for machines that are busy."""

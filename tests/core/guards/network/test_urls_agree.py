@@ -4,11 +4,14 @@ from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes
 
 import ada_url
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolcharter import Denied
 from toolcharter.guards.network.urls import DEFAULT_PORTS, parse_url, resolve_reference
+
+pytestmark = pytest.mark.slow
 
 HOSTS = st.sampled_from(
     (  # noqa: SIM905 - the list would be three times as long

@@ -15,6 +15,8 @@ from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import HostProgramRunner, HostRunner, governed, marks
 from toolcharter.guards.process import supervise as supervision
 
+pytestmark = pytest.mark.slow
+
 PYTHON = sys.executable
 
 

@@ -16,7 +16,7 @@ from toolcharter.guards.process import HostProgramRunner, marks
 from toolcharter.guards.process.keeper import Keeper
 from toolcharter.guards.process.marks import NO_MARK, Mark, end_marked, end_runner, new_mark, signal_marked
 
-pytestmark = pytest.mark.skipif(not marks.highest_mark(), reason="nothing can be marked here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not marks.highest_mark(), reason="nothing can be marked here")]
 
 # A number that no other test sleeps for, and how each hides what sleeps.
 HIDING = [

@@ -79,6 +79,7 @@ def test_a_program_that_takes_too_much_fails(
     assert says in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_program_out_of_processor_time_is_killed(host: HostProgramRunner) -> None:
     """By the kernel, whatever the time of the call."""
     ended = host.run(shell("while :; do :; done", limits=ProcessLimits(cpu_s=1)))

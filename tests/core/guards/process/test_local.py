@@ -65,6 +65,7 @@ def test_a_launch_gives_descriptors_away(holding: Holding) -> None:
     assert open_descriptors() == before
 
 
+@pytest.mark.slow
 def test_what_holds_a_program_hears_no_request(holding: Holding) -> None:
     """The program does, and its holder tells how it ended; a running one is told so, too."""
     script = "trap 'echo bye; exit 4' TERM; while :; do sleep 0.05; done"

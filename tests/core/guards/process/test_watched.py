@@ -15,7 +15,7 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner
 from toolcharter.guards.process.marks import is_marked
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")]
 
 UNMARKED = "prlimit --rttime=100000000:100000000"
 AS_ROOT = "prlimit --rttime=unlimited:unlimited"

@@ -17,6 +17,8 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused, Unavailable
 from toolcharter.profile.settings import Rate, Rates
 
+pytestmark = pytest.mark.slow
+
 KEYS = Keys("s1", "main")
 real_redis = pytest.mark.needs_program("redis-server")
 

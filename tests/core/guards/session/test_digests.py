@@ -14,6 +14,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON))
 def test_order_of_arguments_does_not_matter(args) -> None:
     """Equal arguments have one name, however they are ordered."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import takewhile
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -11,6 +12,8 @@ from toolcharter.api.call import Call, Caller
 from toolcharter.guards.session import ActiveSessionGuards
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Repeats, SessionGuards, SkipDuplicate
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = SessionGuards(
     repeated_calls=Repeats(warn=2, deny=4),

@@ -52,6 +52,7 @@ def why_refused(rules: list[str], line: str) -> str:
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("half", "tier", "most"),
     [("looked at", "core", 0.0), ("looked at", "plus", 31.2), ("unseen", "core", 7.2), ("unseen", "plus", 46.2)],

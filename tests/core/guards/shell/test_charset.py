@@ -68,6 +68,7 @@ UNITS = """( $( {a,b} ; a; a& ` \\` " "$( ${ ${x:- [ [] * $x "$x" '' \\a >b a=b 
     x="$x$x"; f(){_ < é {a}_ (( $(( 1+ ']' '[* && | a&& a|""".split()  # noqa: SIM905 - shell, as it is written
 
 
+@pytest.mark.slow
 @each_row("prefix", ["", "echo ", "echo $((", 'echo "', "cat <<E\n", "x=1; echo "])
 @each_row("unit", [*UNITS, "\n", "#\n", "\\\n"])
 def test_hostile_lines_take_linear_time(prefix: str, unit: str) -> None:

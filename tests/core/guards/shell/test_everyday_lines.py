@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.rows import each_row
 
 from toolcharter.gate.commands import analyse_commands
@@ -40,6 +41,7 @@ def refused(line: str) -> str:
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 
 
+@pytest.mark.slow
 @each_row("line", LINES)
 def test_a_line_of_every_day_is_covered(line: str) -> None:
     """Pipelines, loops, conditions, here-documents, redirections and globs need no more than rules for their programs."""

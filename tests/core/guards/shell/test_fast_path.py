@@ -1,5 +1,6 @@
 """Plain lines: read without a second reader, to the same commands that the whole grammar gives."""
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
@@ -30,6 +31,7 @@ def whole(line: str) -> Script | None:
         raise
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(LINES)
 @example("cd src && ls || cd .. ; ls | wc")

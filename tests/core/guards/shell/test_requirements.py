@@ -493,6 +493,7 @@ def test_reach_never_leaves_the_workspace_by_its_letters(program: str, words: li
         assert reach.path != ".."
 
 
+@pytest.mark.slow
 @each_row("unit", ["-n", "a", "--unk", "../x", "-C a", "x=y", "-exec {} ;", "a/../", "-k"])
 @each_row("program", ["sort", "find", "git", "test", "env", "frob", "ls"])
 def test_many_words_take_linear_time(program: str, unit: str) -> None:

@@ -13,7 +13,7 @@ from toolcharter.guards.shell.nodes import NotUnderstood, Script, Word
 from toolcharter.guards.shell.script import parse
 
 BASH = find_program("bash") or ""
-pytestmark = pytest.mark.needs_program("bash")
+pytestmark = [pytest.mark.slow, pytest.mark.needs_program("bash")]
 
 # Every program is unknown, so that this function gets its words; one write each, since several may run at once.
 SPY = 'command_not_found_handle() { local said; printf -v said "%s\\x01" "$@"; printf "%s\\x02" "$said" >&9; return $((RANDOM % 2)); }; eval "$1"'

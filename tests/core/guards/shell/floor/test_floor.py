@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row, failing
@@ -68,6 +69,7 @@ KINDS = {
 CATASTROPHES = [*listed("catastrophes.txt")]
 
 
+@pytest.mark.slow
 @each_row("kind", dict.fromkeys(kind for kind, _ in CATASTROPHES))
 def test_catastrophes_are_named_by_their_kind(kind: str) -> None:
     """Every spelling of a catastrophe is refused, for what it is."""

@@ -155,6 +155,7 @@ def test_program_that_needs_naming(program, why) -> None:
     assert objection(program) == why
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("strace")
 @pytest.mark.parametrize("awk", _AWKS)
 @pytest.mark.parametrize("program", _HARMLESS)
@@ -165,6 +166,7 @@ def test_awk_agrees(program, awk, watch) -> None:
     assert (deeds.started, [one for one in deeds.written if not one.startswith("/dev/std")], deeds.read) == ([], [], [])
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("strace")
 @pytest.mark.parametrize("awk", _AWKS)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -180,6 +182,7 @@ def test_awk_agrees_on_any(watch, awk, program) -> None:
     assert (deeds.started, [one for one in deeds.written if not one.startswith("/dev/std")], deeds.read) == ([], [], [])
 
 
+@pytest.mark.slow
 @each_row("part", ["/[", '"', "(", "x / ", "\\\n", "#\n", "/[[:a", "1e", "a[", "++/"])
 def test_long_program_takes_linear_time(part) -> None:
     """A hostile program of 50,000 characters is read, or refused, at once."""

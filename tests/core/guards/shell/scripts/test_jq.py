@@ -108,6 +108,7 @@ def test_witness_is_seen() -> None:
     assert b"seen by jq" in printed("env")
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("strace")
 @pytest.mark.needs_program("jq")
 @each_row("program", _HARMLESS)
@@ -116,6 +117,7 @@ def test_jq_agrees(program, watch) -> None:
     assert (watch(["jq", "-R", program, "in"]), b"seen by" in printed(program)) == (([], [], []), False)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_program("jq")
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join).filter(lambda program: objection(program) is None))

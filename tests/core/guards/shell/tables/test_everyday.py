@@ -28,6 +28,7 @@ def with_other_outcome(box: Toolbox, lines: str, expected: str) -> list[tuple[st
     return [(line, decision.message) for line, decision in decided if decision.outcome != expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_everyday_lines(program: str, tmp_path: Path) -> None:
     """All that a program is for is allowed; no line that runs, writes or reaches more is."""
