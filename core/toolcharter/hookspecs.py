@@ -11,7 +11,7 @@ wrapper; a misspelt hook, or one that does not fit, stops the start with the dis
 
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -22,6 +22,9 @@ from toolcharter.api.discovery import Discovery, ProfileView
 from toolcharter.api.extension import ExtensionSpec, Sink
 from toolcharter.api.runner import ProgramRunner, RunnerScope
 from toolcharter.api.tool import ToolSpec
+
+if TYPE_CHECKING:
+    import click
 
 PROJECT = "toolcharter"
 
@@ -146,6 +149,22 @@ def answer_approval(
     Raises:
         Exception: Anything raised, or another answer, denies with `approval_unavailable`, a
             timeout with `approval_timeout`.
+    """
+
+
+@hookspec
+def register_commands() -> Sequence["click.Command"]:  # type: ignore[empty-body]
+    """Offer the commands that this distribution adds to `toolcharter`.
+
+    Called when one of them is called, after the import of the module that its entry point in the group
+    `toolcharter.commands` names; `toolcharter --help` lists the entry points and imports nothing.
+
+    Returns:
+        A list with one click command for each entry point that names this module, by exactly these names.
+
+    Raises:
+        Exception: Anything raised ends the command with status 2 and the name and version of the distribution.
+            No other command is affected.
     """
 
 

@@ -1,4 +1,4 @@
-"""The group of all commands. Each lies in a module of its own, imported when it is called.
+"""The group of all commands. Each lies in a module of its own, imported when it is called; plugins add more.
 
 Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration; 130 interrupted; 143 terminated.
 """
@@ -13,8 +13,12 @@ from toolcharter.cli.interrupts import Terminated
 
 if TYPE_CHECKING:
     from toolcharter import errors
+    from toolcharter.loader import commands as plugin_commands
+    from toolcharter.loader import scan
 else:
     errors = lazy("toolcharter.errors")
+    plugin_commands = lazy("toolcharter.loader.commands")
+    scan = lazy("toolcharter.loader.scan")
 
 COMMANDS = {
     "call": "Make one governed call.",
@@ -32,35 +36,46 @@ COMMANDS = {
     "new": "Write the skeleton of a plugin for one tool.",
     "scrub": "Mask the secrets in standard input.",
 }
-"""What each command does, in the order of the help."""
+"""What each of the core's commands does, in the order of the help. A plugin's command replaces none of them."""
 
 
 class Group(click.Group):
     """Knows the commands' names and help, and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names, in the order of the table."""
-        return list(COMMANDS)
+        """The names: the core's in the order of the table, then those of plugins."""
+        return [*COMMANDS, *(name for name in scan.installed().commands if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import *cmd_name*."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"toolcharter.cli.commands.{cmd_name}").command
-        return command
+        if cmd_name in COMMANDS:
+            command: click.Command = import_module(f"toolcharter.cli.commands.{cmd_name}").command
+            return command
+        index = scan.installed()
+        return plugin_commands.load_command(cmd_name, index) if index.offers(scan.COMMANDS, cmd_name) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}. {errors.did_you_mean(args[0], COMMANDS)}".rstrip())
+            index = scan.installed()
+            if not index.offers(scan.COMMANDS, args[0]):
+                known = [*COMMANDS, *index.commands]
+                ctx.fail(f"No such command {args[0]!r}. {errors.did_you_mean(args[0], known)}".rstrip())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """List the commands without importing them."""
+        """List the commands without importing them: a plugin's with what its distribution says of itself."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        index = scan.installed()
+        added = {name: entry for name, entry in index.commands.items() if name not in COMMANDS}
+        if added:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(name, scan.summary(entry) or entry.owner) for name, entry in added.items()])
+        for fault in plugin_commands.clashes(index, COMMANDS) if index.commands else ():
+            formatter.write(f"\n{fault}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what stops it into an exit status and no traceback."""

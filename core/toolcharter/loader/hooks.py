@@ -13,6 +13,7 @@ MODULE_HOOKS = (
     "register_tools",
     "register_extensions",
     "register_programs",
+    "register_commands",
     "discover_tools",
     "check_call",
     "open_sink",

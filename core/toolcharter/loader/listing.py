@@ -7,13 +7,13 @@ from typing import Any
 from toolcharter.loader.hooks import Failures, new_manager
 from toolcharter.loader.module import load_module
 from toolcharter.loader.origin import origin_faults
-from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed, installed
+from toolcharter.loader.scan import COMMANDS, EXTENSIONS, TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import clash_faults
 
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """One installed distribution that offers tools or extensions."""
+    """One installed distribution that offers tools, extensions or commands."""
 
     distribution: str
     version: str
@@ -30,6 +30,7 @@ class PluginInfo:
     """Why it, or part of it, would not load."""
     extension_specs: Mapping[str, Any] = field(default_factory=dict)
     """`{extension: ExtensionSpec}`; without those that only open sinks or channels, and those that do not load."""
+    commands: tuple[str, ...] = ()
 
 
 def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
@@ -62,6 +63,7 @@ def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
         specs=specs,
         problems=tuple(problems),
         extension_specs=extension_specs,
+        commands=tuple(sorted(entry.name for entry in entries if entry.group == COMMANDS)),
     )
 
 

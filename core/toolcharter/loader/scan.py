@@ -24,10 +24,11 @@ else:
 
 TOOLS = "toolcharter"
 EXTENSIONS = "toolcharter.extensions"
+COMMANDS = "toolcharter.commands"
 RESTRICTION = "TOOLCHARTER_PLUGINS"
 
 _MARK = b"[toolcharter"
-_GROUPS = (TOOLS, EXTENSIONS)
+_GROUPS = (TOOLS, EXTENSIONS, COMMANDS)
 # Not blocking: a FIFO of that name in the current folder must not hang the start.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 16_384
@@ -35,12 +36,12 @@ _MAX_BYTES = 1_048_576
 
 
 class EntryPoint(NamedTuple):
-    """One line of a distribution's metadata that offers a tool or an extension."""
+    """One line of a distribution's metadata that offers a tool, an extension or a command."""
 
     group: str
-    """`TOOLS` or `EXTENSIONS`."""
+    """`TOOLS`, `EXTENSIONS` or `COMMANDS`."""
     name: str
-    """The name of the tool or extension."""
+    """The name of the tool, extension or command."""
     module: str
     """What to import for it, as written."""
     distribution: str
@@ -113,6 +114,11 @@ class Installed:
         """The extensions that a profile or a sink may name, by name."""
         return self.usable(EXTENSIONS)
 
+    @property
+    def commands(self) -> dict[str, EntryPoint]:
+        """The commands that plugins add to `toolcharter`, by name."""
+        return self.usable(COMMANDS)
+
 
 def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = None) -> Installed:
     """List what is installed; nothing is imported, so nothing of a plugin runs.
@@ -125,6 +131,21 @@ def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = N
     folders = [(folder, folder in trusted) for folder in search_path(path)]
     found = (entry for folder, is_site in folders for entry in _entries_in(folder, trusted=is_site))
     return Installed(tuple(_without_shadowed(found)), _restriction(os.environ.get(RESTRICTION)))
+
+
+def summary(entry: EntryPoint) -> str:
+    """The one line with which the distribution of *entry* describes itself; empty if it has none.
+
+    Source: PyPA specification "Core metadata", `Summary`.
+    """
+    try:
+        descriptor = os.open(entry.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return _headers(descriptor, entry.metadata).get("Summary", "").strip()
+    finally:
+        os.close(descriptor)
 
 
 def normalise(name: str) -> str:
@@ -198,10 +219,14 @@ def _owner(folder: int, metadata: str) -> tuple[str, str]:
     name, dash, version = metadata.removesuffix(".dist-info").partition("-")
     if dash and version and metadata.endswith(".dist-info"):
         return normalise(name), version
+    fields = _headers(folder, metadata)
+    return normalise(fields.get("Name", metadata)), fields.get("Version", "0").strip()
+
+
+def _headers(folder: int, metadata: str) -> dict[str, str]:
     headers = _read(folder, f"{metadata}/METADATA") or _read(folder, f"{metadata}/PKG-INFO")
     head = headers.decode(errors="replace").partition("\n\n")[0]
-    fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
-    return normalise(fields.get("Name", metadata)), fields.get("Version", "0").strip()
+    return dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
 
 
 def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, trusted: bool) -> Iterator[EntryPoint]:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.loader.origin import editable_root, origin_faults
-from toolcharter.loader.scan import EXTENSIONS, RESTRICTION, TOOLS, EntryPoint, Installed, claims, is_within, normalise
+from toolcharter.loader.scan import (
+    COMMANDS,
+    EXTENSIONS,
+    RESTRICTION,
+    TOOLS,
+    EntryPoint,
+    Installed,
+    claims,
+    is_within,
+    normalise,
+)
 
 if TYPE_CHECKING:
     from packaging import specifiers
@@ -22,6 +32,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 RUNNER = "runner"
 SINK = "event sink"
 CHANNEL = "channel"
+COMMAND = "command"
+_NOUNS = {TOOLS: "tool", EXTENSIONS: "extension", COMMANDS: COMMAND}
 _RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
 """The runners that come with distributions of ours."""
 _CHANNELS = {"webhook": "toolcharter-webhook"}
@@ -38,7 +50,7 @@ class Need(NamedTuple):
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
-    """`tool`, `extension`, `runner`, `event sink` or `channel`."""
+    """`tool`, `extension`, `runner`, `event sink`, `channel` or `command`."""
 
 
 def needs_of(
@@ -118,8 +130,7 @@ def clash_faults(entries: Iterable[EntryPoint], index: Installed) -> Iterator[Fa
     for entry in entries:
         rivals = [offer for offer in index.offers(entry.group, entry.name) if offer.trusted and index.permits(offer)]
         if len(rivals) > 1:
-            noun = "tool" if entry.group == TOOLS else "extension"
-            yield _clash(Need(entry.group, entry.name, entry.owner, "", noun), rivals)
+            yield _clash(Need(entry.group, entry.name, entry.owner, "", _NOUNS[entry.group]), rivals)
 
 
 def _is_own_source(offer: EntryPoint, offers: Iterable[EntryPoint]) -> bool:
@@ -141,9 +152,9 @@ def _doubts(
 
 
 def _unknown(need: Need, index: Installed) -> Fault:
-    article = "a" if need.noun in {"tool", RUNNER, CHANNEL} else "an"
+    article = "a" if need.noun in {"tool", RUNNER, CHANNEL, COMMAND} else "an"
     names = list(index.usable(need.group))
-    plural = "tools" if need.group == TOOLS else "extensions"
+    plural = f"{_NOUNS[need.group]}s"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     known = f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip()

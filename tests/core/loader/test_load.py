@@ -8,7 +8,7 @@ import pytest
 from toolcharter import Call, Caller, Deny, ExtensionPolicy
 from toolcharter.errors import PluginError
 
-HOOKS = "Hooks here: register_tools, register_extensions, register_programs, discover_tools, check_call, open_sink, open_channel."
+HOOKS = "Hooks here: register_tools, register_extensions, register_programs, register_commands, discover_tools, check_call, open_sink, open_channel."
 
 
 def _message(load, *tools: str, **needs: object) -> str:

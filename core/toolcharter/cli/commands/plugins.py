@@ -1,5 +1,6 @@
 """`toolcharter plugins`: what is installed, before a profile grants any of it."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,7 +8,7 @@ import click
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.describe import cell, counted, facts, ordered, warn
-from toolcharter.cli.group import stop
+from toolcharter.cli.group import COMMANDS, stop
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def command(check: bool, as_json: bool) -> None:
     plugins = listing.list_plugins(index)
     if check:
         plugins = [build_check.tried(plugin, index) for plugin in plugins]
+    plugins = [replace(plugin, problems=(*plugin.problems, *_hidden_commands(plugin))) for plugin in plugins]
     problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]
     if check and problems:
         click.echo("\n\n".join(problems), err=True)
@@ -46,6 +48,10 @@ def command(check: bool, as_json: bool) -> None:
     stop(2 if check and problems else 0)
 
 
+def _hidden_commands(plugin: "PluginInfo") -> list[str]:
+    return [f"the command {name!r} is one of toolcharter itself." for name in plugin.commands if name in COMMANDS]
+
+
 def _described(plugin: "PluginInfo") -> dict[str, Any]:
     return {
         "distribution": plugin.distribution,
@@ -55,6 +61,7 @@ def _described(plugin: "PluginInfo") -> dict[str, Any]:
         "permitted": plugin.permitted,
         "tools": {name: _facts(plugin.specs.get(name)) for name in plugin.tools},
         "extensions": list(plugin.extensions),
+        "commands": list(plugin.commands),
         "problems": list(plugin.problems),
     }
 
@@ -68,6 +75,7 @@ def _facts(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
 def _rows(plugin: "PluginInfo", *, check: bool) -> list[tuple[str, ...]]:
     offers = [(name, *_words(plugin, name)) for name in plugin.tools]
     offers += [(f"{name} (extension)", "", "") for name in plugin.extensions]
+    offers += [(f"{name} (command)", "", "") for name in plugin.commands]
     verdict = [counted(len(plugin.problems), "problem") or "ok"] if check else []
     return [(plugin.distribution, plugin.version, *verdict, *offer) for offer in offers]
 

@@ -1,0 +1,61 @@
+"""The commands that plugins add to `toolcharter`: listed from metadata, imported when one of them is called."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from toolcharter.errors import Fault, PluginError
+from toolcharter.loader.hooks import cause, implementation, new_manager
+from toolcharter.loader.module import load_module
+from toolcharter.loader.scan import COMMANDS, Installed, claims
+from toolcharter.loader.select import COMMAND, Need, select
+
+if TYPE_CHECKING:
+    import click
+
+PLACE = "toolcharter"
+
+
+def clashes(index: Installed, own: Collection[str]) -> list[Fault]:
+    """The names that more than one distribution claims; *own* are those of toolcharter itself.
+
+    Args:
+        index: What is installed.
+        own: The names of the core's commands, which no plugin replaces.
+    """
+    faults = []
+    for name in index.commands:
+        rivals = [offer for offer in index.offers(COMMANDS, name) if offer.trusted and index.permits(offer)]
+        if name in own:
+            what = f"the command {name!r} is toolcharter's own, and {claims(rivals)} claims it, too."
+            faults.append(Fault(PLACE, "", what, "toolcharter's own is used."))
+        elif len(rivals) > 1:
+            what = f"the command {name!r} is claimed {len(rivals)} times, by {claims(rivals)}."
+            faults.append(Fault(PLACE, "", what, "Uninstall all but one."))
+    return faults
+
+
+def load_command(name: str, index: Installed) -> "click.Command":
+    """Import the plugin that adds the command *name*.
+
+    Raises:
+        PluginError: None or several distributions claim it, or the one that does cannot be loaded.
+    """
+    need = Need(COMMANDS, name, PLACE, "", COMMAND)
+    chosen, faults = select([need], index)
+    if faults:
+        raise PluginError(faults)
+    entry, manager = chosen[need], new_manager()
+    plugin = load_module(entry, index, manager)
+    function = implementation(manager, "register_commands", plugin.module)
+    try:
+        commands = {} if function is None else {command.name: command for command in function()}
+    except Exception as error:
+        what = f"the hook register_commands raised {cause(error)}"
+        fix = f"Report it to the authors of {entry.distribution}, or install another version."
+        raise PluginError([Fault(entry.owner, "", what, fix)]) from error
+    if name not in commands:
+        what = f"the entry point {name!r} has no command behind it: {entry.module} registers none of that name."
+        fix = "Mark register_commands with @hookimpl, and give the command the entry point's name, letter by letter."
+        raise PluginError([Fault(entry.owner, "", what, fix)])
+    command: click.Command = commands[name]
+    return command
