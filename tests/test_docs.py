@@ -165,6 +165,9 @@ def test_members_are_listed(heading: str, kind: type) -> None:
         "built",
         "close_shared",
         "has_approver",
+        "built_tool",
+        "limits_for",
+        "pipeline_for",
         "is_busy",
     }  # for the commands of toolcharter, and for live toolboxes
     assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")} - our_own

@@ -93,6 +93,11 @@ class LiveToolbox:
         base.emitter.begin_with(base.announce(caller, plan.loaded.distributions))
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the session has ended."""
+        return self._closed
+
+    @property
     def current(self) -> Toolbox:
         """The toolbox that calls of the next turn go through. It never changes; look again after a reload."""
         return self._current

@@ -29,7 +29,7 @@ from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import ToolFacts
-from toolcharter.profile.model import HOST
+from toolcharter.profile.model import HOST, Limits
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ class ToolboxState:
     """The present tools, as a caller may use them."""
     reload: "Callable[[], Reload] | None" = None
     """Looks for tools again; None if the toolbox never changes."""
+    limits_for: Callable[[str], Limits] = lambda _: Limits()
+    """The limits of a tool, by its name."""
     owns_resources: bool = True
     """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None

@@ -21,6 +21,7 @@ from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import unknown_tool
 from toolcharter.policy.rule_input import ToolFacts
+from toolcharter.profile.model import Limits
 
 if TYPE_CHECKING:
     import asyncio
@@ -169,6 +170,19 @@ class Toolbox(Mapping[str, Tool]):
         """Why the last of them was lost."""
         notifier = self._state.notifier
         return None if notifier is None else notifier.last_error
+
+    def built_tool(self, name: str) -> BuiltTool | None:
+        """The tool that *name* means, an alias too; None if the profile has none. For hosts."""
+        pipeline = self._find(name)
+        return None if pipeline is None else pipeline.tool
+
+    def pipeline_for(self, tool: BuiltTool) -> CallPipeline:
+        """The stages for a host's own *tool*, in this toolbox and for its caller. For hosts."""
+        return CallPipeline(self._state, tool, self._caller)
+
+    def limits_for(self, name: str) -> Limits:
+        """The limits of the tool *name*, one of a host's own too. For hosts."""
+        return self._state.limits_for(name)
 
     def __getitem__(self, name: str) -> Tool:
         pipeline = self._find(name)

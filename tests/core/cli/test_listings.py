@@ -87,6 +87,7 @@ def test_plugins_as_json(run, site) -> None:
             "permitted": True,
             "tools": {"echo": {**ECHO, "reasons": ["word_not_allowed"]}},
             "extensions": [],
+            "commands": [],
             "problems": [],
         }
     ]
@@ -379,3 +380,27 @@ def test_a_check_judges_the_users_profiles(run, desk) -> None:
         (["ready"], 2),
     ]
     assert judged(run("profiles")) == ["mine", "ready"]
+
+
+@pytest.mark.parametrize(
+    ("form", "keys"),
+    [
+        ("openai", {"type", "name", "description", "parameters", "strict"}),
+        ("openai-chat", {"type", "function"}),
+        ("anthropic", {"name", "description", "input_schema"}),
+        ("mcp", {"name", "description", "inputSchema", "annotations"}),
+        ("json", {"name", "description", "parameters", "output_schema", "capabilities", "safety", "kind"}),
+    ],
+)
+def test_tools_in_the_format_of_an_interface(run, desk, form, keys) -> None:
+    """What a model's interface takes as its list of tools."""
+    (shown,) = json.loads(run("tools", *QUIET, "--format", form).stdout)
+
+    assert set(shown) == keys
+
+
+def test_a_format_needs_a_profile(run) -> None:
+    """All that is installed is no list for a model."""
+    result = run("tools", "--format", "mcp")
+
+    assert (result.exit_code, "--format needs --profile." in result.stderr) == (2, True)

@@ -12,10 +12,13 @@ from toolcharter.cli.output import print_json, print_table, shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
+    from toolcharter import hosts
     from toolcharter.api.call import Caller
     from toolcharter.gate.toolbox import Tool
+    from toolcharter.hosts.formats import Format
     from toolcharter.loader import listing, scan
 else:
+    hosts = lazy("toolcharter.hosts")
     listing = lazy("toolcharter.loader.listing")
     scan = lazy("toolcharter.loader.scan")
 
@@ -23,11 +26,18 @@ else:
 @click.command("tools")
 @click.option("--profile", "-p", metavar="PROFILE", help="A profile's name or path; without it, all installed tools.")
 @options.json_output
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["openai", "openai-chat", "anthropic", "mcp", "json"]),
+    help="With --profile: the tools as JSON for a model's interface.",
+)
 @options.caller
 @options.place
 def command(
     profile: str | None,
     as_json: bool,
+    form: "Format | None",
     caller: "Caller | None",
     workspace: str,
     events: Sequence[str],
@@ -35,8 +45,15 @@ def command(
     """List the tools of a profile, or all that are installed.
 
     With --profile, also the files that the profile was read from. With --profile and --json, each tool with the JSON
-    Schema of its arguments, as a model is shown it.
+    Schema of its arguments, as a model is shown it. --format prints the list of tools that the interface of OpenAI
+    (Responses, or `openai-chat` for Chat Completions), of Anthropic or an MCP client takes.
     """
+    if form is not None:
+        if profile is None:
+            raise click.UsageError("--format needs --profile.")
+        with opened(profile, workspace, events, caller) as toolbox:
+            print_json(hosts.formatted(map(hosts.described, toolbox.values()), form))
+        return
     if profile is None:
         rows = list(_installed())
         files = list[str]()

@@ -215,6 +215,7 @@ def open_state(
         has_approver=answering is not None,
         strict=strict,
         hidden=profile.hidden,
+        limits_for=plan.limits_for,
     )
     state.calls.on_close(let_imports_in)
     for close in (*loaded.closers, state.runners.close, *(one.close for one in (notifier, rates) if one is not None)):

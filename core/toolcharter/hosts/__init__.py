@@ -1,0 +1,21 @@
+"""For hosts: frameworks, servers and agents that hand a profile's tools to a model. `open_host` begins.
+
+A host gets schemas in its model's format, makes calls by name, and may put tools that are not ours behind the same gate.
+"""
+
+from toolcharter.hosts.formats import FORMATS, Format, HostTool, formatted
+from toolcharter.hosts.host import Host, HostResult, described, open_host
+from toolcharter.hosts.pending import PendingApproval, StateRejected
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Host",
+    "HostResult",
+    "HostTool",
+    "PendingApproval",
+    "StateRejected",
+    "described",
+    "formatted",
+    "open_host",
+]

@@ -1,0 +1,161 @@
+"""Tools that are not ours behind the gate: a framework's own, or what another program runs itself."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from toolcharter.api.call import Decision, ToolResult
+from toolcharter.api.policy import ToolPolicy
+from toolcharter.api.runtime import ToolRuntime
+from toolcharter.api.tool import ToolSpec
+from toolcharter.api.words import Kind
+from toolcharter.errors import Denied, ToolError
+from toolcharter.gate.build.tool_function import ToolFunction
+from toolcharter.gate.pipeline import CallPipeline
+from toolcharter.gate.stages.s1_arguments import ArgumentReader
+from toolcharter.gate.stages.s8_result import OutputLimit
+from toolcharter.gate.tool import BuiltTool
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.policy.rule_input import facts_of
+
+Body = Callable[[dict[str, Any]], Any]
+"""Does what the call is for, with its validated arguments; returns text, JSON data or a `ToolResult`, or raises."""
+AsyncBody = Callable[[dict[str, Any]], Awaitable[Any]]
+
+PLUGIN = "host"
+"""What events name as the plugin of a tool that is not ours."""
+_OPEN = {"type": "object"}
+_BODY: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("body")
+
+
+class ForeignTools:
+    """The pipelines of foreign tools in one toolbox, for one caller; each is made on first use."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._isolated: dict[str, CallPipeline | None] = {}
+        self._known: dict[tuple[str, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
+
+    def call(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        body: Body,
+        parameters: Mapping[str, Any] | None,
+        kind: Kind,
+        **ids: str | None,
+    ) -> ToolResult:
+        """One governed call with *body*, which runs in a thread of its own, so that it can be given up at its deadline."""
+        pipeline = self._pipeline(name, parameters, kind, is_async=False)
+        token = _BODY.set(body)
+        try:
+            return pipeline.call(args, **ids)
+        finally:
+            _BODY.reset(token)
+
+    async def acall(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        body: AsyncBody,
+        parameters: Mapping[str, Any] | None,
+        kind: Kind,
+        **ids: str | None,
+    ) -> ToolResult:
+        """The same with an asynchronous body, which is cancelled at its deadline."""
+        pipeline = self._pipeline(name, parameters, kind, is_async=True)
+        token = _BODY.set(body)
+        try:
+            return await pipeline.acall(args, **ids)
+        finally:
+            _BODY.reset(token)
+
+    def isolated(self, name: str) -> CallPipeline | None:
+        """The stages of the tool *name* with its body in a thread of its own; None if it needs none."""
+        if name not in self._isolated:
+            tool = self._toolbox.built_tool(name)
+            if tool is None:
+                return None  # not kept: a model may invent any number of names
+            alone = not (tool.function.is_async or tool.spec.isolate)
+            self._isolated[name] = (
+                self._toolbox.pipeline_for(replace(tool, spec=replace(tool.spec, isolate=True))) if alone else None
+            )
+        return self._isolated[name]
+
+    def _pipeline(self, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool) -> CallPipeline:
+        known = self._known.get((name, is_async))
+        if known is None or known[0] != parameters:
+            ours = self._toolbox.built_tool(name)
+            tool = (
+                _not_ours(self._toolbox, name, parameters, kind, is_async=is_async)
+                if ours is None
+                else _checked_by_ours(self._toolbox, ours, is_async=is_async)
+            )
+            known = self._known[name, is_async] = (parameters, self._toolbox.pipeline_for(tool))
+        return known[1]
+
+
+def _not_ours(
+    toolbox: Toolbox, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool
+) -> BuiltTool:
+    """A tool of which the profile knows at most the name: it declares no capabilities, so a rule has to allow it."""
+    spec = ToolSpec(
+        name, ToolPolicy, _never_built, kind=kind, parameters=parameters or _OPEN, isolate=not is_async, safety="high"
+    )
+    function = ToolFunction(_arun if is_async else _run, {}, None, is_async)
+    limits = toolbox.limits_for(name)
+    return BuiltTool(
+        spec=spec,
+        plugin=PLUGIN,
+        policy=ToolPolicy(),
+        facts=facts_of(spec),
+        function=function,
+        reader=ArgumentReader(spec, function),
+        limit=OutputLimit(limits.max_output_chars, limits.truncate or "head"),
+        timeout_s=inf if limits.timeout_s is None else limits.timeout_s,
+        reasons=None,
+    )
+
+
+def _checked_by_ours(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> BuiltTool:
+    """One of our tools with another body: its arguments, rules and own checks are ours, the work is the host's."""
+    name = ours.spec.name
+
+    def run(**values: Any) -> Any:
+        _raise_refusal(toolbox.decide(name, values))
+        return _BODY.get()(values)
+
+    async def arun(**values: Any) -> Any:
+        _raise_refusal(await toolbox.adecide(name, values))
+        return await _BODY.get()(values)
+
+    spec = replace(ours.spec, staged=False, isolate=not is_async)
+    return replace(
+        ours,
+        spec=spec,
+        function=ToolFunction(arun if is_async else run, ours.function.parameters, None, is_async),
+        reasons=None,
+    )
+
+
+def _raise_refusal(decision: Decision) -> None:
+    """Raise what the tool's own checks have against a call that policy lets through."""
+    if decision.tool_checks == "denied":
+        raise Denied(decision.reason or "", decision.message, hint=decision.hint)
+    if decision.tool_checks == "error":
+        raise ToolError(decision.message or "", reason=decision.reason or "", hint=decision.hint)
+
+
+def _run(**values: Any) -> Any:
+    return _BODY.get()(values)
+
+
+async def _arun(**values: Any) -> Any:
+    return await _BODY.get()(values)
+
+
+def _never_built(_workspace: Path, _policy: ToolPolicy, _rt: ToolRuntime) -> Callable[..., Any]:
+    return _run

@@ -1,0 +1,127 @@
+"""The tools of a host in the format of each model's interface."""
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any, Literal, NamedTuple, get_args
+
+Format = Literal["openai", "openai-chat", "anthropic", "mcp", "json"]
+"""`openai` is that of the Responses interface, `openai-chat` that of Chat Completions; `json` is our own."""
+FORMATS: tuple[str, ...] = get_args(Format)
+
+
+class HostTool(NamedTuple):
+    """One tool as a host shows it to a model."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON Schema of the arguments."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of the structured result; None if the tool does not declare it."""
+    capabilities: tuple[str, ...] | None
+    """What the tool may touch, sorted; None if it does not declare it."""
+    safety: str
+    """`low`, `medium` or `high`."""
+    kind: str
+    """`builtin`, `bash`, `cli`, `mcp` or `custom`."""
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether it declares that it changes nothing: every capability ends in `:read`."""
+        return self.capabilities is not None and all(word.rpartition(":")[2] == "read" for word in self.capabilities)
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether it may reach the network, or does not declare what it may touch."""
+        return self.capabilities is None or any(word.partition(":")[0] in {"net", "proc"} for word in self.capabilities)
+
+
+def formatted(tools: Iterable[HostTool], form: Format, *, strict: bool = False) -> list[dict[str, Any]]:
+    """*tools* as the interface *form* wants them.
+
+    Args:
+        tools: In the order in which the model shall see them.
+        form: One of `FORMATS`.
+        strict: For OpenAI's: write schemas for its strict mode, in which every argument is required. Arguments with a
+            default become nullable; the gate drops nulls, so that the default holds.
+
+    Raises:
+        ValueError: *form* is none of `FORMATS`.
+
+    Source: OpenAI "Function calling", Anthropic "Tool use", MCP 2026-07-28 "Tools".
+    """
+    if form == "openai":
+        return [{"type": "function", **_function(tool, strict=strict)} for tool in tools]
+    if form == "openai-chat":
+        return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
+    if form == "anthropic":
+        return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
+    if form == "mcp":
+        return [_mcp(tool) for tool in tools]
+    if form == "json":
+        return [tool._asdict() for tool in tools]
+    raise ValueError(f"{form!r} is none of {', '.join(FORMATS)}.")
+
+
+def _function(tool: HostTool, *, strict: bool) -> dict[str, Any]:
+    parameters = strict_schema(tool.parameters) if strict else tool.parameters
+    return {"name": tool.name, "description": tool.description, "parameters": parameters, "strict": strict}
+
+
+def _mcp(tool: HostTool) -> dict[str, Any]:
+    annotations = {
+        "title": tool.name,
+        "readOnlyHint": tool.reads_only,
+        "destructiveHint": not tool.reads_only and tool.safety == "high",
+        "idempotentHint": tool.reads_only,
+        "openWorldHint": tool.reaches_out,
+    }
+    shown = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.parameters,
+        "annotations": annotations,
+    }
+    return shown if tool.output_schema is None else {**shown, "outputSchema": object_schema(tool.output_schema)}
+
+
+def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """*schema* if it is one of an object, else that of an object with *schema* under `result`, as `structured` is."""
+    if schema.get("type") == "object":
+        return dict(schema)
+    return {"type": "object", "properties": {"result": dict(schema)}, "required": ["result"]}
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """*schema* for OpenAI's strict mode: objects are closed, and what may be absent may be null instead.
+
+    Source: OpenAI "Structured model outputs", "Supported schemas".
+    """
+    strict: dict[str, Any] = deepcopy(dict(schema))
+    return _closed(strict)
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        required = set(schema.get("required", ()))
+        schema["properties"] = {
+            name: _closed(item) if name in required else _nullable(_closed(item)) for name, item in properties.items()
+        }
+        schema["required"] = list(properties)
+        schema["additionalProperties"] = False
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            schema[key] = _closed(schema[key])
+    for key in ("anyOf", "allOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            schema[key] = [_closed(item) if isinstance(item, dict) else item for item in schema[key]]
+    definitions = schema.get("$defs")
+    if isinstance(definitions, dict):
+        schema["$defs"] = {name: _closed(item) for name, item in definitions.items()}
+    return schema
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    schema.pop("default", None)  # not among what strict mode knows
+    return {"anyOf": [schema, {"type": "null"}]}

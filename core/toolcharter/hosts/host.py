@@ -1,0 +1,359 @@
+"""`Host`: a profile's tools for a framework, a server or an agent."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from toolcharter.api.approval import Answer, ApprovalAnswer, Approver
+from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.words import Kind
+from toolcharter.errors import ToolboxClosed
+from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.live import LiveToolbox, open_live
+from toolcharter.gate.toolbox import Tool, Toolbox
+from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
+from toolcharter.hosts.formats import Format, HostTool, formatted
+from toolcharter.hosts.pending import PendingApproval, PendingApprovals, Question
+
+MAX_CALLERS = 256
+"""For how many callers the pipelines of foreign tools are kept."""
+
+
+class HostResult(NamedTuple):
+    """What a host hands to its model."""
+
+    text: str
+    structured: dict[str, Any] | None
+    """The tool's data, under `result` if it is no object; for a refusal or an error its `outcome`, `reason`, `message`,
+    `hint` and whether it is `retryable`. None if the tool gave text alone."""
+    is_error: bool
+    result: ToolResult
+    """All of it."""
+    pending: PendingApproval | None = None
+    """Set if the call waits for a person; the result then says `approval_unavailable`."""
+
+
+def open_host(
+    profile: str | Path,
+    *,
+    workspace: str | Path,
+    caller: Caller | None = None,
+    events: SinkLike | Iterable[SinkLike] = (),
+    approver: Approver | None = None,
+    state_key: bytes | None = None,
+) -> "Host":
+    """Build the tools of *profile* for a host.
+
+    Args:
+        profile: As for `build_tools`.
+        workspace: The folder that the tools may touch.
+        caller: Who calls, unless a call says otherwise.
+        events: As for `build_tools`.
+        approver: Whom to ask about calls that need a person. By default the profile's extension that answers; if
+            there is none, such a call returns with a `PendingApproval`, which `Host.answer` redeems.
+        state_key: What signs the states of pending approvals: 32 random bytes that several processes share.
+
+    Raises:
+        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+    """
+    pending = PendingApprovals(state_key)
+    live = open_live(
+        profile, workspace=workspace, caller=caller, events=events, approver=approver, last_approver=pending
+    )
+    return Host(live, pending, caller or Caller())
+
+
+class Host:
+    """The tools of one profile, by name, for any number of callers. Safe from many threads and tasks; close it."""
+
+    def __init__(self, toolbox: LiveToolbox, pending: PendingApprovals, caller: Caller) -> None:
+        self._live = toolbox
+        self._pending = pending
+        self._caller = caller
+        self._foreign: dict[tuple[int, Caller], tuple[Toolbox, ForeignTools]] = {}
+
+    @property
+    def profile(self) -> str:
+        """The profile's name."""
+        return self._live.current.profile
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the effective profile; the same as on every event."""
+        return self._live.current.digest
+
+    def tools(self, caller: Caller | None = None) -> list[HostTool]:
+        """The tools that *caller* sees, in the profile's order, which never varies."""
+        return [described(tool) for tool in self._view(caller).values()]
+
+    def schemas(self, form: Format, *, caller: Caller | None = None, strict: bool = False) -> list[dict[str, Any]]:
+        """The same in the format of a model's interface; see `formatted`."""
+        return formatted(self.tools(caller), form, strict=strict)
+
+    def call(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        parent_id: str | None = None,
+        caller: Caller | None = None,
+    ) -> HostResult:
+        """One governed call.
+
+        Args:
+            name: As the model wrote it; a name that the profile does not have is denied as `unknown_tool`.
+            args: As the model wrote them.
+            call_id: The host's own identifier of the call.
+            parent_id: That of the call which made this one.
+            caller: Who calls, if it is not the host's own caller.
+        """
+        result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
+        return self._answered(result, name, args, caller)
+
+    async def acall(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        parent_id: str | None = None,
+        caller: Caller | None = None,
+    ) -> HostResult:
+        """The same from asynchronous code; a synchronous body runs in a thread of its own.
+
+        Cancelling the task ends the call, which leaves its closing events.
+        """
+        while True:
+            present = self._live.current
+            try:
+                result = await self._in_a_thread(caller, name, args, call_id, parent_id)
+                return self._answered(result, name, args, caller)
+            except ToolboxClosed:
+                if self._live.is_closed or self._live.current is present:
+                    raise
+
+    def govern(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        body: Body,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        kind: Kind = "custom",
+        call_id: str | None = None,
+        parent_id: str | None = None,
+        caller: Caller | None = None,
+    ) -> HostResult:
+        """One governed call of a tool that is not ours: all stages, with *body* in place of a tool's function.
+
+        A name that the profile has is that tool: its schema, its rules and its own checks hold, and only the work is
+        *body*'s. Any other tool declares no capabilities, so in the default mode the profile has to allow it by name
+        (`missing_ok: [NAME]` and a rule such as `allow: ["custom:NAME"]`).
+
+        Args:
+            name: The tool's name: letters, digits, `_` and `-`.
+            args: As the model wrote them.
+            body: Takes the validated arguments; runs in a thread of its own, and is given up at its deadline.
+            parameters: JSON Schema of the arguments; without it any are taken. Not used for a name of ours.
+            kind: `custom` or `mcp`.
+            call_id: As for `call`.
+            parent_id: As for `call`.
+            caller: As for `call`.
+
+        Raises:
+            SpecError: *name* is no name of a tool, or *parameters* no schema.
+        """
+        result = self._present(
+            caller,
+            lambda box: self._foreign_tools(box, caller).call(
+                name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id
+            ),
+        )
+        return self._answered(result, name, args, caller, kind)
+
+    async def agovern(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        body: AsyncBody,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        kind: Kind = "custom",
+        call_id: str | None = None,
+        parent_id: str | None = None,
+        caller: Caller | None = None,
+    ) -> HostResult:
+        """The same from asynchronous code with an asynchronous body, which is cancelled at its deadline."""
+        while True:
+            present = self._live.current
+            try:
+                foreign = self._foreign_tools(self._view(caller), caller)
+                result = await foreign.acall(name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id)
+                return self._answered(result, name, args, caller, kind)
+            except ToolboxClosed:
+                if self._live.is_closed or self._live.current is present:
+                    raise
+
+    def answer(
+        self,
+        state: str,
+        answer: ApprovalAnswer | Answer,
+        *,
+        of: tuple[str, Mapping[str, Any]] | None = None,
+        body: Body | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> HostResult:
+        """Make the call of a pending approval again, with a person's answer. Every rule is asked anew.
+
+        If tool, arguments, workspace or profile are no longer those that the person was shown, the answer does not
+        count, and the result is another pending approval.
+
+        Args:
+            state: Of the `PendingApproval`.
+            answer: What the person said.
+            of: Name and arguments of the call, where the client sends them again: they have to be those of the state.
+            body: That of `govern`, for a tool that is not ours.
+            parameters: As for `govern`.
+
+        Raises:
+            StateRejected: *state* is not of this host, has expired, was answered before, or is of another call; or *body* is missing.
+        """
+        question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
+        tool, args, caller = question.tool, question.args, question.caller
+        try:
+            if body is None or question.kind is None:
+                return self.call(tool, args, call_id=call_id, caller=caller)
+            kind = question.kind
+            return self.govern(tool, args, body, parameters=parameters, kind=kind, call_id=call_id, caller=caller)
+        finally:
+            self._pending.forget(question, call_id)
+
+    async def aanswer(
+        self,
+        state: str,
+        answer: ApprovalAnswer | Answer,
+        *,
+        of: tuple[str, Mapping[str, Any]] | None = None,
+        body: AsyncBody | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> HostResult:
+        """The same from asynchronous code."""
+        question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
+        tool, args, caller = question.tool, question.args, question.caller
+        try:
+            if body is None or question.kind is None:
+                return await self.acall(tool, args, call_id=call_id, caller=caller)
+            kind = question.kind
+            return await self.agovern(
+                tool, args, body, parameters=parameters, kind=kind, call_id=call_id, caller=caller
+            )
+        finally:
+            self._pending.forget(question, call_id)
+
+    def subscribe(self, subscriber: Callable[["Host"], None]) -> Callable[[], None]:
+        """Have *subscriber* called after each reload that has changed the tools; returns what ends that."""
+        return self._live.subscribe(lambda _: subscriber(self))
+
+    def close(self) -> None:
+        """Let calls under way end, close what tools hold, and flush the sinks.
+
+        Raises:
+            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+        """
+        self._live.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _view(self, caller: Caller | None) -> Toolbox:
+        toolbox = self._live.current
+        return toolbox if caller is None or caller == self._caller else toolbox.for_caller(caller)
+
+    async def _in_a_thread(
+        self, caller: Caller | None, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
+    ) -> ToolResult:
+        """One call whose synchronous body leaves the event loop alone, and is given up when the task is cancelled."""
+        toolbox = self._view(caller)
+        pipeline = self._foreign_tools(toolbox, caller).isolated(name)
+        if pipeline is None:
+            return await toolbox.acall(name, args, call_id=call_id, parent_id=parent_id)
+        return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
+
+    def _present(self, caller: Caller | None, call: Callable[[Toolbox], ToolResult]) -> ToolResult:
+        while True:
+            present = self._live.current
+            try:
+                return call(self._view(caller))
+            except ToolboxClosed:
+                if self._live.is_closed or self._live.current is present:
+                    raise
+
+    def _foreign_tools(self, toolbox: Toolbox, caller: Caller | None) -> ForeignTools:
+        present = self._live.current
+        key = id(present), caller or self._caller
+        known = self._foreign.get(key)
+        if known is None or known[0] is not present:
+            if len(self._foreign) >= MAX_CALLERS:
+                self._foreign.clear()
+            known = self._foreign[key] = (present, ForeignTools(toolbox))
+        return known[1]
+
+    def _answered(
+        self,
+        result: ToolResult,
+        name: str,
+        args: Mapping[str, Any],
+        caller: Caller | None,
+        kind: Kind | None = None,
+    ) -> HostResult:
+        pending = self._pending.take(result.call_id, name, args, caller or self._caller, kind)
+        return HostResult(result.text, _structured(result), result.outcome != "ok", result, pending)
+
+    def _redeemed(
+        self,
+        state: str,
+        answer: ApprovalAnswer | Answer,
+        of: tuple[str, Mapping[str, Any]] | None,
+        *,
+        has_body: bool,
+    ) -> tuple[Question, str]:
+        given = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer)
+        question, call_id = self._pending.redeem(state, of, has_body=has_body), uuid4().hex
+        self._pending.grant(question, call_id, given)
+        return question, call_id
+
+
+def described(tool: Tool) -> HostTool:
+    """A toolbox's *tool* as a host shows it."""
+    declared = tool.capabilities
+    return HostTool(
+        tool.name,
+        tool.description,
+        tool.parameters,
+        tool.output_schema,
+        None if declared is None else tuple(sorted(declared)),
+        tool.safety,
+        tool.kind,
+    )
+
+
+def _structured(result: ToolResult) -> dict[str, Any] | None:
+    if result.outcome != "ok":
+        return {
+            "outcome": result.outcome,
+            "reason": result.reason,
+            "message": result.message,
+            "hint": result.hint,
+            "retryable": result.retryable,
+        }
+    if result.data is None:
+        return None
+    return result.data if isinstance(result.data, dict) else {"result": result.data}

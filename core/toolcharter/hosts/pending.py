@@ -1,0 +1,143 @@
+"""Approvals that a host answers later: a question becomes a signed state, and the state redeems one answer once."""
+
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
+from toolcharter.api.call import Caller
+from toolcharter.api.words import Kind
+from toolcharter.errors import ToolcharterError
+
+MAX_AGE_S = 3600.0
+"""How long a state can be redeemed, in seconds."""
+MAX_REDEEMED = 100_000
+"""How many redeemed states are remembered; each is forgotten once it has expired."""
+
+
+class StateRejected(ToolcharterError):
+    """The state of a pending approval was not made by this host, has expired, or was redeemed before."""
+
+
+class PendingApproval(NamedTuple):
+    """A call that waits for a person, and what redeems it."""
+
+    state: str
+    """Hand it back to `Host.answer`; signed, so that a client can keep it but not change it."""
+    request: ApprovalRequest
+    expires_at: float
+    """Seconds since the epoch."""
+
+
+class Question(NamedTuple):
+    """What a state says."""
+
+    tool: str
+    args: Mapping[str, Any]
+    caller: Caller
+    kind: Kind | None
+    """`custom` or `mcp` for a tool that is not ours; its body has to be handed in again."""
+    digest: str
+    """Of the request: it binds tool, arguments, workspace and profile."""
+    nonce: str
+    expires_at: float
+
+
+class PendingApprovals:
+    """The approver of a host: it answers no question at once, and keeps each until its call has returned.
+
+    Args:
+        key: Signs states. Servers that answer each other's states share it; by default this process has its own.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key or secrets.token_bytes(32)
+        self._asked: dict[str, ApprovalRequest] = {}
+        self._granted: dict[tuple[str, str], ApprovalAnswer] = {}
+        self._redeemed: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Answer what was granted for this very call; note anything else as asked."""
+        with self._lock:
+            answer = self._granted.pop((request.call_id, request.digest), None)
+            if answer is None:
+                self._asked[request.call_id] = request
+            return answer
+
+    def take(
+        self, call_id: str, tool: str, args: Mapping[str, Any], caller: Caller, kind: Kind | None
+    ) -> PendingApproval | None:
+        """What the call *call_id*, which has returned, waits for; None if no person was asked."""
+        with self._lock:
+            request = self._asked.pop(call_id, None)
+        if request is None:
+            return None
+        expires_at = time.time() + MAX_AGE_S
+        nonce = secrets.token_urlsafe(16)
+        question = Question(tool, args, caller, kind, request.digest, nonce, expires_at)
+        return PendingApproval(self._signed(question), request, expires_at)
+
+    def redeem(self, state: str, of: tuple[str, Mapping[str, Any]] | None, *, has_body: bool) -> Question:
+        """Read *state* and use it up.
+
+        Raises:
+            StateRejected: It is not ours, has expired, or was redeemed before.
+        """
+        question = self._read(state)
+        if question.kind is not None and not has_body:
+            raise StateRejected(f"{question.tool!r} is a tool of the host's own: hand in its body with the answer.")
+        if of is not None and of != (question.tool, question.args):
+            raise StateRejected("The approval is of another call.")
+        now = time.time()
+        if question.expires_at < now:
+            raise StateRejected("The approval has expired; make the call again.")
+        with self._lock:
+            if question.nonce in self._redeemed:
+                raise StateRejected("The approval has been answered before; make the call again.")
+            if len(self._redeemed) >= MAX_REDEEMED:
+                self._redeemed = {nonce: until for nonce, until in self._redeemed.items() if until >= now}
+                if len(self._redeemed) >= MAX_REDEEMED:
+                    raise StateRejected("Too many approvals were answered in the last hour; make the call again later.")
+            self._redeemed[question.nonce] = question.expires_at
+        return question
+
+    def grant(self, question: Question, call_id: str, answer: ApprovalAnswer) -> None:
+        """Answer the question of the call *call_id*, which is about to be made again, if its digest is the same."""
+        with self._lock:
+            self._granted[call_id, question.digest] = answer
+
+    def forget(self, question: Question, call_id: str) -> None:
+        """Take back what `grant` has granted and no call has used."""
+        with self._lock:
+            self._granted.pop((call_id, question.digest), None)
+
+    def _signed(self, question: Question) -> str:
+        body = json.dumps({**question._asdict(), "caller": asdict(question.caller)}, separators=(",", ":")).encode()
+        return f"{_encoded(body)}.{_encoded(self._signature(body))}"
+
+    def _read(self, state: str) -> Question:
+        head, _, tail = state.partition(".")
+        try:
+            body, signature = urlsafe_b64decode(head), urlsafe_b64decode(tail)
+        except ValueError:
+            raise StateRejected("This is no state of a pending approval.") from None
+        if not hmac.compare_digest(signature, self._signature(body)):
+            raise StateRejected("The state was not made by this host, or was changed.")
+        said: dict[str, Any] = json.loads(body)
+        said["caller"] = Caller(**said["caller"])
+        return Question(**said)
+
+    def _signature(self, body: bytes) -> bytes:
+        return hmac.digest(self._key, body, hashlib.sha256)
+
+
+def _encoded(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode()

@@ -1,0 +1,128 @@
+"""Tools that are not ours, behind the same gate."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from toolcharter import SpecError
+from toolcharter.hosts import Host, StateRejected
+
+from .conftest import Place
+from .test_host import DENIED, PASSED
+
+
+def test_a_tool_that_the_profile_allows_runs(host: Host, place: Place) -> None:
+    """The body gets the arguments; the events are those of any call."""
+    result = host.govern("search_notes", {"query": "x"}, lambda args: f"found {args['query']}", call_id="c1")
+
+    assert (result.text, result.is_error) == ("found x", False)
+    assert place.events("c1") == PASSED
+    assert {event["plugin"] for event in place.fields("hook.tool.after")} == {"host"}
+
+
+@pytest.mark.parametrize("name", ["weather", "never_heard_of"])
+def test_any_other_is_denied(host: Host, place: Place, name: str) -> None:
+    """It declares no capabilities, so a rule has to allow it."""
+    ran: list[object] = []
+
+    result = host.govern(name, {}, ran.append, call_id="c1")
+
+    assert (result.result.outcome, result.result.reason, ran) == ("denied", "not_in_allow", [])
+    assert place.events("c1") == DENIED
+
+
+def test_its_arguments_are_validated(host: Host) -> None:
+    """Against the schema that the host hands in."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+    wrong = host.govern("search_notes", {"n": "five"}, lambda _: "ran", parameters=schema)
+    right = host.govern("search_notes", {"n": 5}, lambda args: str(args["n"] + 1), parameters=schema)
+
+    assert (wrong.result.reason, right.text) == ("invalid_arguments", "6")
+
+
+def test_its_errors_timeouts_and_secrets_are_the_gates(host: Host) -> None:
+    """What the body raises is a result, a late body is given up, its output is scrubbed."""
+    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"[:36]
+    release = threading.Event()
+
+    def fail(_: object) -> str:
+        raise ValueError("no such page")
+
+    failed = host.govern("search_notes", {}, fail)
+    late = host.govern("search_notes", {}, lambda _: str(release.wait(30)))
+    release.set()
+    masked = host.govern("search_notes", {}, lambda _: f"token={secret}")
+
+    assert (failed.result.reason, late.result.reason) == ("unexpected_failure", "timed_out")
+    assert secret not in masked.text
+
+
+async def test_an_asynchronous_body_is_cancelled_at_its_deadline(host: Host) -> None:
+    """Its limit is the profile's."""
+
+    async def body(_: object) -> str:
+        await asyncio.sleep(30)
+        return "late"
+
+    began = time.monotonic()
+    result = await host.agovern("search_notes", {}, body)
+
+    assert (result.result.reason, time.monotonic() - began < 10) == ("timed_out", True)
+
+
+def test_a_name_of_ours_keeps_its_rules_and_checks(host: Host, place: Place) -> None:
+    """Only the work is the host's: schema, rules and the tool's own checks are ours."""
+    ran: list[dict[str, object]] = []
+
+    def body(args: dict[str, object]) -> str:
+        ran.append(args)
+        return "done elsewhere"
+
+    outside = host.govern("write_file", {"path": "../x", "content": "x"}, body)
+    wrong = host.govern("write_file", {"pfad": "x"}, body)
+    command = host.govern("bash", {"command": "echo a; touch x"}, body)
+    floor = host.govern("bash", {"command": "rm -rf /"}, body)
+    assert ran == []
+    inside = host.govern("write_file", {"path": "new.txt", "content": "x"}, body)
+
+    assert [each.result.reason for each in (outside, wrong, command, floor)] == [
+        "path_outside_workspace",
+        "invalid_arguments",
+        "not_in_allow",
+        "denied_by_floor",
+    ]
+    assert (inside.text, len(ran)) == ("done elsewhere", 1)
+    assert not (place.workspace / "new.txt").exists()
+
+
+async def test_a_name_of_ours_in_a_loop(host: Host) -> None:
+    """The same with an asynchronous body."""
+
+    async def body(_: object) -> str:
+        return "done elsewhere"
+
+    outside = await host.agovern("read_file", {"path": "/etc/passwd"}, body)
+    inside = await host.agovern("read_file", {"path": "notes.txt"}, body)
+
+    assert (outside.result.reason, inside.text) == ("path_outside_workspace", "done elsewhere")
+
+
+def test_it_waits_for_a_person_like_ours(host: Host) -> None:
+    """The body has to be handed in again with the answer."""
+    asked = host.govern("delete_file", {"path": "notes.txt"}, lambda _: "deleted elsewhere")
+    assert asked.pending is not None
+    with pytest.raises(StateRejected, match="hand in its body"):
+        host.answer(asked.pending.state, "allow_once")
+
+    done = host.answer(asked.pending.state, "allow_once", body=lambda _: "deleted elsewhere")
+
+    assert (done.text, done.pending) == ("deleted elsewhere", None)
+
+
+def test_a_name_that_no_tool_may_bear_is_refused(host: Host) -> None:
+    """A host maps such names itself."""
+    with pytest.raises(SpecError, match="does not match"):
+        host.govern("a b", {}, lambda _: "x")

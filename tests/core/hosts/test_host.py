@@ -1,0 +1,228 @@
+"""`Host`: tools as schemas, calls, results, approvals that are answered later."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from toolcharter import ApprovalAnswer, ApprovalRequest, Caller
+from toolcharter.hosts import Host, HostResult, StateRejected
+
+from .conftest import Place
+
+
+def agree(_request: ApprovalRequest) -> ApprovalAnswer:
+    """Permits everything."""
+    return ApprovalAnswer("allow_once")
+
+
+PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+DENIED = ["hook.tool.before", "hook.policy.before", "hook.policy.deny", "hook.tool.after"]
+
+
+def test_the_tools_are_those_that_the_caller_sees(host: Host) -> None:
+    """In the profile's order, each time the same."""
+    names = [tool.name for tool in host.tools()]
+
+    assert names == ["read_file", "write_file", "delete_file", "bash"]
+    assert [tool.name for tool in host.tools(Caller(agent="b"))] == names
+
+
+def test_a_call_gives_text_and_structured_content(host: Host, place: Place) -> None:
+    """The host's own identifiers are those of the events."""
+    result = host.call("read_file", {"path": "notes.txt"}, call_id="c1", caller=Caller(agent="b"))
+
+    assert (result.is_error, result.pending) == (False, None)
+    assert "first" in result.text
+    assert place.events("c1") == PASSED
+    assert {event["agent"] for event in place.fields("hook.tool.after")} == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "reason", "outcome"),
+    [
+        ("read_file", {"path": "../x"}, "path_outside_workspace", "denied"),
+        ("read_file", {"pfad": "x"}, "invalid_arguments", "error"),
+        ("read_file", {"path": "none.txt"}, "path_not_found", "error"),
+        ("bash", {"command": "touch x"}, "not_in_allow", "denied"),
+        ("no_such_tool", {}, "unknown_tool", "denied"),
+    ],
+    ids=["denied", "arguments", "error", "rule", "unknown"],
+)
+def test_a_refusal_says_why(host: Host, name: str, args: dict[str, str], reason: str, outcome: str) -> None:
+    """Marked as an error, with the reason for programs and a text for the model."""
+    result = host.call(name, args)
+
+    assert result.is_error
+    assert result.structured is not None
+    assert (result.structured["outcome"], result.structured["reason"]) == (outcome, reason)
+    assert result.structured["hint"] == result.result.hint
+    assert result.text
+
+
+def test_data_that_is_no_object_lies_under_result(host: Host) -> None:
+    """Hosts such as MCP take objects only."""
+    result = host.govern("search_notes", {}, lambda _: [1, 2])
+
+    assert (result.structured, result.text) == ({"result": [1, 2]}, "[1,2]")
+
+
+def test_a_call_that_needs_a_person_is_answered_later(host: Host, place: Place) -> None:
+    """Nothing runs until the answer comes; then the call is made again, once."""
+    asked = host.call("delete_file", {"path": "notes.txt"}, call_id="c1")
+
+    assert asked.is_error
+    assert asked.pending is not None
+    assert (asked.pending.request.tool, asked.pending.request.args) == ("delete_file", {"path": "notes.txt"})
+    assert asked.result.reason == "approval_unavailable"
+    assert (place.workspace / "notes.txt").exists()
+
+    done = host.answer(asked.pending.state, ApprovalAnswer("allow_once", "alice"))
+
+    assert (done.is_error, done.pending) == (False, None)
+    assert not (place.workspace / "notes.txt").exists()
+    assert place.fields("hook.approval.decision")[-1]["approver"] == "alice"
+    with pytest.raises(StateRejected, match="answered before"):
+        host.answer(asked.pending.state, "allow_once")
+
+
+def test_a_refused_approval_runs_nothing(host: Host, place: Place) -> None:
+    """The model is told that a person refused."""
+    asked = host.call("delete_file", {"path": "notes.txt"})
+    assert asked.pending is not None
+
+    done = host.answer(asked.pending.state, "deny")
+
+    assert (done.result.reason, done.pending) == ("approval_denied", None)
+    assert (place.workspace / "notes.txt").exists()
+
+
+async def test_it_is_answered_from_asynchronous_code(host: Host, place: Place) -> None:
+    """The same in a loop."""
+    asked = await host.acall("delete_file", {"path": "notes.txt"})
+    assert asked.pending is not None
+
+    done = await host.aanswer(asked.pending.state, "allow_once")
+
+    assert not done.is_error
+    assert not (place.workspace / "notes.txt").exists()
+
+
+def test_a_changed_state_is_rejected(host: Host, place: Place) -> None:
+    """So is one of another host, and text that is none."""
+    asked = host.call("delete_file", {"path": "notes.txt"})
+    assert asked.pending is not None
+    head, _, tail = asked.pending.state.partition(".")
+
+    with place.open() as other, pytest.raises(StateRejected, match="not made by this host"):
+        other.answer(asked.pending.state, "allow_once")
+    for state in (f"{head[:-8]}AAAAAAAA.{tail}", f"{head}.{tail[:-8]}AAAAAAA=", "x.y", "", "ä"):
+        with pytest.raises(StateRejected):
+            host.answer(state, "allow_once")
+    assert (place.workspace / "notes.txt").exists()
+
+
+def test_hosts_that_share_a_key_answer_each_others_questions(place: Place) -> None:
+    """One process asks, another goes on."""
+    key = bytes(range(32))
+    with place.open(state_key=key) as first, place.open(state_key=key) as second:
+        asked = first.call("delete_file", {"path": "notes.txt"})
+        assert asked.pending is not None
+
+        assert not second.answer(asked.pending.state, "allow_once").is_error
+
+
+def test_an_expired_state_is_rejected(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an hour the model has to call again."""
+    monkeypatch.setattr("toolcharter.hosts.pending.MAX_AGE_S", -1.0)
+    asked = host.call("delete_file", {"path": "notes.txt"})
+    assert asked.pending is not None
+
+    with pytest.raises(StateRejected, match="expired"):
+        host.answer(asked.pending.state, "allow_once")
+
+
+def test_an_answer_does_not_hold_for_another_profile(place: Place) -> None:
+    """The profile that the person saw is part of what they agreed to."""
+    key = bytes(32)
+    with place.open(state_key=key) as first:
+        asked = first.call("delete_file", {"path": "notes.txt"})
+    assert asked.pending is not None
+    place.profile.write_text(place.profile.read_text().replace("timeout_s: 20", "timeout_s: 21"))
+
+    with place.open(state_key=key) as second:
+        again = second.answer(asked.pending.state, "allow_once")
+
+    assert again.pending is not None
+    assert (place.workspace / "notes.txt").exists()
+
+
+def test_a_rule_that_denies_is_not_overruled_by_an_answer(place: Place) -> None:
+    """The call passes every stage again."""
+    with place.open() as host:
+        asked = host.call("delete_file", {"path": "notes.txt"})
+        assert asked.pending is not None
+        (place.workspace / "notes.txt").unlink()
+
+        done = host.answer(asked.pending.state, "allow_once")
+
+    assert done.result.reason == "path_not_found"
+
+
+def test_an_approver_of_the_hosts_own_is_asked_at_once(place: Place) -> None:
+    """Then nothing is pending."""
+    with place.open(approver=agree) as host:
+        done = host.call("delete_file", {"path": "notes.txt"})
+
+    assert (done.is_error, done.pending) == (False, None)
+
+
+def test_a_hundred_calls_at_once(host: Host, place: Place) -> None:
+    """Each has its own events, in order."""
+
+    def read(number: int) -> HostResult:
+        return host.call("read_file", {"path": "notes.txt"}, call_id=f"c{number}")
+
+    with ThreadPoolExecutor(20) as threads:
+        results = list(threads.map(read, range(100)))
+
+    assert not any(result.is_error for result in results)
+    assert [place.events(f"c{number}") for number in range(100)] == [PASSED] * 100
+
+
+async def test_a_cancelled_call_leaves_its_closing_event(host: Host, place: Place) -> None:
+    """Cancelling the task cancels the call."""
+
+    async def body(_: object) -> str:
+        await asyncio.sleep(60)
+        return "late"
+
+    task = asyncio.ensure_future(host.agovern("search_notes", {}, body, call_id="c1"))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert place.events("c1")[-1] == "hook.tool.after"
+    assert place.fields("hook.tool.after")[-1]["outcome"] == "error"
+
+
+def test_secrets_are_masked(host: Host, place: Place) -> None:
+    """In the text and in the structured content."""
+    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"[:36]
+    (place.workspace / "notes.txt").write_text(f"token {secret}\n")
+
+    result = host.call("read_file", {"path": "notes.txt"})
+
+    assert secret not in result.text + json.dumps(result.structured)
+    assert "[REDACTED]" in result.text
+
+
+def test_a_subscriber_learns_of_new_tools(host: Host) -> None:
+    """No reload, no message; the subscription can be ended."""
+    seen: list[Host] = []
+    end = host.subscribe(seen.append)
+    end()
+
+    assert seen == []
