@@ -56,7 +56,7 @@ def test_plugin_follows_the_house(folder: Path) -> None:
 
     assert project["name"] == f"toolcharter-{folder.name.replace('_', '-')}"
     assert "toolcharter>=0.1,<1" in project["dependencies"]
-    assert set(groups) <= {"toolcharter", "toolcharter.extensions"}
+    assert set(groups) <= {"toolcharter", "toolcharter.extensions", "toolcharter.commands"}
     assert {place.split(".")[0] for group in groups.values() for place in group.values()} == {package}
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [package]
     assert (folder / package / "py.typed").is_file()
@@ -126,14 +126,15 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.py").touch()
     (folder / "toolcharter/gate.py").unlink()
     shutil.copytree(ROOT / "core/toolcharter/gate", folder / "toolcharter/gate", copy_function=_bare)
+    for name in PACKAGES:
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").touch()
     for contract in CONTRACTS.values():
         for line in contract.get("ignore_imports", ()):
             importer, imported = line.split(" -> ")
             module = folder / f"{importer.replace('.', '/')}.py"
-            module.write_text(f"{module.read_text()}import {imported}\n")
-    for name in PACKAGES:
-        (folder / name).mkdir()
-        (folder / name / "__init__.py").touch()
+            text = module.read_text() if module.exists() else ""
+            module.write_text(f"{text}import {imported}\n")
     return folder
 
 

@@ -1,0 +1,77 @@
+"""`toolcharter mcp`: options, the token, and which transport serves."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import click
+from mcp.server.stdio import stdio_server
+
+from toolcharter import Caller
+from toolcharter.hosts import open_host
+from toolcharter_mcp.http import Address, parse_address, serve
+from toolcharter_mcp.server import ProfileServer
+
+TOKEN = "TOOLCHARTER_MCP_TOKEN"  # noqa: S105 - the variable's name
+MIN_TOKEN = 16
+"""Characters: a shorter token can be guessed."""
+
+
+@click.command("mcp")
+@click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
+@click.option(
+    "--workspace", "-w", default=".", metavar="FOLDER", help="The folder that tools may touch; default: here."
+)
+@click.option("--events", multiple=True, metavar="URL", help="Where events go; repeatable. Default: standard error.")
+@click.option("--agent", metavar="NAME", help="The name of the calling agent, for rules and events.")
+@click.option("--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there instead of stdio.")
+@click.option("--token-file", type=click.Path(path_type=Path), help=f"Holds the token of HTTP; else ${TOKEN}.")
+@click.option("--host-name", "names", multiple=True, metavar="NAME", help="A name that HTTP clients use; repeatable.")
+def command(
+    profile: str,
+    workspace: str,
+    events: Sequence[str],
+    agent: str | None,
+    address: str | None,
+    token_file: Path | None,
+    names: Sequence[str],
+) -> None:
+    """Serve the tools of a profile over MCP.
+
+    On standard input and output, for a client that starts the server; with --http, for clients on the network, which
+    have to send `Authorization: Bearer TOKEN`. Where a call needs a person, the client asks its user.
+    """
+    place = None if address is None else _place(address, token_file, names)
+    with open_host(profile, workspace=workspace, events=events, caller=Caller(agent=agent)) as host:
+        server = ProfileServer(host)
+        if place is None:
+            anyio.run(_serve_stdio, server)
+        else:
+            serve(server, place)
+
+
+async def _serve_stdio(server: ProfileServer) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing)
+
+
+def _place(address: str, token_file: Path | None, names: Sequence[str]) -> Address:
+    """Where to serve, with what clients have to prove.
+
+    Raises:
+        UsageError: The address is none, or there is no token.
+    """
+    try:
+        token = os.environ.get(TOKEN, "") if token_file is None else token_file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{token_file}: {getattr(error, 'strerror', None) or 'no text'}") from None
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
+        raise click.UsageError(
+            f"HTTP needs a token of at least {MIN_TOKEN} printable ASCII characters: set ${TOKEN}, or name a file "
+            "with --token-file."
+        )
+    try:
+        return parse_address(address, token, names)
+    except ValueError as error:
+        raise click.UsageError(f"--http {address}: {error}") from None

@@ -1,0 +1,88 @@
+"""Streamable HTTP: loopback by default, a token for every request, Host and Origin checked."""
+
+import hmac
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import NamedTuple
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolcharter_mcp.server import ProfileServer
+
+LOOPBACK = "127.0.0.1"
+PATH = "/mcp"
+MAX_PORT = 65535
+
+
+class Address(NamedTuple):
+    """Where the server listens, and what it wants of clients."""
+
+    host: str
+    port: int
+    token: str
+    names: tuple[str, ...]
+    """What clients may write as the host, without the port."""
+
+
+def parse_address(text: str, token: str, names: Iterable[str] = ()) -> Address:
+    """Read `PORT`, `HOST:PORT` or `[IPv6]:PORT`.
+
+    Args:
+        text: As the user wrote it.
+        token: What each request has to carry.
+        names: Names that clients may use besides the address.
+
+    Raises:
+        ValueError: It is no such address; or it is no loopback address, and *names* is empty.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or LOOPBACK
+    if not (port.isascii() and port.isdigit() and int(port) <= MAX_PORT):
+        raise ValueError("write PORT or HOST:PORT, such as 8931 or 127.0.0.1:8931.")
+    try:
+        is_loopback = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        raise ValueError("HOST is an IP address or `localhost`.") from None
+    allowed = tuple(names)
+    if not is_loopback and not allowed:
+        raise ValueError("this address can be reached from elsewhere: say with --host-name which names clients use.")
+    if is_loopback:
+        allowed += (LOOPBACK, "localhost", "[::1]")
+    return Address(host, int(port), token, allowed)
+
+
+def application(server: ProfileServer, address: Address) -> ASGIApp:
+    """The ASGI application at *address*."""
+    security = TransportSecuritySettings(
+        allowed_hosts=[form for name in address.names for form in (name, f"{name}:*")],
+        allowed_origins=[f"{scheme}://{name}:*" for name in address.names for scheme in ("http", "https")],
+    )
+    inner: Starlette = server.http_application(PATH, address.host, security)
+    return RequireToken(inner, address.token)
+
+
+class RequireToken:
+    """Answers 401 to every request that does not carry the token; nothing else of it is read."""
+
+    def __init__(self, inner: ASGIApp, token: str) -> None:
+        self._inner = inner
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what carries the token, and the application's own start and end."""
+        if scope["type"] != "lifespan":
+            sent = [value for name, value in scope["headers"] if name == b"authorization"]
+            if len(sent) != 1 or not hmac.compare_digest(sent[0], self._wanted):
+                refusal = PlainTextResponse("unauthorized", 401, {"WWW-Authenticate": "Bearer"})
+                await refusal(scope, receive, send)
+                return
+        await self._inner(scope, receive, send)
+
+
+def serve(server: ProfileServer, address: Address) -> None:
+    """Serve until a signal ends it."""
+    uvicorn.run(application(server, address), host=address.host, port=address.port, log_level="warning")

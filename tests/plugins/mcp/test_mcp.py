@@ -1,0 +1,337 @@
+"""`toolcharter mcp`: real servers in processes of their own, and the SDK's client of both eras of the protocol."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+
+from toolcharter.hosts import open_host
+from toolcharter_mcp.http import application, parse_address
+from toolcharter_mcp.server import ProfileServer
+
+PROFILE = """
+profile: served
+description: Reads and writes, runs echo and sleep, asks before it deletes.
+runner: host
+tools:
+  read_file: {}
+  write_file: {}
+  delete_file: {}
+  bash: {}
+ask: [delete_file]
+allow: ["bash:echo *", "bash:sleep *"]
+limits: {timeout_s: 30}
+"""
+MODES = ["auto", "legacy"]
+TOKEN = "no-secret-" * 3
+PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a profile, and a workspace in it."""
+    (tmp_path / "served.yaml").write_text(PROFILE)
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace/notes.txt").write_text("first\n")
+    return tmp_path
+
+
+def words(place: Path) -> list[str]:
+    return [
+        "-m", "toolcharter", "mcp", "--profile", str(place / "served.yaml"), "--workspace", str(place / "workspace"),
+        "--events", f"file:{place / 'events.jsonl'}",
+    ]  # fmt: skip
+
+
+def events(place: Path) -> list[dict[str, Any]]:
+    read = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
+    return [event for event in read if event["call_id"] is not None]
+
+
+@asynccontextmanager
+async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client]:
+    """A client of a server that it has started itself."""
+    server = StdioServerParameters(command=sys.executable, args=words(place), cwd=str(place))
+    async with Client(server, mode=mode, read_timeout_seconds=60, **more) as client:
+        yield client
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_tools_of_the_profile_are_listed(place: Path, mode: str) -> None:
+    """In the profile's order, with schemas and hints."""
+    async with connected(place, mode) as client:
+        tools = (await client.list_tools()).tools
+
+    hints = {tool.name: tool.annotations for tool in tools}
+    assert list(hints) == ["read_file", "write_file", "delete_file", "bash"]
+    assert [hint.read_only_hint for hint in hints.values() if hint] == [True, False, False, False]
+    assert tools[0].input_schema["required"] == ["path"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_calls_and_refusals(place: Path, mode: str) -> None:
+    """A denial is a tool's result with its reason, not an error of the protocol; the events are whole."""
+    async with connected(place, mode) as client:
+        read = await client.call_tool("read_file", {"path": "notes.txt"})
+        outside = await client.call_tool("read_file", {"path": "../served.yaml"})
+        wrong = await client.call_tool("read_file", {"pfad": "x"})
+        rule = await client.call_tool("bash", {"command": "touch x"})
+        unknown = await client.call_tool("no_such_tool", {})
+
+    assert (read.is_error, "first" in read.content[0].text) == (False, True)  # type: ignore[union-attr]
+    refused = [outside, wrong, rule, unknown]
+    assert all(each.is_error for each in refused)
+    assert [each.structured_content["reason"] for each in refused] == [
+        "path_outside_workspace",
+        "invalid_arguments",
+        "not_in_allow",
+        "unknown_tool",
+    ]
+    first = events(place)[0]["call_id"]
+    assert [event["event"] for event in events(place) if event["call_id"] == first] == PASSED
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("action", "answer", "is_deleted"),
+    [("accept", "allow once", True), ("accept", "deny", False), ("decline", None, False), ("cancel", None, False)],
+)
+async def test_the_clients_user_is_asked(
+    place: Path, mode: str, action: Any, answer: str | None, *, is_deleted: bool
+) -> None:
+    """As an input request with a signed state, or as an elicitation for older clients. Only "allow once" permits."""
+    asked: list[str] = []
+
+    async def ask(_: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action=action, content=None if answer is None else {"answer": answer})
+
+    async with connected(place, mode, elicitation_callback=ask) as client:
+        done = await client.call_tool("delete_file", {"path": "notes.txt"})
+
+    assert len(asked) == 1
+    assert "delete_file" in asked[0]
+    assert 'path: "notes.txt"' in asked[0]
+    assert (done.is_error, (place / "workspace/notes.txt").exists()) == (not is_deleted, not is_deleted)
+    assert is_deleted or done.structured_content["reason"] == "approval_denied"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_cannot_ask_is_refused(place: Path, mode: str) -> None:
+    """No person, no permission."""
+    async with connected(place, mode) as client:
+        done = await client.call_tool("delete_file", {"path": "notes.txt"})
+
+    assert (done.is_error, done.structured_content["reason"]) == (True, "approval_unavailable")
+    assert (place / "workspace/notes.txt").exists()
+
+
+async def test_an_answer_holds_for_its_own_call_and_once(place: Path) -> None:
+    """The state is signed: another call, another text and a second use are refused."""
+    host = open_host(place / "served.yaml", workspace=place / "workspace", events=f"file:{place / 'events.jsonl'}")
+
+    async def never(context: Any, params: Any) -> ElicitResult:
+        raise AssertionError("the session below answers by itself")
+
+    with host:
+        async with Client(ProfileServer(host).server, elicitation_callback=never) as client:
+            agreed = {"approval": ElicitResult(action="accept", content={"answer": "allow once"})}
+
+            async def call(name: str, args: dict[str, Any], state: str | None = None) -> Any:
+                responses: Any = None if state is None else agreed
+                return await client.session.call_tool(
+                    name, args, input_responses=responses, request_state=state, allow_input_required=True
+                )
+
+            (place / "workspace/other.txt").write_text("other")
+            state = (await call("delete_file", {"path": "notes.txt"})).request_state
+            for name, args, sent in [
+                ("delete_file", {"path": "other.txt"}, state),
+                ("read_file", {"path": "notes.txt"}, state),
+                ("delete_file", {"path": "notes.txt"}, f"A{state}"),
+            ]:
+                with pytest.raises(Exception, match=r"another call|not made by this host|no state"):
+                    await call(name, args, sent)
+            assert (place / "workspace/notes.txt").exists()
+
+            assert not (await call("delete_file", {"path": "notes.txt"}, state)).is_error
+            with pytest.raises(Exception, match="answered before"):
+                await call("delete_file", {"path": "notes.txt"}, state)
+    assert (place / "workspace/other.txt").exists()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cancelled(place: Path, mode: str) -> None:
+    """A program that sleeps holds up neither a ping nor another call; cancelling it ends it."""
+    said: list[str | None] = []
+    heard = asyncio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        said.append(message)
+        heard.set()
+
+    async with connected(place, mode) as client:
+        long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 25"}, progress_callback=note))
+        await asyncio.sleep(0.2)
+        began = time.monotonic()
+        await client.call_tool("read_file", {"path": "notes.txt"})
+        assert time.monotonic() - began < 15
+        await asyncio.wait_for(heard.wait(), 20)
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await long
+        for _ in range(100):
+            closed = [event for event in events(place) if event["event"] == "hook.tool.after"]
+            if any(event["tool"] == "bash" for event in closed):
+                break
+            await asyncio.sleep(0.1)
+
+    assert set(said) == {"still running"}
+    (after,) = [event for event in closed if event["tool"] == "bash"]
+    assert (after["outcome"], after["elapsed_ms"] < 20_000) == ("error", True)
+
+
+async def test_fifty_calls_at_once(place: Path) -> None:
+    """Each is answered with its own result."""
+    for number in range(50):
+        (place / f"workspace/{number}.txt").write_text(f"number {number}.")
+
+    async with connected(place, "auto") as client:
+        results = await asyncio.gather(
+            *(client.call_tool("read_file", {"path": f"{number}.txt"}) for number in range(50))
+        )
+
+    assert [f"number {number}." in each.content[0].text for number, each in enumerate(results)] == [True] * 50  # type: ignore[union-attr]
+
+
+def test_a_profile_with_faults_serves_nothing(place: Path) -> None:
+    """The start ends with status 2 and the place of the fault."""
+    (place / "served.yaml").write_text(PROFILE + "tols: {}\n")
+
+    done = subprocess.run(
+        [sys.executable, *words(place)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "tols" in done.stderr
+
+
+@pytest.fixture
+def url(place: Path) -> Iterator[str]:
+    """A server on HTTP, in a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "TOOLCHARTER_MCP_TOKEN": TOKEN}
+    server = subprocess.Popen(
+        [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
+    )
+    for _ in range(300):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.1)
+    yield f"http://127.0.0.1:{port}/mcp"
+    server.terminate()
+    server.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_http_with_the_token(place: Path, url: str, mode: Any) -> None:
+    """Both eras, the same results."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        read = await client.call_tool("read_file", {"path": "notes.txt"})
+        outside = await client.call_tool("read_file", {"path": "../x"})
+
+    assert names == ["read_file", "write_file", "delete_file", "bash"]
+    assert (read.is_error, outside.structured_content["reason"]) == (False, "path_outside_workspace")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": f"Basic {TOKEN}"}, 401),
+        ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 421),
+        ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
+    ],
+    ids=["none", "wrong", "basic", "host", "origin"],
+)
+def test_http_refuses_strangers(url: str, headers: dict[str, str], status: int) -> None:
+    """Without the token, with another Host (a rebound name), from a page of another origin."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    accept = {"Accept": "application/json, text/event-stream", **headers}
+
+    assert httpx.post(url, json=message, headers=accept).status_code == status
+
+
+@pytest.mark.parametrize("token", ["", "short", "with a\nbreak in the middle"])
+def test_http_needs_a_token(place: Path, token: str) -> None:
+    """One that can be guessed is none."""
+    (place / "token").write_text(token)
+
+    done = subprocess.run(
+        [sys.executable, *words(place), "--http", "0", "--token-file", str(place / "token")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, "HTTP needs a token" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x", "write PORT or HOST:PORT"),
+        ("70000", "write PORT or HOST:PORT"),
+        ("example.org:80", "an IP address or `localhost`"),
+        ("0.0.0.0:80", "can be reached from elsewhere"),
+        ("[::]:80", "can be reached from elsewhere"),
+    ],
+)
+def test_addresses_that_are_refused(text: str, said: str) -> None:
+    """Loopback by default; anything else takes the names that clients use."""
+    with pytest.raises(ValueError, match=said):
+        parse_address(text, TOKEN)
+
+
+def test_addresses() -> None:
+    """The port alone is loopback."""
+    assert parse_address("8931", TOKEN)[:2] == ("127.0.0.1", 8931)
+    assert parse_address("[::1]:1", TOKEN)[:2] == ("::1", 1)
+    assert parse_address("0.0.0.0:80", TOKEN, ["tools.example"]).names == ("tools.example",)
+
+
+def test_the_application_asks_for_the_token_before_anything_else(place: Path) -> None:
+    """Even a path that does not exist is 401 for strangers."""
+    host = open_host(place / "served.yaml", workspace=place / "workspace", events=[lambda _: None])
+    with host:
+        app = application(ProfileServer(host), parse_address("8931", TOKEN))
+        transport = httpx.ASGITransport(app)
+
+        async def get(headers: dict[str, str]) -> int:
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8931") as client:
+                return (await client.get("/none", headers=headers)).status_code
+
+        assert asyncio.run(get({})) == 401
+        assert asyncio.run(get({"Authorization": f"Bearer {TOKEN}"})) == 404
