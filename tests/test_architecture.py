@@ -1,6 +1,7 @@
 """docs/architecture.md says what the code is: its paths exist, its table of a call is the pipeline's."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,21 @@ def test_arrows_go_down() -> None:
 def test_arrows_that_others_show_are_left_out(arrows: architecture.Arrows, drawn: architecture.Arrows) -> None:
     """An arrow is drawn only if no other way leads to its end."""
     assert shortest(arrows) == drawn
+
+
+def test_each_folder_of_tests_is_about_a_folder_of_the_source() -> None:
+    """Who changes a folder finds its tests by its name: `tests/core/X` is about `core/toolcharter/X`, and so on."""
+    folders = {file.parent for part in ("core", "plugins") for file in (ROOT / "tests" / part).rglob("test_*.py")}
+    about = {folder: _source_of(folder.relative_to(ROOT / "tests").parts) for folder in folders}
+
+    assert len(about) > 30
+    assert sorted(str(folder) for folder, source in about.items() if not source.is_dir()) == []
+
+
+def _source_of(parts: tuple[str, ...]) -> Path:
+    match parts:
+        case ("plugins", name, *rest):
+            return ROOT.joinpath("plugins", name, f"toolcharter_{name}", *rest)
+        case ("plugins",):
+            return ROOT / "plugins"
+    return ROOT.joinpath("core/toolcharter", *parts[1:])

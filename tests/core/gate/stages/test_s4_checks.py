@@ -8,12 +8,11 @@ import time
 from typing import Any
 
 import pytest
+from tests.core.gate.conftest import spec_of
 
 from toolcharter.api.call import Ask, Call, Decision, Deny
 from toolcharter.errors import Denied, SyncCallInLoop
 from toolcharter.profile.model import Limits
-
-from .conftest import spec_of
 
 ACTED: list[str] = []
 

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.gate.conftest import MakeToolbox, spec_of, spec_with_runtime
 
 from toolcharter.api.call import Invocation
 from toolcharter.api.tool import ToolSpec
-
-from .conftest import MakeToolbox, spec_of, spec_with_runtime
 
 SECRET = "'link' leads out of the workspace."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.guards.test_paths_agree import ENTRIES, STEPS, TARGETS, grow, lies_below, text
+from tests.core.guards.paths.test_agree import ENTRIES, STEPS, TARGETS, grow, lies_below, text
 
 from toolcharter import Denied, ToolError
 from toolcharter.api.paths import PlaceUse

@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
+from tests.core.gate.conftest import spec_of
 from typing_extensions import TypedDict  # typing's own is refused by pydantic before Python 3.12
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import PluginError
-
-from .conftest import spec_of
 
 
 class Colour(StrEnum):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.core.gate.conftest import spec_of, spec_with_runtime
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.runtime import Completed
@@ -10,8 +11,6 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, ToolError
 from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
-
-from .conftest import spec_of, spec_with_runtime
 
 
 class Sized(ToolPolicy):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.guards.test_secrets_known import VALUE, forgetful
+from tests.core.guards.secrets.test_known import VALUE, forgetful
 
 from toolcharter.guards.secrets import MASK, lines, remember, scrub_text
 from toolcharter.guards.secrets.stream import Stream

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 import typing_extensions
+from tests.core.gate.conftest import spec_of
 
 from toolcharter.errors import SpecError
-
-from .conftest import spec_of
 
 
 class Inner(typing.TypedDict):
