@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENDING = r"\.md"
 """Apart, so that this file does not cite what it forbids."""
 PRIVATE = re.compile(
-    rf"\b(?:design|lessons|speed|hosts|inventory){ENDING}|\b[Ss]ources? (?:00[0-4])|[Ss]ource: (?:design|lessons|speed)\b"
+    rf"\b(?:design|lessons|speed|inventory){ENDING}|\b[Ss]ources? (?:00[0-4])|[Ss]ource: (?:design|lessons|speed)\b"
 )
 GONE = re.compile(
     r"gate[/.](?:passage|obstacles|awaiting|closing|shared|rehearsal|approval|lazily|beginning)\b"
