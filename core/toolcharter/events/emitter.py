@@ -67,9 +67,6 @@ class Emitter:
             except Exception as error:  # noqa: BLE001 - a sink is the user's code
                 return self._lose(lines, error)
             return True
-        return self._emit_to_all(lines)
-
-    def _emit_to_all(self, lines: bytes) -> bool:
         taken = True
         for sink in self._sinks:
             try:

@@ -32,13 +32,8 @@ def libraries_of(workspace: str, environ: Mapping[str, str]) -> Iterator[str]:
             path = entry or ("." if variable in _HERE else "")
             if not path:
                 continue
-            if variable in _FOLDERS:
-                _require_other(variable, entry, path, workspace)
+            if variable in _FOLDERS and os.path.realpath(path) == workspace:
+                named = repr(entry) if entry else "an empty entry, which is the current folder"
+                what = f"{variable} names {named}, and so the workspace: tools could write libraries that toolcharter loads."
+                raise ConfigurationError([Fault("workspace", "", what, f"Take that entry out of {variable}.")])
             yield path
-
-
-def _require_other(variable: str, entry: str, path: str, workspace: str) -> None:
-    if os.path.realpath(path) == workspace:
-        named = repr(entry) if entry else "an empty entry, which is the current folder"
-        what = f"{variable} names {named}, and so the workspace: tools could write libraries that toolcharter loads."
-        raise ConfigurationError([Fault("workspace", "", what, f"Take that entry out of {variable}.")])

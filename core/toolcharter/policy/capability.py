@@ -68,7 +68,11 @@ class CapabilityLimits:
         for one in self.bounds:
             refused = one.refused(declared)
             if refused:
-                return Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, _said(refused, action))
+                what = "The tool" if action is None else f"The action {action!r}"
+                message = f"{what} needs {', '.join(refused)}, which is not permitted."
+                if refused == ["*"]:
+                    message = f"{what} does not declare what it touches, and not everything is permitted."
+                return Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, message)
         level = safety_of(facts, action)
         for one in self.bounds:
             if one.is_exceeded_by(level):
@@ -80,10 +84,3 @@ class CapabilityLimits:
 def safety_of(facts: ToolFacts, action: str | None) -> Safety:
     """How much harm *action* can do; what declares no capabilities counts as the highest level."""
     return "high" if facts.capabilities_of(action) is None else facts.safety
-
-
-def _said(refused: list[str], action: str | None) -> str:
-    what = "The tool" if action is None else f"The action {action!r}"
-    if refused == ["*"]:
-        return f"{what} does not declare what it touches, and not everything is permitted."
-    return f"{what} needs {', '.join(refused)}, which is not permitted."

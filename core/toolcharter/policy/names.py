@@ -8,7 +8,7 @@ from toolcharter.profile.globs import fold
 from toolcharter.profile.model import Profile
 from toolcharter.profile.nodes import dotted
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite, SessionGuards
+from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
 
@@ -18,19 +18,15 @@ def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[
     yield from (("deny", rule) for rule in profile.deny)
     yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
-    yield from _remembered(profile.session_guards)
+    memory = profile.session_guards
+    yield from (("session_guards.depends_on", one) for entry in memory.depends_on for one in (entry.match, entry.needs))
+    yield from (("session_guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
+    yield from (("session_guards.after_call", entry.match) for entry in memory.after_call)
     yield from _told(profile.notify)
     for ceiling in ceilings:
         yield from (("deny", rule) for rule in ceiling.deny)
         yield from (("ask", rule) for rule in ceiling.ask)
         yield from _told(ceiling.notify)
-
-
-def _remembered(memory: SessionGuards) -> Iterator[tuple[str, Rule]]:
-    for depends in memory.depends_on:
-        yield from (("session_guards.depends_on", depends.match), ("session_guards.depends_on", depends.needs))
-    yield from (("session_guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
-    yield from (("session_guards.after_call", entry.match) for entry in memory.after_call)
 
 
 def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:

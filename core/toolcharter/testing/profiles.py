@@ -47,10 +47,15 @@ def find_profile(profile: str | Path, root: Path) -> Path:
     """
     if isinstance(profile, Path) or not is_name(profile):
         file = root / profile
-        if not file.is_file():
-            raise _absent(str(profile), file)
-        return file
-    return _named(profile, root)
+        if file.is_file():
+            return file
+        near = did_you_mean(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
+        raise ConfigurationError([Fault(f"profile {str(profile)!r}", "", f"there is no file '{file}'.", near)])
+    try:
+        found = locate(profile, origin.profile_folders(scan.installed()), own=str(root / OWN_FOLDER))
+    except Unusable as problem:
+        raise ConfigurationError([Fault(f"profile {profile!r}", "", problem.what, problem.fix)]) from problem
+    return Path(found).absolute()
 
 
 def shown_path(file: Path) -> Path:
@@ -67,17 +72,3 @@ def _files(name: str, root: Path) -> Iterator[Path]:
     if not matching:
         raise ConfigurationError([Fault(f"profile {name!r}", "", f"no profile below '{root}' matches.", "")])
     yield from matching
-
-
-def _named(name: str, root: Path) -> Path:
-    try:
-        return Path(locate(name, origin.profile_folders(scan.installed()), own=str(root / OWN_FOLDER))).absolute()
-    except Unusable as problem:
-        raise ConfigurationError([Fault(f"profile {name!r}", "", problem.what, problem.fix)]) from problem
-
-
-def _absent(profile: str, file: Path) -> ConfigurationError:
-    others = [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES]
-    return ConfigurationError(
-        [Fault(f"profile {profile!r}", "", f"there is no file '{file}'.", did_you_mean(file.name, others))]
-    )

@@ -129,7 +129,12 @@ def build(
         lines = list(islice(_read(paths, hits, policy, min(context, policy.max_context)), limit + 1))
         truncated = cut or len(lines) > limit
         shown = lines[:limit]
-        return ctx.ok(_text(shown, truncated=truncated), data=_data(shown, truncated=truncated), truncated=truncated)
+        matches = [
+            {"path": each.path, "line": each.line, "text": each.text, "before": each.before, "after": each.after}
+            for each in shown
+        ]
+        data = {"matches": matches, "truncated": truncated}
+        return ctx.ok(_text(shown, truncated=truncated), data=data, truncated=truncated)
 
     return grep
 
@@ -238,11 +243,3 @@ def _rows(lines: list[Line]) -> Iterator[str]:
             first = False
             mark = ":" if number in matching else "-"
             yield f"{one_line(path)}{mark}{number}{mark}{shown[number]}"
-
-
-def _data(lines: list[Line], *, truncated: bool) -> dict[str, object]:
-    matches = [
-        {"path": each.path, "line": each.line, "text": each.text, "before": each.before, "after": each.after}
-        for each in lines
-    ]
-    return {"matches": matches, "truncated": truncated}

@@ -49,7 +49,10 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
         raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; at most {limit} are shown at once.")
     shown = set(repository.visible((each["path"] for each in files), "any"))
     visible = [each for each in files if each["path"] in shown]
-    patch = _patch(repository, [*options, *revisions], [each["path"] for each in visible], reason)
+    patch = ""
+    if visible:
+        context, named = f"--unified={repository.policy.context_lines}", (each["path"] for each in visible)
+        patch = content_of(repository.read(["diff", context, *options, *revisions, "--", *named], reason))
     told = [
         FileChange(path=representable(each["path"]), added=each["added"], deleted=each["deleted"]) for each in visible
     ]
@@ -72,10 +75,3 @@ def parse_numstat(output: bytes) -> list[FileChange]:
 
 def _count(text: str) -> int | None:
     return None if text == "-" else int(text)
-
-
-def _patch(repository: Repository, compared: list[str], paths: list[str], reason: GitReason) -> str:
-    if not paths:
-        return ""
-    context = f"--unified={repository.policy.context_lines}"
-    return content_of(repository.read(["diff", context, *compared, "--", *paths], reason))

@@ -106,7 +106,10 @@ class Repository:
         self.policy = git.policy
         self.git_dir = layout.git_dir
         self._settings = settings
-        self._environment = environment_for(layout.git_dir, git.workspace, self._overrides())
+        overrides = config.replacements(key for key, _ in settings)
+        if not (self.setting("user.name") and self.setting("user.email")):
+            overrides |= {"user.name": self.policy.author_name, "user.email": self.policy.author_email}
+        self._environment = environment_for(layout.git_dir, git.workspace, overrides)
 
     def setting(self, key: str) -> list[str]:
         """All values of *key* in the repository's own configuration; section and name in lower case."""
@@ -182,12 +185,6 @@ class Repository:
         """Read content, of which little more than the policy's `max_output_chars` is kept."""
         limit = self.policy.max_output_chars * BYTES_PER_CHAR + MARGIN_BYTES
         return self.look(args, reason, max_bytes=limit, whole=False)
-
-    def _overrides(self) -> dict[str, str]:
-        overrides = config.replacements(key for key, _ in self._settings)
-        if not (self.setting("user.name") and self.setting("user.email")):
-            overrides |= {"user.name": self.policy.author_name, "user.email": self.policy.author_email}
-        return overrides
 
 
 def environment_for(git_dir: str, workspace: Path, overrides: Mapping[str, str]) -> dict[str, str]:

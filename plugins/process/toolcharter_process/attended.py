@@ -146,16 +146,13 @@ class Attended:
             output = self._running.read(CHUNK_BYTES)
             if not output:
                 return chunk > 0
-            self._take(output)
+            self.watches.see(output)
+            try:
+                self._log.append(output)
+            except OSError:
+                self.record.log_lost = True
         self.is_greedy = True
         return True
-
-    def _take(self, output: bytes) -> None:
-        self.watches.see(output)
-        try:
-            self._log.append(output)
-        except OSError:
-            self.record.log_lost = True
 
     def _remember(self, exit_code: int | None) -> None:
         self._log.close()

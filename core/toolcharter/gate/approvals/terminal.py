@@ -119,20 +119,16 @@ def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]
     Names too may be the model's, where a tool takes any.
     """
     count = 0
-    for kind, name, value in _parts(request):
+    parts = [("argument ", name, as_text(value)) for name, value in request.args.items()]
+    total = len(request.commands)
+    parts += [("runs ", f"command {number} of {total}", text) for number, text in enumerate(request.commands, 1)]
+    for kind, name, value in parts:
         # A name is one line, or its second would look like another argument.
         for style, text, margin in (("bold", visible(name), kind), ("", value, _MARGIN)):
             for line in block(text, width, margin):
                 count += 1
                 yield style, line
     yield "dim", f"{count} lines of arguments and commands stand above."
-
-
-def _parts(request: ApprovalRequest) -> Iterator[tuple[str, str, str]]:
-    for name, value in request.args.items():
-        yield "argument ", name, as_text(value)
-    for number, command in enumerate(request.commands, 1):
-        yield "runs ", f"command {number} of {len(request.commands)}", command
 
 
 def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:

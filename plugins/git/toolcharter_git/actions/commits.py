@@ -14,7 +14,7 @@ from toolcharter_git.request import (
     checked_paths,
     checked_tag,
 )
-from toolcharter_git.worktree import Entry, inspect_state, require_clean, require_managed
+from toolcharter_git.worktree import inspect_state, require_clean, require_managed
 
 
 def add(git: Git, request: Request) -> Callable[[], Answer]:
@@ -27,7 +27,13 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
         raise failed(GitReason.EMPTY_PATHS, "paths is empty.", hint="Use ['.'] for everything.")
     repository.require_visible(path for path in paths if path != ".")
     changed = [entry for entry in inspect_state(repository, reason, paths).entries if entry.worktree != "."]
-    staged = _addable(repository.visible(entry.path for entry in changed), changed, git.policy.max_files)
+    staged = repository.visible(entry.path for entry in changed)
+    nested = next((entry.path for entry in changed if entry.is_repository), None)
+    if nested is not None:
+        raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a repository of its own.")
+    limit = git.policy.max_files
+    if len(staged) > limit:
+        raise Denied(GitReason.TOO_MANY_FILES, f"{len(staged)} files would be added; at most {limit} may be at once.")
     if not staged:
         raise failed(reason, "nothing at these paths has changed.")
 
@@ -79,12 +85,3 @@ def tag(git: Git, request: Request) -> Callable[[], Answer]:
         return Answer(f"Tagged {target[:12]} as {name}", {"tag": name, "commit": target})
 
     return work
-
-
-def _addable(visible: list[str], changed: list[Entry], limit: int) -> list[str]:
-    nested = next((entry.path for entry in changed if entry.is_repository), None)
-    if nested is not None:
-        raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a repository of its own.")
-    if len(visible) > limit:
-        raise Denied(GitReason.TOO_MANY_FILES, f"{len(visible)} files would be added; at most {limit} may be at once.")
-    return visible

@@ -21,7 +21,10 @@ _PUSH = (
 def push(git: Git, request: Request) -> Callable[[], Answer]:
     """Push `branch` (the current one by default), or `tag`, under its own name and without force."""
     reason = GitReason.GIT_PUSH_FAILED
-    _check_remote_name(request.remote)
+    if not request.remote.strip():
+        raise failed(GitReason.EMPTY_REMOTE, "remote is empty.")
+    if not names.is_remote_name(request.remote):
+        raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
     named = _named_source(git.policy, request)
     if request.remote not in git.policy.allowed_remotes:
         raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
@@ -41,13 +44,6 @@ def push(git: Git, request: Request) -> Callable[[], Answer]:
         return Answer(f"Pushed {ref} to {request.remote}: {summary}", data)
 
     return work
-
-
-def _check_remote_name(remote: str) -> None:
-    if not remote.strip():
-        raise failed(GitReason.EMPTY_REMOTE, "remote is empty.")
-    if not names.is_remote_name(remote):
-        raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
 
 
 def _named_source(policy: GitPolicy, request: Request) -> str | None:
