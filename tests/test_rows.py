@@ -1,5 +1,9 @@
 """Tables as one test: every row is run, every row that fails is named, and no table is empty."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from tests.rows import each_row, failing
 
@@ -102,3 +106,27 @@ def test_empty_table_is_an_error() -> None:
     """A table that a change has emptied makes its test fail."""
     with pytest.raises(AssertionError, match="the table is empty"):
         failing([], bool)
+
+
+def filtered(test: ast.expr) -> Iterator[ast.Call]:
+    """The calls of `all` and `any` over a part of something: they hold, too, if nothing is left of it."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"all", "any"}:
+            parts = [part for made in node.args if isinstance(made, ast.GeneratorExp) for part in made.generators]
+            if any(part.ifs for part in parts):
+                yield node
+
+
+def test_no_test_asserts_over_what_a_filter_may_have_emptied(project_root: Path) -> None:
+    """`all(x for x in rows if kind(x))` passes without a row: bind the rows, and assert that there are some."""
+    found = [
+        f"{file.relative_to(project_root)}:{call.lineno}"
+        for file in sorted((project_root / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Assert)
+        for call in filtered(node.test)
+    ]
+
+    assert found == []
+    assert [*filtered(ast.parse("not any(a for a in b if a)", mode="eval").body)]
+    assert not [*filtered(ast.parse("all(a for a in b)", mode="eval").body)]

@@ -235,6 +235,7 @@ class ApprovalMachine(RuleBasedStateMachine):
         box = self._box(place, variant)
         self.calls += 1
         call_id = f"c{self.calls}"
+        assert self.waits.qsize() == 0, "a call has read the clock once more than the machine knows of"
         before = len(self.ran)
         join = _spawn(partial(_call, box.toolbox, tool, {"words": list(words)}, call_id, is_async=is_async))
         if self._is_agreed((place, variant), tool, words):
