@@ -60,7 +60,9 @@ def _lacking(
     rule = _first(_coverers(view, subject), subject, lambda one: one.touches_command(command, needs))
     if rule is None:
         return CommandVerdict("covered by no allow rule", decides)
-    return CommandVerdict(f"matched by {rule.text!r} at {rule.source}, but does not name all that it has to", decides)
+    return CommandVerdict(
+        f"matched by {rule.text!r} at {rule.source}, but does not mention every word that it has to", decides
+    )
 
 
 def _coverers(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:

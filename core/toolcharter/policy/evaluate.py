@@ -234,14 +234,16 @@ def ask(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     return Decision("ask", "ask", rule.reason or Reason.ASKED_BY_RULE, message, rule=ref(rule))
 
 
-STAGES: tuple[Callable[[ToolPolicyView, RuleInput], Decision | None], ...] = (
-    floor,
-    deny,
-    availability,
-    capability,
-    ask,
+_StageFunction = Callable[[ToolPolicyView, RuleInput], Decision | None]
+NAMED_STAGES: tuple[tuple[Stage, _StageFunction], ...] = (
+    ("floor", floor),
+    ("deny", deny),
+    ("availability", availability),
+    ("capability", capability),
+    ("ask", ask),
 )
 """Each may end the call, in this order; the mode table has the last word."""
+STAGES: tuple[_StageFunction, ...] = tuple(function for _, function in NAMED_STAGES)
 
 
 def _deny_by_name(view: ToolPolicyView, _: RuleInput) -> Decision | None:
@@ -277,7 +279,9 @@ def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> st
         return ""
     command, needs = uncovered
     shown = command if len(command) <= _MAX_SHOWN else f"{command[:_MAX_SHOWN]}..."
-    return f" Not covered: {shown!r}." + ("" if needs.why is None else f" A rule would have to name more: {needs.why}.")
+    return f" Not covered: {shown!r}." + (
+        "" if needs.why is None else f" A rule would have to mention more: {needs.why}."
+    )
 
 
 def unknown_tool(name: str, hint: str | None) -> Decision:
@@ -288,9 +292,3 @@ def unknown_tool(name: str, hint: str | None) -> Decision:
 def ref(rule: Rule) -> RuleRef:
     """A rule as decisions and events name it."""
     return RuleRef(rule.text, rule.source)
-
-
-def stage_name(stage: Callable[..., object]) -> Stage:
-    """The name of one of `STAGES`."""
-    names = {floor: "floor", deny: "deny", availability: "availability", capability: "capability", ask: "ask"}
-    return names[stage]  # type: ignore[return-value, index]

@@ -12,7 +12,7 @@ from toolcharter.api.explanation import RuleNote, Step
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import CapabilityLimit, safety_of
-from toolcharter.policy.evaluate import STAGES, ToolPolicyView, asking, stage_name
+from toolcharter.policy.evaluate import NAMED_STAGES, ToolPolicyView, asking
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, mcp_subject
 from toolcharter.profile.globs import GlobError, escape_glob
@@ -42,7 +42,7 @@ def explain(view: ToolPolicyView, subject: RuleInput, hiders: Sequence[Hidden] |
     """
     if hiders is None:
         hiders = () if view.hidden is None else (view.hidden,)
-    decisions: list[tuple[Stage, Decision | None]] = [(stage_name(stage), stage(view, subject)) for stage in STAGES]
+    decisions: list[tuple[Stage, Decision | None]] = [(name, stage(view, subject)) for name, stage in NAMED_STAGES]
     decisions.append(("mode", view.by_mode(subject)))
     deciding = next(stage for stage, decision in decisions if decision is not None)
     steps: list[Step] = []
@@ -222,7 +222,7 @@ def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
         return f"matches, but no rule covers the line: {subject.strange}"
     for command, needs in subject.needing:
         if matcher.touches_command(command, needs) and not matcher.names_words(needs.words):
-            return f"matches {command!r}, but does not name all that it has to: {needs.why}"
+            return f"matches {command!r}, but does not mention every word that it has to: {needs.why}"
     return None
 
 

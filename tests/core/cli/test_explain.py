@@ -39,7 +39,7 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "    looked at: the schema of the arguments: loud, ratio, tags, times, word",
         "  floor: pass",
         "    looked at: what the call would run: no commands",
-        "  deny: deny, which decides",
+        "  deny: deny; this decides",
         "    looked at: deny rules: 2",
         "    said: denied_by_rule: A rule of the profile denies this call.",
         "    hint: Do not repeat the call; take another way, or ask the user.",
@@ -103,7 +103,7 @@ def test_json_is_the_whole_explanation(run, rules) -> None:
         pytest.param(
             ["echo", "word=ho"],
             [
-                "  tool: deny, which decides",
+                "  tool: deny; this decides",
                 "    said: word_not_allowed: Not this word.",
                 "    hint: Say another.",
                 "    to change it: change the policy of 'echo' under `tools`, or the call",
@@ -147,7 +147,7 @@ def test_commands_are_shown(run, site) -> None:
 
     lines = run("explain", "echo", "word=wc  -l", *QUIET).stdout.splitlines()
 
-    told = "  command: wc -l: covered by no allow rule, which decides"
+    told = "  command: wc -l: covered by no allow rule; this decides"
     assert (lines[0], lines[3]) == ("echo: deny at stage mode, not_in_allow", told)
     assert "    to change it: add an allow rule such as 'bash:wc -l'" in lines
 
@@ -160,14 +160,16 @@ def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
 
     lines = run("explain", "echo", "word=sh -c 'sort -o a b; polish x'", *QUIET).stdout.splitlines()
 
-    unnamed = "matched by 'bash:sort *' at ./demo.yaml:6:9, but does not name all that it has to, which decides"
+    unnamed = (
+        "matched by 'bash:sort *' at ./demo.yaml:6:9, but does not mention every word that it has to; this decides"
+    )
     assert lines[3:9] == [
         "  command: sh -c 'sort -o a b; polish x': covered by 'bash:sh *' at ./demo.yaml:6:24",
         f"  command: sort -o a b (in sh): {unnamed}",
-        "    has to be named by a rule: -o is an option that has to be named",
+        "    no star in a rule covers this: -o is an option that a rule has to mention",
         "    has to lie in the workspace: a, b",
-        "  command: polish x (in sh): covered by no allow rule, which decides",
-        "    nothing is known about this program: its options have to be named",
+        "  command: polish x (in sh): covered by no allow rule; this decides",
+        "    this program is not known: a rule has to mention each of its options",
     ]
 
 

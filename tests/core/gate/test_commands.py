@@ -31,7 +31,9 @@ def test_commands_are_told_with_what_they_need() -> None:
     assert found.refusal is None
     assert found.strange is None
     assert found.needs == (
-        Requirements(frozenset({"-o"}), "-o is an option that has to be named", "sort -o out in", ("sort -o out in",)),
+        Requirements(
+            frozenset({"-o"}), "-o is an option that a rule has to mention", "sort -o out in", ("sort -o out in",)
+        ),
         Requirements(is_exempt=True),
         Requirements(),
         Requirements(),

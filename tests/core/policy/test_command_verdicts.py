@@ -50,7 +50,7 @@ def test_the_commands_that_lack_a_rule_decide() -> None:
         ("A=1 sort -o y", WRITES._replace(bare="sort -o y")),
         ("rm x", NO_NEEDS),
     )
-    unnamed = "matched by 'bash:sort *' at p.yaml:2:5, but does not name all that it has to"
+    unnamed = "matched by 'bash:sort *' at p.yaml:2:5, but does not mention every word that it has to"
     expected = (
         CommandVerdict("covered by 'bash:ls' at p.yaml:1:5"),
         CommandVerdict(unnamed, decides=True),

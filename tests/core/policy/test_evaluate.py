@@ -11,7 +11,7 @@ from tests.rows import each_row
 from toolcharter.api.call import Decision, RuleRef
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.evaluate import ALLOWED, STAGES, Permission, Policy, by_mode, stage_name, unknown_tool
+from toolcharter.policy.evaluate import ALLOWED, NAMED_STAGES, Permission, Policy, by_mode, unknown_tool
 from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
@@ -278,7 +278,7 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
         (RuleInput(commands=("y" * 200,)), f" Not covered: '{'y' * 200}'."),
         (
             RuleInput(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
-            " Not covered: 'sort -o x'. A rule would have to name more: -o writes.",
+            " Not covered: 'sort -o x'. A rule would have to mention more: -o writes.",
         ),
         (RuleInput(commands=("ls",), strange="Odd."), " No rule can: Odd."),
         (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
@@ -306,7 +306,7 @@ def test_commands_of_a_bounded_tool_are_told_too() -> None:
 
 def test_stages_have_the_names_that_decisions_bear() -> None:
     """In the order in which they are asked."""
-    assert [stage_name(stage) for stage in STAGES] == ["floor", "deny", "availability", "capability", "ask"]
+    assert [name for name, _ in NAMED_STAGES] == ["floor", "deny", "availability", "capability", "ask"]
 
 
 @pytest.mark.parametrize(("place", "whose"), [("deny", "of the profile"), ("ceiling", "beside the profile")])

@@ -465,11 +465,11 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
         (RuleInput(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
         (
             RuleInput(commands=("sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes"),)),
-            "matches 'sort -o x', but does not name all that it has to: -o writes",
+            "matches 'sort -o x', but does not mention every word that it has to: -o writes",
         ),
         (
             RuleInput(commands=("A=1 sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes", "sort -o x"),)),
-            "matches 'A=1 sort -o x', but does not name all that it has to: -o writes",
+            "matches 'A=1 sort -o x', but does not mention every word that it has to: -o writes",
         ),
         (
             RuleInput(commands=("A=1 sort x", "ls"), needs=(Requirements(bare="sort x"), NO_NEEDS)),

@@ -69,10 +69,10 @@ def _facts(explanation: "Explanation") -> Iterator[Branch]:
 
 def _command(note: "CommandNote") -> Branch:
     inside = f" (in {', '.join(note.within)})" if note.within else ""
-    details = [Branch(f"has to be named by a rule: {need}") for need in note.needs]
+    details = [Branch(f"no star in a rule covers this: {need}") for need in note.needs]
     details += [Branch(f"has to lie in the workspace: {', '.join(note.confined)}")] if note.confined else []
-    details += [] if note.is_known else [Branch("nothing is known about this program: its options have to be named")]
-    text = f"command: {note.form}{inside}: {note.said}" + (", which decides" if note.decides else "")
+    details += [] if note.is_known else [Branch("this program is not known: a rule has to mention each of its options")]
+    text = f"command: {note.form}{inside}: {note.said}" + ("; this decides" if note.decides else "")
     return Branch(text, "bold" if note.decides else "", tuple(details))
 
 
@@ -85,7 +85,7 @@ def _stages(explanation: "Explanation") -> Iterator[Branch]:
 
 def _stage(step: "Step", decision: "Decision", *, has_ended: bool) -> Branch:
     said = _UNKNOWN if step.verdict == "unknown" else f"would {step.verdict}" if has_ended else step.verdict
-    text = f"{step.stage}: {said}" + (", which decides" if step.decides else "")
+    text = f"{step.stage}: {said}" + ("; this decides" if step.decides else "")
     style = f"bold {_STYLES[step.verdict]}" if step.decides else "dim" if has_ended else _STYLES[step.verdict]
     return Branch(text, style, tuple(_details(step, decision.hint if step.decides else None)))
 

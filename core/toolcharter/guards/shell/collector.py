@@ -120,7 +120,7 @@ class RequirementCollector:
         if words[0].text not in {"-c", "--command"}:
             self.command(words)
             return
-        self.need(words[0], "is an option that has to be named")
+        self.need(words[0], "is an option that a rule has to mention")
         for place, word in enumerate(words[1:]):
             if place:
                 self.need(word, "is more than its program takes")

@@ -77,7 +77,7 @@ def _predicates(
             asking.need(word, "is not known to be harmless in an expression" if word.text else "cannot be told")
             continue
         if takes.is_named:
-            asking.need(word, "has to be named")
+            asking.need(word, "is a part of an expression that a rule has to mention")
         if any(role.kind == "exec" for role in takes.roles):
             tail = tail_of(words[: place - 1], tests) if tail is None else "/**"
             place = _exec(words, place, points, tail, asking)
@@ -173,7 +173,7 @@ def _neighbour(
     operator: Word, takes: Takes, words: Sequence[Word], places: Sequence[int], asking: RequirementCollector
 ) -> None:
     if takes.is_named:
-        asking.need(operator, "has to be named")
+        asking.need(operator, "is a part of an expression that a rule has to mention")
     for place in places:
         word = words[place] if 0 <= place < len(words) else operator
         # Words that are no literals are paths to `test` already.

@@ -163,7 +163,7 @@ class _Walk:
     def _note(self, word: Word, takes: Takes) -> None:
         self.given.add(takes.name)
         if takes.is_named:
-            self._asking.need(word, "is an option that has to be named")
+            self._asking.need(word, "is an option that a rule has to mention")
 
     def _separate(self, word: Word, takes: Takes) -> None:
         """*word* is an option whose values, if it takes any, are words of their own."""
