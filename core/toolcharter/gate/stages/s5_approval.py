@@ -104,17 +104,18 @@ class ApprovalService:
             found = load(self._folder, self._scope.profile, self._scope.workspace, _now())
             self._kept = _Known(state, found)
 
-    def _given_before(self, asked: AskedCall, ctx: CallContext) -> tuple[Kept, ...]:
-        """The approvals that were kept for this very call, whether they still hold or not."""
+    def _given_before(self, asked: AskedCall, ctx: CallContext) -> list[tuple[Kept, list[str]]]:
+        """The approvals that were kept for this very call, each with the reasons why it does not hold any more."""
         try:
             self.refresh()
         except ConfigurationError:
             self._kept = _Known()
         found = self._kept.approvals
         if not found:
-            return ()
-        call, now = self._binding(asked, ctx).call, _now()
-        return tuple(kept for kept in found if kept.bound.call == call and now < kept.until)
+            return []
+        bound, now = self._binding(asked, ctx), _now()
+        given = (kept for kept in found if kept.bound.call == bound.call and now < kept.until)
+        return [(kept, list(self._changes_since(kept, bound))) for kept in given]
 
     def _binding(self, asked: AskedCall, ctx: CallContext) -> Binding:
         tool, caller = asked.tool, ctx.caller
@@ -149,9 +150,9 @@ class ApprovalService:
         if ctx.decision.outcome != "ask" or ctx.asked_by_check:
             return False
         held = ctx.values
-        given = self._given_before(asked, ctx) if _own(ctx) else ()
-        for kept in given:
-            if not any(self._changes_since(kept, self._binding(asked, ctx))):
+        given = self._given_before(asked, ctx) if _own(ctx) else []
+        for kept, changes in given:
+            if not changes:
                 ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
                 asked.confine(ctx)
                 return True
@@ -160,14 +161,13 @@ class ApprovalService:
 
     def _why_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
         """Why a person who has agreed for good is asked again."""
-        given = () if ctx.asked_by_check else self._given_before(asked, ctx)
+        given = [] if ctx.asked_by_check else self._given_before(asked, ctx)
         if not given:
             return None
-        last = max(given, key=lambda kept: kept.at)
-        changes = " and ".join(self._changes_since(last, self._binding(asked, ctx)))
-        return (
-            f"Asked again: {changes} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}." if changes else None
-        )
+        last, changes = max(given, key=lambda one: one[0].at)
+        if not changes:
+            return None
+        return f"Asked again: {' and '.join(changes)} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}."
 
     async def request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> None:
         """Ask for *ctx*; it ends, or has its approval."""
