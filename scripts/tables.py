@@ -11,7 +11,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import architecture
 import toolcharter
@@ -20,9 +20,9 @@ from toolcharter import hookspecs
 from toolcharter.api import paths, runtime, tool
 from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.guards.secrets.tables import tokens
-from toolcharter.profile import schema, settings, shapes
-from toolcharter.profile.model import Case, Events, Limits
-from toolcharter.profile.rule_shapes import CaseShape, Condition, Depth, NotifyShape, RuleShape, RuleText
+from toolcharter.profile import settings
+from toolcharter.profile.forms import FORMS, Key, OneOrMore, TextOr, Words, abouts, keys_of
+from toolcharter.profile.schema import ProfileFile
 from toolcharter.testing.readme import tables
 
 Defaults = dict[str, str]
@@ -122,16 +122,15 @@ def plugins() -> str:
 
 def profile_keys() -> str:
     """Each key of a profile; what stands below them has tables of its own."""
-    return _table(("key", "value", "meaning"), [row[:2] + row[3:] for row in _key_rows(schema.PROFILE, "", depth=0)])
+    return _table(("key", "value", "meaning"), [row[:2] + row[3:] for row in _key_rows(ProfileFile, depth=0)])
 
 
 def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
     """The table of what may stand below a key of a profile, with defaults."""
 
     def table() -> str:
-        keys, name = _keys_at(path), ".".join(path)
-        found = list(_key_rows(keys, name, depth=depth))
-        return _table((heading or f"key of `{name}`", "value", "default", "meaning"), found)
+        found = list(_key_rows(_form_at(path), depth=depth))
+        return _table((heading or f"key of `{'.'.join(path)}`", "value", "default", "meaning"), found)
 
     return table
 
@@ -194,60 +193,47 @@ def main() -> None:
             print(page.relative_to(ROOT))
 
 
-_DEFAULTS: dict[str, tuple[type[Any], ...]] = {
-    "deny": (),
-    "capabilities": (settings.Capabilities,),
-    "approvals": (settings.Approvals,),
-    "session_guards": (),
-    "session_guards.read_before_write": (settings.ReadBeforeWrite,),
-    "session_guards.repeated_calls": (settings.Repeats,),
-    "session_guards.same_result": (settings.Repeats,),
-    "session_guards.depends_on": (settings.DependsOn,),
-    "session_guards.skip_duplicate": (settings.SkipDuplicate,),
-    "session_guards.after_call": (settings.AfterCall,),
-    "limits": (Limits, settings.Rate, settings.Rates),
-    "notify": (settings.Notify,),
-    "events": (Events,),
-    "cases": (Case,),
-}
-"""What the keys below a key become: there stand their defaults."""
-
-
-def _keys_at(path: Sequence[str]) -> shapes.Keys:
-    found = schema.PROFILE
+def _form_at(path: Sequence[str]) -> Any:
+    kind: Any = ProfileFile
     for key in path:
-        below = inner(found.keys[key].shape)
+        below = form_below(keys_of(kind)[key])
         assert below is not None, f"nothing stands below {key!r}"
-        found = below
-    return found
+        kind = below
+    return kind
 
 
-def inner(shape: shapes.Shape) -> shapes.Keys | None:
-    """The keys of a mapping, of each entry of a list, or of a long form."""
-    match shape:
-        case shapes.Keys():
-            return shape
-        case shapes.Items(of=below) | RuleShape(long_form=below) | NotifyShape(keys=below) | CaseShape(keys=below):
-            return inner(below)
-        case _:
-            return None
+def form_below(key: Key) -> Any:
+    """The form of a mapping, of each entry of a list, or of a long form, that a key holds; None if there is none."""
+    return _form_of(key.annotation)
 
 
-def _key_rows(keys: shapes.Keys, at: str, prefix: str = "", *, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each key: its name, what may stand there, its default, what it is for."""
-    defaults: dict[str, Any] = {}
-    for kind in _DEFAULTS.get(at, ()):
-        defaults |= {name: value.default for name, value in inspect.signature(kind).parameters.items()}
-    for name, key in keys.keys.items():
-        default = "required" if name in keys.required else _shown_default(defaults.get(name))
-        yield f"`{prefix}{name}`", _shown_shape(key.shape), default, key.about.replace("|", r"\|")
-        below = inner(key.shape)
+def _form_of(annotation: Any) -> Any:
+    kind, metadata = _parts(annotation)
+    if kind in FORMS:
+        return next((one.long for one in metadata if isinstance(one, TextOr)), kind)
+    long = next((one.long for one in metadata if isinstance(one, TextOr)), None)
+    return _form_of(get_args(kind)[0]) if long is None and get_origin(kind) is tuple and get_args(kind) else long
+
+
+def _parts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type without its metadata, and the metadata, the last first."""
+    metadata = getattr(annotation, "__metadata__", ())
+    return (annotation.__origin__ if metadata else annotation), metadata[::-1]
+
+
+def _key_rows(kind: Any, prefix: str = "", *, depth: int) -> Iterator[tuple[str, ...]]:
+    """A row for each key of a form: its name, what may stand there, its default, what it is for."""
+    about = abouts(kind)
+    for name, key in keys_of(kind).items():
+        default = "required" if key.fix is not None else _shown_default(key.default)
+        yield f"`{prefix}{name}`", _shown_type(key.annotation), default, about[name].replace("|", r"\|")
+        below = form_below(key)
         if depth and below is not None:
-            yield from _key_rows(below, f"{at}.{name}", f"{prefix}{name}.", depth=depth - 1)
+            yield from _key_rows(below, f"{prefix}{name}.", depth=depth - 1)
 
 
 def _shown_default(value: Any) -> str:
-    if value is None or value is inspect.Parameter.empty or value in ((), {}):
+    if value is None or type(value) in FORMS or value in ((), {}):
         return ""
     if isinstance(value, tuple):
         return ", ".join(f"`{item}`" for item in value)
@@ -256,20 +242,17 @@ def _shown_default(value: Any) -> str:
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
-def _shown_shape(shape: shapes.Shape) -> str:
-    match shape:
-        case shapes.Choice(words=words):
-            return ", ".join(f"`{word}`" for word in words)
-        case shapes.OneOrMore(of=one):
-            return f"{_shown_shape(one)}; or a list"
-        case shapes.Flag():
-            return "true or false"
-        case RuleText() | RuleShape():
-            return "a rule"
-        case shapes.Specifier() | Condition() | Depth() | NotifyShape() | CaseShape():
-            raise TypeError(f"no key holds {shape!r} itself")
-        case _:
-            return str(getattr(shape, "expected"))  # noqa: B009 - of every other shape
+def _shown_type(annotation: Any) -> str:
+    kind, metadata = _parts(annotation)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{word}`" for word in get_args(kind))
+    if any(isinstance(one, OneOrMore) for one in metadata):
+        return f"{_shown_type(get_args(kind)[0])}; or a list"
+    words = (one if isinstance(one, Words) else getattr(one, "words", None) for one in metadata)
+    long = _form_of(annotation)
+    found = next((one for one in words if one is not None), None if long is None else FORMS[long].words)
+    assert found is not None, f"{annotation} has no words"
+    return found.expected
 
 
 def _plugin_folders() -> list[Path]:

@@ -29,7 +29,8 @@ from toolcharter.events.sinks import CORE_SCHEMES
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.scan import installed
-from toolcharter.profile.schema import PROFILE
+from toolcharter.profile.forms import keys_of
+from toolcharter.profile.schema import ProfileFile
 from toolcharter.testing.readme import documented_defaults, documented_reasons
 
 LANGUAGES = {"", "console", "ini", "markdown", "mermaid", "pycon", "python", "sh", "text", "toml", "yaml"}
@@ -295,9 +296,9 @@ def test_profile_keys_are_listed() -> None:
     page = doc("profiles.md")
     described = {"cases": "a case", "deny": "a rule", "ask": "a rule", "allow": "a rule"}
 
-    assert names(page, "key") == list(PROFILE.keys)
-    for name, key in PROFILE.keys.items():
-        if tables.inner(key.shape) is not None and name != "availability":
+    assert names(page, "key") == list(keys_of(ProfileFile))
+    for name, key in keys_of(ProfileFile).items():
+        if tables.form_below(key) is not None and name not in {"availability", "hidden"}:
             assert names(page, f"key of {described.get(name, f'`{name}`')}"), name
 
 

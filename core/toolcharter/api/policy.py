@@ -107,7 +107,7 @@ class ToolPolicy(BaseModel):
         found = {name: field.description or "" for name, field in cls.model_fields.items()}
         for owner in reversed(cls.__mro__):
             if issubclass(owner, ToolPolicy) and owner is not ToolPolicy:
-                found |= _docstrings(owner)
+                found |= field_docstrings(owner)
         return {name: text for name, text in found.items() if text and name in cls.model_fields}
 
     @classmethod
@@ -128,8 +128,8 @@ def _ordered(value: Any) -> Any:
     return {key: _ordered(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _docstrings(policy: type) -> dict[str, str]:
-    """The texts below the fields in the source of *policy*; none where there is no source.
+def field_docstrings(policy: type) -> dict[str, str]:
+    """The texts below the fields in the source of *policy*, or of any class; none where there is no source.
 
     pydantic's `use_attribute_docstrings` does the same for every class when it is made, half a
     millisecond each; here it is done for who asks.

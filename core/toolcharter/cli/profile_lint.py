@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolcharter.policy.lint import rules as lint_rules
     from toolcharter.policy.lint import settings
     from toolcharter.policy.lint.coverage import ToolSignature
-    from toolcharter.profile import ceilings, globs, model, nodes, read, shapes
+    from toolcharter.profile import ceilings, globs, model, names, nodes, read
     from toolcharter.profile.nodes import Places
 else:
     api_policy = lazy("toolcharter.api.policy")
@@ -44,9 +44,9 @@ else:
     ceilings = lazy("toolcharter.profile.ceilings")
     globs = lazy("toolcharter.profile.globs")
     model = lazy("toolcharter.profile.model")
+    names = lazy("toolcharter.profile.names")
     nodes = lazy("toolcharter.profile.nodes")
     read = lazy("toolcharter.profile.read")
-    shapes = lazy("toolcharter.profile.shapes")
 
 
 _SHOWN = 5
@@ -116,8 +116,8 @@ def _doubtful(
     """What can never match, never matters or is risky, and what the ceilings take away."""
     there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
     groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
-    present = set(map(shapes.same_tool, there | groups))
-    pending = [name for name in plan.profile.missing_ok if shapes.same_tool(name) not in present]
+    present = set(map(names.same_tool, there | groups))
+    pending = [name for name in plan.profile.missing_ok if names.same_tool(name) not in present]
     tables = plan.loaded.program_tables()
 
     def has_table(program: str) -> bool:
@@ -201,9 +201,9 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
     """Entries of `missing_ok` that except nothing: most likely misspelt."""
     named = set(_named(plan))
-    known = set(map(shapes.same_tool, named))
+    known = set(map(names.same_tool, named))
     for index, name in enumerate(plan.profile.missing_ok):
-        if shapes.same_tool(name) not in known:
+        if names.same_tool(name) not in known:
             what = f"the profile names no tool {name!r}, so nothing is excepted."
             fix = did_you_mean(name, named | set(tools)) or "Remove it, or list the tool."
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)

@@ -271,7 +271,7 @@ def _parsed(text: str) -> Rule | None:
 
 
 def _note(rule: Rule, said: str, *, decides: bool) -> RuleNote:
-    return RuleNote(rule.text, rule.source, said, decides, rule.when)
+    return RuleNote(rule.text, rule.source, said, decides, None if rule.when is None else dict(rule.when))
 
 
 def _owned(what: str, owner: str) -> str:

@@ -4,13 +4,13 @@ docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rules_
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
 from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, as_often, mcp_subject
-from toolcharter.profile.conditions import compile_condition
+from toolcharter.profile.conditions import tests_of
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
@@ -30,9 +30,7 @@ class Matcher:
         self.rule = rule
         self.is_conditional = bool(rule.args) or rule.when is not None
         """Whether it asks anything of the arguments."""
-        self._tests: dict[str, Callable[[Any], bool]] = {
-            name: compile_condition(schema) for name, schema in (rule.when or {}).items()
-        }
+        self._tests = tests_of(rule.when)
 
     def denies(self, facts: ToolFacts, subject: RuleInput) -> bool:
         """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""

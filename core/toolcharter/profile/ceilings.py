@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolcharter.errors import Fault
-from toolcharter.profile.assemble import ceiling_from
 from toolcharter.profile.document import document
 from toolcharter.profile.find import Unusable, read_bytes
+from toolcharter.profile.forms import Reading
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.nodes import in_file_order
-from toolcharter.profile.schema import CEILING, WORKSPACE_CEILING
+from toolcharter.profile.schema import CeilingFile, WorkspaceFile
 from toolcharter.profile.settings import Capabilities, Ceiling
-from toolcharter.profile.shapes import Keys
 
 ADMIN_POLICY = "TOOLCHARTER_ADMIN_POLICY"
 """Names the administrator's file."""
@@ -53,7 +52,7 @@ def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceilin
         faults.append(Fault(ADMIN_POLICY, "", what, "Give the absolute path of a YAML file, or unset the variable."))
         return None
     found: list[Fault] = []
-    ceiling = _read(file, CEILING, found, "Give the path of a file that can be read, or unset the variable.")
+    ceiling = _read(file, CeilingFile, found, "Give the path of a file that can be read, or unset the variable.")
     faults.extend(replace(fault, fix=f"{fault.fix} {ADMIN_POLICY} names this file.".lstrip()) for fault in found)
     return ceiling
 
@@ -73,7 +72,7 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
         # Its faults would repeat lines of a file that the workspace does not hold.
         faults.append(Fault(str(file), "", "it leads out of the workspace.", _WORKSPACE_FIX))
         return None
-    return _read(str(file), WORKSPACE_CEILING, faults, _WORKSPACE_FIX)
+    return _read(str(file), WorkspaceFile, faults, _WORKSPACE_FIX)
 
 
 def _is_absent(path: Path) -> bool:
@@ -86,16 +85,16 @@ def _is_absent(path: Path) -> bool:
     return False
 
 
-def _read(file: str, shape: Keys, faults: list[Fault], fix: str) -> Ceiling | None:
+def _read(file: str, kind: type[CeilingFile | WorkspaceFile], faults: list[Fault], fix: str) -> Ceiling | None:
     try:
         content = read_bytes(file)
     except Unusable as problem:
         faults.append(Fault(file, "", problem.what, fix))
         return None
     found: list[Fault] = []
-    tree = document(content, file, shape, found, least="deny: []")
+    _, read = document(content, file, kind, Reading(), found, least="deny: []")
     faults.extend(in_file_order(found))
-    return None if tree is None else ceiling_from(tree, file)
+    return None if read is None else read.tightening.made(file, read.notify)
 
 
 def _of_environment(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcharter.errors import Fault
-from toolcharter.profile.document import document
+from toolcharter.profile.document import checked, document
 from toolcharter.profile.find import Unusable, identity, own_place, read_bytes
+from toolcharter.profile.forms import Reading
+from toolcharter.profile.model import Profile
+from toolcharter.profile.names import canonical, same_tool
 from toolcharter.profile.nodes import Entry, Node, entries, items
 from toolcharter.profile.resolve import MAX_CHAIN, locate
-from toolcharter.profile.schema import PROFILE
-from toolcharter.profile.shapes import canonical, same_tool
+from toolcharter.profile.schema import ProfileFile
 
 # How many levels of a key are put together entry by entry; below them the child's value replaces
 # the parent's. Lists of pins, extensions and limits are not dropped as a whole: a child that adds one
@@ -44,6 +46,12 @@ class Composer:
     chain: dict[str, str] = field(default_factory=dict)
     """The files that are being read, from the first to its parent's parent: real path, name."""
     files: list[str] = field(default_factory=list)
+    reading: Reading = field(default_factory=Reading)
+
+    def made(self, tree: Node) -> Profile | None:
+        """The profile that an effective tree says; None if its parts do not fit each other, which `faults` say."""
+        _, read = checked(tree, ProfileFile, self.reading, self.faults)
+        return None if read is None else read.made()
 
     def read(self, file: str) -> Node | None:
         """The effective tree of *file*, without what is at fault.
@@ -66,7 +74,7 @@ class Composer:
         return self.trees[place]
 
     def _tree(self, content: bytes, file: str) -> Node | None:
-        own = document(content, file, PROFILE, self.faults)
+        own, _ = document(content, file, ProfileFile, self.reading, self.faults)
         if own is None:
             return None
         parents = entries(own).get("extends")

@@ -7,7 +7,7 @@ so that every keyword has to be one of the standard.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import did_you_mean
@@ -83,6 +83,37 @@ class ConditionError(ValueError):
     def __init__(self, what: str, fix: str = "") -> None:
         self.fix = fix
         super().__init__(what)
+
+
+class Condition(NamedTuple):
+    """A JSON Schema, and the test that it is."""
+
+    schema: Any
+    holds: Callable[[Any], bool]
+
+
+class Conditions(dict[str, Any]):
+    """A JSON Schema for each argument, with their tests: what is compiled once need not be compiled again."""
+
+    def __init__(self, conditions: Mapping[str, Condition]) -> None:
+        super().__init__({name: one.schema for name, one in conditions.items()})
+        self.tests: Mapping[str, Callable[[Any], bool]] = {name: one.holds for name, one in conditions.items()}
+
+
+def tests_of(when: Mapping[str, Any] | None) -> Mapping[str, Callable[[Any], bool]]:
+    """The test of each argument in *when*; what a profile holds is compiled already."""
+    if isinstance(when, Conditions):
+        return when.tests
+    return {name: compile_condition(schema) for name, schema in (when or {}).items()}
+
+
+def condition(schema: Any) -> Condition:
+    """*schema* with its test.
+
+    Raises:
+        ConditionError: See `compile_condition`.
+    """
+    return Condition(schema, compile_condition(schema))
 
 
 def compile_condition(schema: Any) -> Callable[[Any], bool]:

@@ -1,32 +1,80 @@
-"""One file becomes a tree that fits a shape, or faults."""
+"""One file becomes a tree that fits a form, or faults."""
+
+from typing import TypeVar
+
+from pydantic import ValidationError
 
 from toolcharter.errors import Fault
-from toolcharter.profile.nodes import Node, Place
+from toolcharter.profile.faults import faults_of
+from toolcharter.profile.forms import FORMS, Reading
+from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Places, entries, located, without
 from toolcharter.profile.parse import parse, position
-from toolcharter.profile.shapes import Shape
+
+T = TypeVar("T")
 
 
 def document(
-    content: bytes, file: str, shape: Shape, faults: list[Fault], *, least: str = "profile: NAME"
-) -> Node | None:
-    """The good part of *content*, or None if there is none.
+    content: bytes, file: str, kind: type[T], reading: Reading, faults: list[Fault], *, least: str = "profile: NAME"
+) -> tuple[Node | None, T | None]:
+    """The good part of *content* and what the form *kind* makes of it, or None if there is none.
 
     Args:
         content: The whole file.
         file: Its name in places.
-        shape: What may stand in it.
+        kind: The form that it is read as.
+        reading: What was read of other files of the same profile.
         faults: Gets what is wrong, each fault at its place.
         least: What to write into an empty file.
     """
     text = _decoded(content, file, faults)
     root = None if text is None else parse(text, file, faults, least=least)
     if root is None:
-        return None
-    # Where the parser put something else for what it refused, the shape has nothing to say.
+        return None, None
+    # Where the parser put something else for what it refused, the form has nothing to say.
     refused, found = {fault.place for fault in faults}, list[Fault]()
-    clean = shape.clean(root, (), found)
+    good = checked(root, kind, reading, found)
     faults.extend(fault for fault in found if fault.place not in refused)
-    return clean
+    return good
+
+
+def checked(root: Node, kind: type[T], reading: Reading, faults: list[Fault]) -> tuple[Node | None, T | None]:
+    """The good part of a tree, and what the form *kind* makes of it; None where nothing of it can be used.
+
+    Args:
+        root: The tree.
+        kind: The form that it is read as.
+        reading: What was read of other files of the same profile.
+        faults: Gets what is wrong.
+    """
+    told = False
+    tree: Node | None = root
+    while tree is not None:
+        try:
+            read: T = FORMS[kind].read(located(tree), reading)
+        except ValidationError as error:
+            if not told:
+                faults.extend(faults_of(error, Places(tree), model=kind))
+                told = True
+            tree = _without(tree, error)
+        else:
+            return tree, read
+    return None, None
+
+
+def _without(tree: Node, error: ValidationError) -> Node | None:
+    """The tree without what *error* names, so that the rest can still be looked at."""
+    places, gone, lacking = Places(tree), set[KeyPath](), dict[str, Entry]()
+    for one in error.errors(include_url=False):
+        path = places.known(one["loc"])
+        key = one.get("ctx", {}).get("key")
+        if one["type"] == "missing" and not path:
+            lacking[str(one["loc"][-1])] = Entry(tree.place, Node("unnamed", tree.place))
+        elif not path and not key:
+            return None
+        else:
+            gone.add((*path, key) if key else path)
+    kept = without(tree, gone)
+    return Node({**entries(kept), **lacking}, kept.place) if lacking else kept
 
 
 def _decoded(content: bytes, file: str, faults: list[Fault]) -> str | None:

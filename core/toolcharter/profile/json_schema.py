@@ -1,15 +1,15 @@
 """JSON Schema for editors: what may stand in a profile or a ceiling, with the policies of what is installed.
 
-Made of the shapes that check a file, so that both say the same. What JSON Schema cannot say is left to the reader: all
-that it accepts the schema accepts, too.
+Made by pydantic of the forms that read a file, so that both say the same. What JSON Schema cannot say is left to the
+reader: all that it accepts the schema accepts, too.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
-from toolcharter.profile.shapes import any_case, whole
+from toolcharter.profile.names import any_case, whole
+from toolcharter.profile.schema import CeilingFile, ProfileFile, WorkspaceFile
 
 if TYPE_CHECKING:
     import pydantic
@@ -18,7 +18,7 @@ else:
     pydantic = lazy("pydantic")
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_CEILINGS = {"workspace": WORKSPACE_CEILING, "admin": CEILING}
+_CEILINGS = {"workspace": WorkspaceFile, "admin": CeilingFile}
 
 
 class Offer(NamedTuple):
@@ -35,7 +35,7 @@ def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) 
         tools: By name, all that are installed; others are refused unless the profile has `missing_ok`.
         extensions: By name; others are refused.
     """
-    schema, definitions = PROFILE.json_schema(), dict[str, Any]()
+    schema, definitions = _schema_of(ProfileFile), dict[str, Any]()
     keys = schema["properties"]
     keys["tools"] |= _by_name("tools", tools, definitions)
     keys["extensions"] |= _by_name("extensions", extensions, definitions) | {"additionalProperties": False}
@@ -46,7 +46,22 @@ def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) 
 
 def ceiling_schema(whose: Literal["workspace", "admin"]) -> dict[str, Any]:
     """The JSON Schema of a workspace's or an administrator's file."""
-    return {"$schema": _DIALECT, "title": f"A ceiling of toolcharter: {whose}", **_CEILINGS[whose].json_schema()}
+    return {"$schema": _DIALECT, "title": f"A ceiling of toolcharter: {whose}", **_schema_of(_CEILINGS[whose])}
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    schema: dict[str, Any] = _untitled(pydantic.TypeAdapter(kind).json_schema())
+    return schema
+
+
+def _untitled(schema: Any) -> Any:
+    """*schema* without the titles that pydantic makes of names, and without defaults."""
+    if isinstance(schema, list):
+        return [_untitled(one) for one in schema]
+    if isinstance(schema, dict):
+        made = {"title"} if isinstance(schema.get("title"), str) else set[str]()
+        return {key: _untitled(value) for key, value in schema.items() if key not in made}
+    return schema
 
 
 def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Stage, Verdict
+from toolcharter.profile.field_types import Count, Flag, Seconds
+from toolcharter.profile.forms import form
+from toolcharter.profile.names import same_tool
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import (
     DEFAULT_HIDDEN,
@@ -20,7 +23,6 @@ from toolcharter.profile.settings import (
     Rates,
     SessionGuards,
 )
-from toolcharter.profile.shapes import same_tool
 
 if TYPE_CHECKING:
     import hashlib
@@ -43,13 +45,16 @@ def smaller(one: Any, other: Any) -> Any:
     return min((value for value in (one, other) if value is not None), default=None)
 
 
+@form("a mapping of limits")
 class Limits(NamedTuple):
     """What one call may take; None where the profile is silent."""
 
-    timeout_s: float | None = None
-    max_output_chars: int | None = None
+    timeout_s: Seconds | None = None
+    """After so many seconds the call ends with `timed_out`."""
+    max_output_chars: Count | None = None
+    """Longer text for the model is cut, with a notice."""
     truncate: Truncate | None = None
-    """Which part of an output that is too long is kept."""
+    """Which part of a text that is too long is kept."""
 
     def within(self, outer: "Limits") -> "Limits":
         """Both together: the smaller number of each, and this `truncate` before that of *outer*."""
@@ -68,12 +73,14 @@ def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits
     return limits
 
 
+@form("a mapping")
 class Events(NamedTuple):
     """How much events show, and whether a call needs them."""
 
     args: Literal["full", "shape", "none"] = "full"
-    required: bool = False
-    """A call whose first events cannot be written does not run."""
+    """How much of the arguments events show."""
+    required: Flag = False
+    """Whether a call that cannot be recorded is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A YAML document as a tree in which every key and value knows where it was written."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from toolcharter.errors import Fault
 
@@ -57,6 +57,52 @@ def plain(node: Node) -> Any:
     if isinstance(node.value, list):
         return [plain(item) for item in node.value]
     return node.value
+
+
+class Located(dict[str, Any]):
+    """A mapping as plain values, which knows the node that it was made of."""
+
+    def __init__(self, node: Node, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.node = node
+
+
+class LocatedText(str):
+    """A text that knows the node that it was made of."""
+
+    __slots__ = ("node",)
+
+    def __new__(cls, node: Node) -> Self:
+        """The text of a node that holds one."""
+        text = super().__new__(cls, node.value)
+        text.node = node
+        return text
+
+    node: Node
+
+
+def located(node: Node) -> Any:
+    """The value as plain lists and scalars, but each mapping and each text knows its node."""
+    if isinstance(node.value, dict):
+        return Located(node, {key: located(entry.node) for key, entry in node.value.items()})
+    if isinstance(node.value, list):
+        return [located(item) for item in node.value]
+    return LocatedText(node) if isinstance(node.value, str) else node.value
+
+
+def without(node: Node, gone: Collection[KeyPath], at: KeyPath = ()) -> Node:
+    """The tree without what stands at the paths in *gone*."""
+    if isinstance(node.value, dict):
+        kept = {
+            key: Entry(entry.place, without(entry.node, gone, (*at, key)))
+            for key, entry in node.value.items()
+            if (*at, key) not in gone
+        }
+        return Node(kept, node.place)
+    if isinstance(node.value, list):
+        paths = ((item, (*at, index)) for index, item in enumerate(node.value))
+        return Node([without(item, gone, path) for item, path in paths if path not in gone], node.place)
+    return node
 
 
 def dotted(path: KeyPath) -> str:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.profile import find, resolve
-from toolcharter.profile.assemble import profile_from
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.model import Profile
 from toolcharter.profile.nodes import Node, Place, Places, in_file_order
@@ -59,8 +58,8 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
             Places(Node({}, Place(file or str(profile)))),
             _paths(composer),
         )
-    faults = in_file_order(composer.faults, *composer.files)
-    return ProfileSource(profile_from(tree), faults, Places(tree), _paths(composer))
+    read = composer.made(tree)
+    return ProfileSource(read, in_file_order(composer.faults, *composer.files), Places(tree), _paths(composer))
 
 
 def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> Profile:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolcharter.profile.document import document
 from toolcharter.profile.find import (
     OWN_FOLDER,
     Unusable,
@@ -26,7 +25,8 @@ from toolcharter.profile.find import (
     read_bytes,
 )
 from toolcharter.profile.nodes import entries, items
-from toolcharter.profile.schema import PROFILE
+from toolcharter.profile.parse import parse
+from toolcharter.profile.schema import PARENT
 
 MAX_CHAIN = 20
 """Profiles that extend each other in one line."""
@@ -124,6 +124,7 @@ def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) 
 
 
 def _parents(text: bytes, file: str) -> list[str]:
-    tree = document(text, file, PROFILE, [])
+    tree = parse(text.decode("utf-8-sig", "replace"), file, [])
     extends = None if tree is None else entries(tree).get("extends")
-    return [] if extends is None else [str(parent.value) for parent in items(extends.node)]
+    named = [] if extends is None else [item.value for item in items(extends.node)]
+    return [parent for parent in named if isinstance(parent, str) and re.fullmatch(PARENT, parent)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from toolcharter.api.words import RULE_PREFIXES
 from toolcharter.profile.globs import Glob, GlobError, parse_glob
-from toolcharter.profile.shapes import any_case
+from toolcharter.profile.names import any_case
 
 _NAME_PART = re.compile(r"[A-Za-z0-9_*-]+")
 _HOLLOW = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
 
     def plain(self) -> str | dict[str, Any]:
         """The rule as a profile would write it."""
-        long = {"when": self.when, "reason": self.reason, "message": self.message}
+        long = {"when": None if self.when is None else dict(self.when), "reason": self.reason, "message": self.message}
         given = {key: value for key, value in long.items() if value is not None}
         return {"rule": self.text, **given} if given else self.text
 

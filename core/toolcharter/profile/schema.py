@@ -1,131 +1,289 @@
-"""What a profile and a ceiling may hold, key by key."""
+"""What a file may hold as a whole: a profile, an administrator's ceiling, a workspace's. And what it becomes."""
 
-from toolcharter.profile.schema_parts import (
-    ALLOW,
-    APPROVALS,
-    ASK,
-    AVAILABILITY,
-    CAPABILITIES,
-    CASE,
-    CEILING_LIMITS,
-    DENY,
-    GUARDS,
-    HIDDEN,
-    LIMITS,
-    NAME_FIX,
-    NOTIFY,
-    TOOL_LISTS,
-    WORKSPACE_NOTIFY,
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import Field
+
+from toolcharter.api.call import Stage, Verdict
+from toolcharter.profile.field_types import (
+    AllowRules,
+    AnyText,
+    AskRules,
+    DenyRules,
+    Reason,
+    Specifier,
+    ToolGlobs,
 )
-from toolcharter.profile.settings import MODES
-from toolcharter.profile.shapes import NAME, Choice, Flag, Free, Items, Key, Keys, Named, Specifier, Text, canonical
+from toolcharter.profile.forms import INLINE, Names, Needed, Words, fault, form, listed, mapping
+from toolcharter.profile.model import Case, Events, Limits, Profile
+from toolcharter.profile.names import NAME, NAME_FIX, canonical, same_tool, whole
+from toolcharter.profile.rules import GLOB
+from toolcharter.profile.settings import (
+    DEFAULT_HIDDEN,
+    Approvals,
+    Availability,
+    Capabilities,
+    Ceiling,
+    HiddenGlobs,
+    Mode,
+    Notifications,
+    Rate,
+    Rates,
+    SessionGuards,
+    WorkspaceNotifications,
+)
 
 # A path to anything else is refused unopened: the faults of a file that is no profile would repeat its lines.
 PARENT = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_TIGHTENING = {
-    "deny": Key(DENY, "Rules that forbid; none can be undone."),
-    "ask": Key(ASK, "Rules that have a person asked in every mode, whatever `allow` says."),
-    "mode": Key(Choice(MODES), "What runs without a rule: see the table of modes."),
-    "capabilities": Key(CAPABILITIES, "What the tools may touch."),
-    "limits": Key(LIMITS, "What one call may take, and how many calls there may be."),
-    "notify": Key(NOTIFY, "Whom to tell of which calls, after the call."),
-}
-PROFILE = Keys(
-    {
-        "profile": Key(Text("a name of letters, digits, '_' and '-'", NAME), "The name that events show."),
-        "description": Key(Text(), "For people."),
-        "extends": Key(
-            Items(Text("the name of a profile or the path of a .yaml or .yml file", PARENT), "a list of profiles"),
-            "Parents: names, or paths of .yaml files seen from this file. They count from left to right, then the child.",
-        ),
-        "mode": _TIGHTENING["mode"],
-        "tools": Key(
-            Named(
-                Free("a mapping with the tool's policy", "{}"),
-                "a mapping from tools to their policies",
-                "Write each tool as a key: `git: {}`.",
-            ),
-            "The tools there are, each with its policy; {} takes the defaults, which let the least through.",
-        ),
-        "deny": _TIGHTENING["deny"],
-        "ask": _TIGHTENING["ask"],
-        "allow": Key(ALLOW, "Rules that permit what needs one; `mode` says what does."),
-        "capabilities": _TIGHTENING["capabilities"],
-        "availability": Key(Items(AVAILABILITY, "a list of entries"), "Which tools some callers see."),
-        "toolsets": Key(TOOL_LISTS._replace(noun="toolset"), "Named lists of tools: `toolset:NAME` in availability."),
-        "groups": Key(TOOL_LISTS._replace(noun="group"), "More members of tool groups: `group:NAME`."),
-        "approvals": Key(APPROVALS, "How people are asked."),
-        "session_guards": Key(GUARDS, "What is remembered of a session's calls."),
-        "limits": _TIGHTENING["limits"],
-        "notify": _TIGHTENING["notify"],
-        "extensions": Key(
-            Named(
-                Free("a mapping with the extension's policy", "{}"),
-                "a mapping from extensions to their policies",
-                "Write each extension as a key: `principles: {}`.",
-                noun="extension",
-            ),
-            "Plugins without tools, such as checks, each with its policy.",
-        ),
-        "runner": Key(
-            Text("the name of a runner", NAME, "Runners: 'host', which contains nothing, and those of plugins."),
-            "Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing.",
-        ),
-        "hidden": Key(
-            HIDDEN,
-            "Files that no tool reads or changes and no program in a sandbox sees. Without it: files of credentials; see below.",
-        ),
-        "plugins": Key(
-            Named(
-                Specifier(),
-                "a mapping from distributions to version specifiers",
-                "Write each as `toolcharter-git: '>=1,<2'`.",
-                noun="distribution",
-                pattern=_DISTRIBUTION,
-                name_fix="Write its name as pip knows it.",
-                same=canonical,
-            ),
-            "Versions of distributions; a start with any other is refused.",
-        ),
-        "events": Key(
-            Keys(
-                {
-                    "args": Key(Choice(("full", "shape", "none")), "How much of the arguments events show."),
-                    "required": Key(Flag(), "Whether a call that cannot be recorded is refused."),
-                },
-                "a mapping",
-            ),
-            "How much events show, and whether calls need them.",
-        ),
-        "cases": Key(Items(CASE, "a list of cases"), "Calls, and what must become of them; `toolcharter test` checks."),
-        "missing_ok": Key(
-            Items(
-                Text(
-                    "the name of a tool, 'group:NAME' or 'toolset:NAME'",
-                    rf"(?:group:|toolset:)?{NAME}(?::[A-Za-z0-9_-]+)?",
-                    NAME_FIX,
-                ),
-                "a list of names of tools",
-            ),
-            "Names that nothing may provide yet.",
-        ),
-    },
-    "a mapping of keys such as `profile` and `tools`",
-    {"profile": "Write `profile: NAME`; events show the name."},
-    is_partial=True,
+_LISTED_NAME = rf"(?:group:|toolset:)?{NAME}(?::[A-Za-z0-9_-]+)?"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_TOOL_LISTS = Words("a mapping from names to lists of tools", "Write each as `mine: [read_file]`.")
+
+
+@form("a mapping of limits")
+class ToolLimits(NamedTuple):
+    """The limits of one tool."""
+
+    limits: Annotated[Limits, INLINE] = Limits()
+    rate: Annotated[Rate, INLINE] = Rate()
+
+
+@form(
+    "a mapping of limits",
+    misplaced=dict.fromkeys(
+        ("per", "store"), "Write it in a profile: a ceiling says how many calls, not where they are counted."
+    ),
 )
+class CeilingLimits(NamedTuple):
+    """The limits that a ceiling may hold."""
+
+    total: Annotated[ToolLimits, INLINE] = ToolLimits()
+    tools: Annotated[
+        Mapping[str, ToolLimits],
+        Names(Words("a mapping from tools to their limits", "Write each as `git: {timeout_s: 10}`.")),
+    ] = _NOTHING
+    """Limits of single tools; the smaller number wins."""
+    agents: Annotated[
+        Mapping[str, Rate],
+        Names(
+            Words("a mapping from agents to their limits", "Write each as `researcher: {calls_per_hour: 10}`."),
+            noun="agent",
+            pattern=GLOB,
+            name_fix=r"Write a name, or a glob in which '*' is any text; '\*' and '\\' are a star and a backslash.",
+            same=str,
+        ),
+    ] = _NOTHING
+    """Limits of single agents, by name or glob."""
+
+    def settings(self, per: Literal["session", "agent"] = "session", store: str | None = None) -> dict[str, Any]:
+        """The three settings that limits become."""
+        tools = {same_tool(name): limits for name, limits in self.tools.items()}
+        rates = {name: limits.rate for name, limits in tools.items() if limits.rate != Rate()}
+        agents = {name: rate for name, rate in self.agents.items() if rate != Rate()}
+        return {
+            "limits": self.total.limits,
+            "tool_limits": MappingProxyType({name: limits.limits for name, limits in tools.items()}),
+            "rates": Rates(self.total.rate, MappingProxyType(rates), MappingProxyType(agents), per, store),
+        }
+
+
+@form("a mapping of limits")
+class ProfileLimits(NamedTuple):
+    """The limits that a profile may hold."""
+
+    all: Annotated[CeilingLimits, INLINE] = CeilingLimits()
+    per: Literal["session", "agent"] = "session"
+    """Whose calls are counted together."""
+    store: (
+        Annotated[
+            str,
+            Field(pattern=whole(r"(?:redis|rediss|unix)://.+")),
+            Words("a URL", "Write such as `redis://127.0.0.1:6379/0`."),
+        ]
+        | None
+    ) = None
+    """Where several processes share their counts; without it each counts its own."""
+
+
+def _case(read: "CaseEntry") -> Case:
+    if read.expect == "allow" and read.reason is not None:
+        raise fault("a call that is allowed has no reason.", "Remove it, or expect deny.", "reason")
+    return Case(read.tool, dict(read.args), read.expect, read.reason, read.stage, read.name, read.place)
+
+
+@form(
+    "a case, which is a mapping",
+    finish=_case,
+    schema={"not": {"properties": {"expect": {"const": "allow"}}, "required": ["reason"]}},
+)
+class CaseEntry(NamedTuple):
+    """A call, and what the profile must decide about it."""
+
+    tool: Annotated[AnyText, Needed("Write `tool: NAME`.")]
+    """The tool to call; an unknown one is a fine case."""
+    expect: Annotated[Verdict, Needed(f"Write one of {', '.join(get_args(Verdict))}.")]
+    """What must become of the call."""
+    args: Annotated[Mapping[str, Any], mapping("a mapping of arguments")] = _NOTHING
+    """Its arguments; {} by default."""
+    reason: Reason | None = None
+    """For which reason."""
+    stage: Stage | None = None
+    """Where it must be decided."""
+    name: AnyText | None = None
+    """What the test runner shows."""
+    place: str = ""
+
+
+@form("a mapping of keys such as `profile` and `tools`")
+class ProfileFile(NamedTuple):
+    """A profile as one file, or a file and its parents, say it."""
+
+    profile: Annotated[
+        str,
+        Field(pattern=whole(NAME)),
+        Words("a name of letters, digits, '_' and '-'"),
+        Needed("Write `profile: NAME`; events show the name."),
+    ]
+    """The name that events show."""
+    description: AnyText | None = None
+    """For people."""
+    extends: Annotated[
+        tuple[
+            Annotated[
+                str,
+                Field(pattern=whole(PARENT)),
+                Words("the name of a profile or the path of a .yaml or .yml file"),
+            ],
+            ...,
+        ],
+        listed("a list of profiles"),
+    ] = ()
+    """Parents: names, or paths of .yaml files seen from this file. They count from left to right, then the child."""
+    mode: Mode = "policy"
+    """What runs without a rule: see the table of modes."""
+    tools: Annotated[
+        Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the tool's policy")]],
+        Names(Words("a mapping from tools to their policies", "Write each tool as a key: `git: {}`.")),
+    ] = _NOTHING
+    """The tools there are, each with its policy; {} takes the defaults, which let the least through."""
+    deny: DenyRules = ()
+    """Rules that forbid; none can be undone."""
+    ask: AskRules = ()
+    """Rules that have a person asked in every mode, whatever `allow` says."""
+    allow: AllowRules = ()
+    """Rules that permit what needs one; `mode` says what does."""
+    capabilities: Capabilities = Capabilities()
+    """What the tools may touch."""
+    availability: Annotated[tuple[Availability, ...], listed("a list of entries")] = ()
+    """Which tools some callers see."""
+    toolsets: Annotated[Mapping[str, ToolGlobs], Names(_TOOL_LISTS, noun="toolset")] = _NOTHING
+    """Named lists of tools: `toolset:NAME` in availability."""
+    groups: Annotated[Mapping[str, ToolGlobs], Names(_TOOL_LISTS, noun="group")] = _NOTHING
+    """More members of tool groups: `group:NAME`."""
+    approvals: Approvals = Approvals()
+    """How people are asked."""
+    session_guards: SessionGuards = SessionGuards()
+    """What is remembered of a session's calls."""
+    limits: ProfileLimits = ProfileLimits()
+    """What one call may take, and how many calls there may be."""
+    notify: Notifications = ()
+    """Whom to tell of which calls, after the call."""
+    extensions: Annotated[
+        Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the extension's policy")]],
+        Names(
+            Words("a mapping from extensions to their policies", "Write each extension as a key: `principles: {}`."),
+            noun="extension",
+        ),
+    ] = _NOTHING
+    """Plugins without tools, such as checks, each with its policy."""
+    runner: (
+        Annotated[
+            str,
+            Field(pattern=whole(NAME)),
+            Words("the name of a runner", "Runners: 'host', which contains nothing, and those of plugins."),
+        ]
+        | None
+    ) = None
+    """Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing."""
+    hidden: HiddenGlobs = DEFAULT_HIDDEN
+    """Files that no tool reads or changes and no program in a sandbox sees. Without it: files of credentials; see below."""
+    plugins: Annotated[
+        Mapping[str, Specifier],
+        Names(
+            Words("a mapping from distributions to version specifiers", "Write each as `toolcharter-git: '>=1,<2'`."),
+            noun="distribution",
+            pattern=_DISTRIBUTION,
+            name_fix="Write its name as pip knows it.",
+            same=canonical,
+        ),
+    ] = _NOTHING
+    """Versions of distributions; a start with any other is refused."""
+    events: Events = Events()
+    """How much events show, and whether calls need them."""
+    cases: Annotated[tuple[CaseEntry, ...], listed("a list of cases")] = ()
+    """Calls, and what must become of them; `toolcharter test` checks."""
+    missing_ok: Annotated[
+        tuple[
+            Annotated[
+                str,
+                Field(pattern=whole(_LISTED_NAME)),
+                Words("the name of a tool, 'group:NAME' or 'toolset:NAME'", NAME_FIX),
+            ],
+            ...,
+        ],
+        listed("a list of names of tools"),
+    ] = ()
+    """Names that nothing may provide yet."""
+
+    def made(self) -> Profile:
+        """The profile that it says."""
+        fields = self._asdict()
+        limits = self.limits
+        for key in ("profile", "extends", "limits"):
+            del fields[key]
+        return Profile(name=self.profile, **limits.all.settings(limits.per, limits.store), **fields)
+
+
+_TIGHTENING = ("deny", "ask", "mode", "capabilities", "limits", "notify")
 _TIGHTEN_FIX = f"A ceiling can only tighten: {', '.join(_TIGHTENING)}. Write it in a profile."
-CEILING = Keys(
-    {**_TIGHTENING, "limits": Key(CEILING_LIMITS, _TIGHTENING["limits"].about)},
-    "a mapping of keys such as `deny` and `mode`",
-    misplaced=dict.fromkeys(PROFILE.keys.keys() - _TIGHTENING.keys(), _TIGHTEN_FIX),
-)
-"""An administrator's file."""
-WORKSPACE_CEILING = CEILING._replace(
-    keys={
-        **CEILING.keys,
-        "notify": Key(WORKSPACE_NOTIFY, CEILING.keys["notify"].about),
-    }
-)
-"""The workspace's own file."""
+_ELSEWHERE = {name: _TIGHTEN_FIX for name in ProfileFile._fields if name not in _TIGHTENING}
+
+
+class _Tightening(NamedTuple):
+    deny: DenyRules = ()
+    """Rules that forbid; none can be undone."""
+    ask: AskRules = ()
+    """Rules that have a person asked in every mode, whatever `allow` says."""
+    mode: Mode | None = None
+    """What runs without a rule: see the table of modes."""
+    capabilities: Capabilities = Capabilities()
+    """What the tools may touch."""
+    limits: CeilingLimits = CeilingLimits()
+    """What one call may take, and how many calls there may be."""
+
+    def made(self, name: str, notify: Notifications) -> Ceiling:
+        """The ceiling that the file *name* says."""
+        fields = self._asdict()
+        del fields["limits"]
+        return Ceiling(name=name, notify=notify, **fields, **self.limits.settings())
+
+
+@form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
+class CeilingFile(NamedTuple):
+    """An administrator's file."""
+
+    tightening: Annotated[_Tightening, INLINE] = _Tightening()
+    notify: Notifications = ()
+    """Whom to tell of which calls, after the call."""
+
+
+@form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
+class WorkspaceFile(NamedTuple):
+    """The workspace's own file."""
+
+    tightening: Annotated[_Tightening, INLINE] = _Tightening()
+    notify: WorkspaceNotifications = ()
+    """Whom to tell of which calls, after the call."""

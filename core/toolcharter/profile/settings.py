@@ -1,66 +1,143 @@
-"""The settings of a profile that are more than one number: what its keys become once they are read.
+"""The settings of a profile: what each key may hold, and the value that it becomes.
 
-Values only: `toolcharter.profile.schema` says what may stand in a file, the modules that use a setting say what it does.
+Named tuples that pydantic reads, as `toolcharter.profile.forms` says. The docstring below a field is what editors and
+pages say of its key. Values only: the modules that use a setting say what it does.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from toolcharter.api.words import Safety
+from toolcharter.profile.field_types import (
+    RULE_SCHEMA,
+    SOME,
+    AnyText,
+    ArgumentNames,
+    CallerGlob,
+    CapabilityGlobs,
+    Count,
+    Depth,
+    EntryName,
+    Flag,
+    MatchRule,
+    RuleText,
+    Seconds,
+    ToolGlobs,
+    ToolNames,
+    read_rule,
+)
+from toolcharter.profile.forms import Needed, OneOrMore, Reading, TextOr, Words, Written, fault, form, listed, unlike
+from toolcharter.profile.names import NAME, NAME_FIX, whole
+from toolcharter.profile.nodes import LocatedText
 from toolcharter.profile.rules import Rule
 
 Mode = Literal["policy", "restrict", "ask", "dangerous"]
-MODES: tuple[Mode, ...] = ("policy", "restrict", "ask", "dangerous")
+MODES: tuple[Mode, ...] = get_args(Mode)
 Outcome = Literal["ok", "error", "denied"]
+LOG = "log"
+"""The one way of `deliver` that needs no plugin."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_YEARS = 3660
+_Outcomes = Annotated[tuple[Outcome, ...], OneOrMore(Words("a list of outcomes such as [denied]"))]
+_Callers = Annotated[tuple[CallerGlob, ...], OneOrMore(Words("a list of names such as [researcher]"))]
+_MATCH = Needed("Write `match: 'git:push'`; '*' matches every call.")
 
 
+@form("a mapping")
 class Capabilities(NamedTuple):
     """What the tools of a profile may touch. Patterns are exact or hold `*`; upper and lower case differ."""
 
-    allow: tuple[str, ...] | None = None
-    """All that an action declares must be here; None is no restriction, `()` nothing, `("*",)` all."""
-    deny: tuple[str, ...] = ()
-    """None of what an action declares may be here; an action that declares nothing counts as declaring all."""
+    allow: CapabilityGlobs | None = None
+    """All that an action declares must be here. Absent: no restriction; []: nothing."""
+    deny: CapabilityGlobs = ()
+    """None of what an action declares may be here."""  # An action that declares nothing counts as declaring all.
     max_safety: Safety | None = None
+    """The highest safety level that a tool may have."""
 
 
+@form("a mapping")
 class CallerPattern(NamedTuple):
     """Which callers an availability entry is for: each field given has to match; an absent fact matches none."""
 
-    provider: tuple[str, ...] | None = None
-    agent: tuple[str, ...] | None = None
-    group: tuple[str, ...] | None = None
-    depth: tuple[tuple[str, int], ...] | None = None
-    """Comparisons that all hold: `((">=", 1), ("<", 3))`."""
+    provider: _Callers | None = None
+    """Names or globs of the caller's provider."""
+    agent: _Callers | None = None
+    """Names or globs of the agent."""
+    group: _Callers | None = None
+    """Names or globs of the caller's group."""
+    depth: Depth | None = None
+    """How deep below the first agent: 0, '>=1', '>=1,<3'."""  # Becomes comparisons that all hold.
 
 
+@form("an entry of availability", empty="Write `tools`, `deny` or `also_allow`.")
 class Availability(NamedTuple):
     """Which tools some callers see. Entries are names, globs, `group:NAME` and `toolset:NAME`."""
 
-    callers: CallerPattern = CallerPattern()
-    tools: tuple[str, ...] | None = None
-    """None is no restriction, `()` nothing, `("*",)` all."""
-    deny: tuple[str, ...] = ()
-    also_allow: tuple[str, ...] = ()
+    callers: Annotated[CallerPattern, Written("for")] = CallerPattern()
+    """Which callers the entry is for; all of them without it."""
+    tools: ToolGlobs | None = None
+    """All that these callers see. Absent: no restriction; []: nothing; ['*']: all."""
+    deny: ToolGlobs = ()
+    """What these callers never see."""
+    also_allow: ToolGlobs = ()
     """Undoes narrowing by `tools`, never a deny."""
-    name: str | None = None
-    replaces: str | None = None
-    """The name of the entry whose place this one takes for the callers it matches."""
+    name: EntryName | None = None
+    """A name, by which another entry can replace this one."""
+    replaces: Annotated[EntryName, Words("the `name` of another entry")] | None = None
+    """The entry that this one replaces for its callers."""
     place: str = ""
-    """`file:line:column`."""
 
 
+# Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts. Whoever writes
+# `*.{pem,key}` means two names: read as one name, it would hide nothing.
+_NOT_IN_NAMES = r"/\x00\[\]{}\\"
+_COMPONENT = rf"(?:[^{_NOT_IN_NAMES}.]|\.[^{_NOT_IN_NAMES}.]|\.\.[^{_NOT_IN_NAMES}])[^{_NOT_IN_NAMES}]*"
+_FIRST_COMPONENT = _COMPONENT.replace(".]|", ".!]|", 1)
+_HIDDEN = rf"!?{_FIRST_COMPONENT}(?:/{_COMPONENT})*/?"
+_HIDDEN_WORDS = Words(
+    "a glob of names, or of paths below the workspace",
+    "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one. "
+    "Braces, brackets and backslashes have no meaning here: write one entry for each name, or '?' for any one letter.",
+)
+
+
+@form("a glob or a mapping with `glob` and `containing`")
 class HiddenGlob(NamedTuple):
     """Names of files and folders that no tool reads, and no program in a sandbox sees."""
 
-    glob: str
-    """For the name of any component, or with a slash for a path; `!GLOB` excepts."""
-    containing: str | None = None
-    """Only files that hold this text near their beginning."""
+    glob: Annotated[str, Field(pattern=whole(_HIDDEN)), _HIDDEN_WORDS, Needed("Write `glob: '*.pem'`.")]
+    """Which files: a name such as `*.pem`, or a path below the workspace."""  # `!GLOB` excepts.
+    containing: (
+        Annotated[str, Field(pattern=whole(SOME)), Words("text"), Needed("Write the text, or the glob alone.")] | None
+    ) = None
+    """Only files that hold this text in their first 64 KiB."""
 
 
+def _hidden_glob(text: str, _: Reading) -> HiddenGlob:
+    if re.fullmatch(_HIDDEN, text) is None:
+        raise unlike(*_HIDDEN_WORDS)
+    return HiddenGlob(str(text))
+
+
+def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
+    """The list replaces the default: exceptions alone would hide nothing."""
+    if globs and all(one.glob.startswith("!") and one.containing is None for one in globs):
+        raise fault(
+            "only exceptions are listed: this list replaces the default, so that nothing would be hidden.",
+            "List what to hide, too; or write [] to hide nothing.",
+        )
+    return globs
+
+
+HiddenGlobs = Annotated[
+    tuple[Annotated[HiddenGlob, TextOr(HiddenGlob, _hidden_glob, {"type": "string", "pattern": whole(_HIDDEN)})], ...],
+    listed("a list of globs"),
+    AfterValidator(_hides_something),
+]
 DEFAULT_HIDDEN = tuple(
     HiddenGlob(*one)
     for one in (
@@ -81,24 +158,30 @@ DEFAULT_HIDDEN = tuple(
 """Where a profile has no `hidden`: files that hold credentials by their name, or by a word in them."""
 
 
+@form("a mapping")
 class Approvals(NamedTuple):
     """How people are asked."""
 
-    timeout_s: float = 120.0
-    approvers: tuple[str, ...] | None = None
-    """Patterns of the names that may answer; None is anybody but the caller."""
-    always: bool = True
-    """Whether "allow always" is offered."""
-    keep_days: float = 30.0
-    """How long a kept approval holds, in days."""
+    timeout_s: Seconds = 120.0
+    """How long to wait for an answer, in seconds; 120 by default."""
+    approvers: Annotated[tuple[CallerGlob, ...], listed("a list of names")] | None = None
+    """Who may answer; anybody but the caller by default."""
+    always: Flag = True
+    """Whether 'allow always' is offered; true by default."""
+    keep_days: Annotated[float, Field(gt=0, le=_YEARS), Words(f"days above 0 and up to {_YEARS}")] = 30.0
+    """How long a kept approval holds; 30 by default."""
 
 
+@form("a mapping of limits")
 class Rate(NamedTuple):
     """How many calls may enter a tool; None is no limit."""
 
-    calls_per_minute: int | None = None
-    calls_per_hour: int | None = None
-    calls_per_session: int | None = None
+    calls_per_minute: Count | None = None
+    """How many calls may enter a tool in any 60 seconds."""
+    calls_per_hour: Count | None = None
+    """How many calls may enter a tool in any 3600 seconds."""
+    calls_per_session: Count | None = None
+    """How many calls may enter a tool in one session."""
 
 
 class Rates(NamedTuple):
@@ -115,71 +198,156 @@ class Rates(NamedTuple):
     """`redis://...` to share the counts between processes; None keeps them in this one."""
 
 
+@form("a mapping")
 class ReadBeforeWrite(NamedTuple):
     """An existing file must have been read in the session before it is written."""
 
-    mode: Literal["strict", "warn", "off"] = "off"
-    reads: tuple[str, ...] = ("read_file",)
+    mode: Annotated[Literal["strict", "warn", "off"], Needed("Write `mode: strict`, `warn` or `off`.")] = "off"
+    """Whether the write is refused, or the model told."""
+    reads: ToolNames = ("read_file",)
     """Tools whose success counts as having read the file."""
-    writes: tuple[str, ...] = ("write_file", "edit_file")
-    argument: str = "path"
+    writes: ToolNames = ("write_file", "edit_file")
+    """Tools that change a file."""
+    argument: Annotated[str, Field(pattern=whole(SOME)), Words("the name of an argument")] = "path"
+    """Their argument that holds the path."""
 
 
+@form("a mapping", empty="Write `warn: 3`, `deny: 5` or both.")
 class Repeats(NamedTuple):
     """Identical calls, or identical results, one after the other in a session; None is off."""
 
-    warn: int | None = None
-    """From this one on, the model is told."""
-    deny: int | None = None
-    """From this one on, the call is refused."""
+    warn: Count | None = None
+    """From this one in a row on, the model is told."""
+    deny: Count | None = None
+    """From this one in a row on, the call is refused with `repeated_call`."""
 
 
+@form("a mapping")
 class DependsOn(NamedTuple):
     """Calls that need an earlier one."""
 
-    match: Rule
-    needs: Rule
-    message: str | None = None
-    args: tuple[str, ...] = ()
+    match: Annotated[MatchRule, _MATCH]
+    """The calls that need another one first."""
+    needs: Annotated[MatchRule, Needed("Write the pattern of the call that has to come first.")]
+    """The call that must have succeeded in the session."""
+    message: AnyText | None = None
+    """What the model is told otherwise."""
+    args: ArgumentNames = ()
     """Arguments that must have the same values in both calls, such as a handle."""
 
 
+@form("a mapping")
 class SkipDuplicate(NamedTuple):
     """Calls that need not be made twice in a session."""
 
-    match: Rule
-    args: tuple[str, ...] | None = None
-    """The arguments that make two calls the same; None is all of them."""
+    match: Annotated[MatchRule, _MATCH]
+    """The calls that need not be made twice."""
+    args: ArgumentNames | None = None
+    """The arguments that make two calls the same; all by default."""
 
 
+@form("a mapping")
 class AfterCall(NamedTuple):
     """A message to the model behind the result of a call."""
 
-    match: Rule
-    message: str
-    outcomes: tuple[Outcome, ...] = ("ok",)
+    match: Annotated[MatchRule, _MATCH]
+    """The calls to speak about."""
+    message: Annotated[AnyText, Needed("Write what the model is to read.")]
+    """What the model reads behind the result."""
+    outcomes: _Outcomes = ("ok",)
+    """After which outcomes; ok by default."""
 
 
+@form("a mapping of guards")
 class SessionGuards(NamedTuple):
-    """The guards that remember a session's calls (`guards:`)."""
+    """The guards that remember a session's calls (`session_guards:`)."""
 
     read_before_write: ReadBeforeWrite = ReadBeforeWrite()
+    """An existing file must have been read in the session before it is written."""
     repeated_calls: Repeats = Repeats()
+    """The same call with the same arguments, several times in a row."""
     same_result: Repeats = Repeats()
-    depends_on: tuple[DependsOn, ...] = ()
-    skip_duplicate: tuple[SkipDuplicate, ...] = ()
-    after_call: tuple[AfterCall, ...] = ()
+    """The same result, several times in a row."""
+    depends_on: Annotated[tuple[DependsOn, ...], listed("a list")] = ()
+    """Calls that need an earlier one."""
+    skip_duplicate: Annotated[tuple[SkipDuplicate, ...], listed("a list")] = ()
+    """Calls that need not be made twice in a session."""
+    after_call: Annotated[tuple[AfterCall, ...], listed("a list")] = ()
+    """Messages to the model after a call."""
 
 
+_Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]
+_URL = Words("a URL", "Write such as `https://example.org/hook`.")
+_WEBHOOK = "webhook"
+_CHANNEL = Words("'log', 'webhook' or the name of a plugin's channel", NAME_FIX)
+_CHANNEL_SCHEMA = WithJsonSchema({"anyOf": [{"enum": [LOG, _WEBHOOK]}, {"type": "string", "pattern": whole(NAME)}]})
+_WEBHOOK_URL = r"https?://.+"
+_TOGETHER = {
+    "if": {"properties": {"deliver": {"const": LOG}}},
+    "then": {"not": {"required": ["url"]}},
+    "else": {"required": ["url"]},
+}
+_OF_WEBHOOK = {
+    "if": {"properties": {"deliver": {"const": _WEBHOOK}}, "required": ["deliver"]},
+    "then": {"properties": {"url": {"pattern": whole(_WEBHOOK_URL)}}},
+}
+
+
+def _delivered(read: "Notify") -> "Notify":
+    if (read.deliver == LOG) != (read.url is None):
+        channel = _WEBHOOK if read.deliver == LOG else read.deliver
+        raise fault(f"`deliver: {channel}` and `url` belong together.", "Write both, or neither for the log.")
+    if read.deliver == _WEBHOOK and not re.fullmatch(_WEBHOOK_URL, str(read.url)):
+        raise unlike(*_URL, key="url")
+    return read
+
+
+@form("a notification", finish=_delivered, schema={"allOf": [_TOGETHER, _OF_WEBHOOK]})
 class Notify(NamedTuple):
     """Whom to tell of which calls, after the call."""
 
-    match: tuple[Rule, ...]
-    deliver: Literal["log", "webhook"] = "log"
-    url: str | None = None
-    """Where a webhook listens."""
-    outcomes: tuple[Outcome, ...] = ("ok", "error", "denied")
+    match: _Patterns
+    """Which calls, as rules say it."""
+    deliver: Annotated[str, Field(pattern=whole(NAME)), _CHANNEL_SCHEMA, _CHANNEL] = LOG
+    """How to tell: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
+    url: Annotated[str, Field(pattern=whole(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL] | None = None
+    """Where the channel delivers: the webhook to `http://` or `https://`."""
+    outcomes: _Outcomes = ("ok", "error", "denied")
+    """Which outcomes; all by default."""
     place: str = ""
+
+
+def _notify(text: str, reading: Reading) -> Notify:
+    rule = read_rule(text, reading)
+    return Notify((rule,), place=str(text.node.place) if isinstance(text, LocatedText) else "")
+
+
+# A repository that could name a URL would be told of every call and its arguments.
+_LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
+
+
+@form(
+    "a notification",
+    misplaced={"url": _LOG_ONLY},
+    finish=lambda read: Notify(read.match, outcomes=read.outcomes, place=read.place),
+)
+class WorkspaceNotify(NamedTuple):
+    """What a workspace's own file may ask for."""
+
+    match: _Patterns
+    """Which calls, as rules say it."""
+    deliver: Annotated[Literal["log"], Words("one of 'log'", _LOG_ONLY)] = "log"
+    """How to tell: by a line in the log."""
+    outcomes: _Outcomes = ("ok", "error", "denied")
+    """Which outcomes; all by default."""
+    place: str = ""
+
+
+_NOTIFICATIONS = listed("a list of notifications")
+Notifications = Annotated[tuple[Annotated[Notify, TextOr(Notify, _notify, RULE_SCHEMA)], ...], _NOTIFICATIONS]
+WorkspaceNotifications = Annotated[
+    tuple[Annotated[Notify, TextOr(WorkspaceNotify, _notify, RULE_SCHEMA)], ...], _NOTIFICATIONS
+]
 
 
 class Ceiling(NamedTuple):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolcharter.profile.schema import PROFILE
+from toolcharter.profile.schema import ProfileFile
 
 from .conftest import MODULE, QUIET, calls_in, ended, events_in, lines_of
 
@@ -131,7 +131,7 @@ def test_every_fault_of_the_configuration_is_told(run, desk) -> None:
         "./bad.yaml:2:9: tools.eco: no installed plugin provides a tool named 'eco'.\n"
         "Did you mean 'echo'? Installed tools: 'echo'.\n\n"
         "./bad.yaml:3:1: limit: unknown key 'limit'.\n"
-        f"Did you mean 'limits'? Known keys: {', '.join(map(repr, sorted(PROFILE.keys)))}.\n"
+        f"Did you mean 'limits'? Known keys: {', '.join(map(repr, sorted(ProfileFile._fields)))}.\n"
     )
     assert (result.stdout, result.stderr, result.exit_code) == ("", faults, 2)
 

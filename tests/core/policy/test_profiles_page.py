@@ -10,7 +10,6 @@ import yaml
 from tests.rows import each_row
 
 from pages import quoted, rows
-from tables import inner
 from toolcharter.api.words import KINDS, RULE_PREFIXES
 from toolcharter.events import notify
 from toolcharter.gate.approvals.always_rule import is_launcher, why_not_kept
@@ -22,10 +21,11 @@ from toolcharter.policy.rule_input import RuleInput, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, WORKSPACE_POLICY
 from toolcharter.profile.dump import written
+from toolcharter.profile.forms import keys_of
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
-from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
-from toolcharter.profile.settings import MODES
+from toolcharter.profile.schema import CeilingFile, ProfileFile, ProfileLimits, ToolLimits, WorkspaceFile
+from toolcharter.profile.settings import MODES, Rate
 from toolcharter_git.tool import SPEC as GIT
 from toolcharter_webhook import sender
 
@@ -164,8 +164,8 @@ def test_keys_of_ceilings_are_listed() -> None:
         [ADMIN_POLICY],
         [ALLOWED_PERMS],
     )
-    assert set(quoted(workspace[2])) - {"log"} == set(WORKSPACE_CEILING.keys)
-    assert set(quoted(administrator[2])) == set(CEILING.keys)
+    assert set(quoted(workspace[2])) - {"log"} == set(keys_of(WorkspaceFile))
+    assert set(quoted(administrator[2])) == set(keys_of(CeilingFile))
 
 
 PARENT = """
@@ -245,18 +245,14 @@ def test_parents_and_child_are_put_together_as_the_page_says(tmp_path: Path) -> 
 def test_every_key_says_how_it_is_put_together() -> None:
     """Each stands in one row of the table."""
     assert sorted(name for row in rows(PAGE, "keys") for name in quoted(row[0])) == sorted(
-        PROFILE.keys.keys() - {"extends"}
+        keys_of(ProfileFile).keys() - {"extends"}
     )
 
 
 def test_limits_of_tools_and_agents_take_what_the_page_says() -> None:
     """A tool takes all but what is about several tools or calls; an agent takes numbers of calls."""
-    limits = inner(PROFILE.keys["limits"].shape)
-    assert limits is not None
-    of_tools, of_agents = (limits.keys[name].shape.of.keys for name in ("tools", "agents"))  # type: ignore[attr-defined]
-
-    assert limits.keys.keys() - of_tools.keys() == {"tools", "agents", "per", "store"}
-    assert set(of_agents) == {"calls_per_minute", "calls_per_hour", "calls_per_session"}
+    assert keys_of(ProfileLimits).keys() - keys_of(ToolLimits).keys() == {"tools", "agents", "per", "store"}
+    assert set(keys_of(Rate)) == {"calls_per_minute", "calls_per_hour", "calls_per_session"}
 
 
 def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> None:

@@ -13,12 +13,13 @@ from tests.rows import each_row
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.ceilings import ADMIN_POLICY, read_ceilings
+from toolcharter.profile.forms import keys_of
 from toolcharter.profile.json_schema import Offer, ceiling_schema, profile_schema
+from toolcharter.profile.names import any_case
 from toolcharter.profile.nodes import plain
 from toolcharter.profile.parse import parse
 from toolcharter.profile.read import read_profile
-from toolcharter.profile.schema import CEILING, PROFILE, WORKSPACE_CEILING
-from toolcharter.profile.shapes import any_case
+from toolcharter.profile.schema import CeilingFile, ProfileFile, WorkspaceFile
 
 from .random_profiles import CEILINGS, NAMES, as_yaml, profiles
 from .test_model import EVERY_KEY
@@ -126,6 +127,7 @@ def test_policies_of_what_is_installed_are_in_it() -> None:
         pytest.param("profile: p\ntools: {later: {x: 1}}\nmissing_ok: [later]", id="what comes later"),
         pytest.param("profile: p\nextensions: {Principles: {wait: PT1S}}", id="an extension"),
         pytest.param("profile: p\nnotify: [{match: git, deliver: webhook, url: 'http://h'}]", id="webhook"),
+        pytest.param("profile: p\nnotify: [{match: git, deliver: pager, url: 'pager:team'}]", id="a plugin's channel"),
         pytest.param("profile: p\nextends: [minimal]", id="parents"),
         pytest.param("profile: p\nplugins: {a: '>=1,<2', b.c: ' ~= 1.0 ,', d: '===x', e: '!=1.*'}", id="pins"),
     ],
@@ -177,7 +179,10 @@ def test_what_is_read_is_accepted(told, text) -> None:
         pytest.param("profile: p\nsession_guards: {after_call: [{match: git}]}", id="no message"),
         pytest.param("profile: p\nnotify: [{match: git, deliver: webhook}]", id="a webhook without its URL"),
         pytest.param("profile: p\nnotify: [{match: git, url: 'http://h'}]", id="a URL without its webhook"),
+        pytest.param("profile: p\nnotify: [{match: git, deliver: webhook, url: 'ftp://h'}]", id="no URL of a webhook"),
+        pytest.param("profile: p\nnotify: [{match: git, deliver: pager}]", id="a channel without its URL"),
         pytest.param("profile: p\nnotify: [{match: []}]", id="no pattern"),
+        pytest.param("profile: p\nhidden: [{glob: '*.key'}]", id="half of a long form"),
         pytest.param("profile: p\nevents: {required: yes}", id="text for a boolean"),
         pytest.param("profile: p\ncases: [{tool: git}]", id="a case that expects nothing"),
         pytest.param("profile: p\ncases: [{tool: git, expect: allow, reason: x}]", id="the reason of an allowed case"),
@@ -254,12 +259,12 @@ def test_ceilings_have_schemas_of_their_own(text, workspace, admin) -> None:
     assert answers == [workspace, admin]
 
 
-def test_keys_are_those_of_the_shapes() -> None:
+def test_keys_are_those_of_the_forms() -> None:
     """In their order, none missing."""
-    shapes = [PROFILE, WORKSPACE_CEILING, CEILING]
+    forms = [ProfileFile, WorkspaceFile, CeilingFile]
 
     schemas = [SCHEMA, ceiling_schema("workspace"), ceiling_schema("admin")]
-    assert [list(schema["properties"]) for schema in schemas] == [list(shape.keys) for shape in shapes]
+    assert [list(schema["properties"]) for schema in schemas] == [list(keys_of(form)) for form in forms]
 
 
 @given(NAMES)

@@ -22,12 +22,12 @@ from toolcharter.policy.availability import ToolCatalog
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.policy.names import limit_faults
 from toolcharter.profile.ceilings import read_ceilings
+from toolcharter.profile.faults import faults_of
 from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
-from toolcharter.profile.validation import faults_of
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from toolcharter.guards.session.guards import ActiveSessionGuards
 from toolcharter.guards.session.state import with_notes
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
+from toolcharter.profile.names import same_tool
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import ReadBeforeWrite, SessionGuards
-from toolcharter.profile.shapes import same_tool
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from toolcharter._lazy import lazy
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, limits_of
+from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rates
-from toolcharter.profile.shapes import same_tool
 
 if TYPE_CHECKING:
     from toolcharter.guards.rates import redis_store

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from toolcharter.profile.globs import Glob, parse_glob
+from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rate, Rates
-from toolcharter.profile.shapes import same_tool
 
 SESSION_IDLE_S = 7 * 86_400.0
 """A session that has called nothing for so long is over, and its count may be dropped; in seconds."""

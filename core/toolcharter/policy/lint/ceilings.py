@@ -10,8 +10,8 @@ from toolcharter.policy.lint.coverage import Coverers, Reaching
 from toolcharter.policy.lint.rules import Finding, Reviewed, RulesReview, names, rules_named, why_hidden
 from toolcharter.policy.rules_by_tool import DenyRules, RuleList
 from toolcharter.profile.model import Limits, smaller
+from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
-from toolcharter.profile.shapes import same_tool
 
 _VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 _LIMITS = ("timeout_s", "max_output_chars")

@@ -1,12 +1,12 @@
 """From what a file says to settings: each key in its place, in the types that the engine reads."""
 
-from toolcharter.profile.assemble import ceiling_from
+from toolcharter.profile.document import document
+from toolcharter.profile.forms import Reading
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Limits
-from toolcharter.profile.parse import parse
 from toolcharter.profile.read import load_profile, read_profile
 from toolcharter.profile.rules import Rule, parse_rule
-from toolcharter.profile.schema import CEILING
+from toolcharter.profile.schema import CeilingFile
 from toolcharter.profile.settings import (
     AfterCall,
     Approvals,
@@ -149,12 +149,10 @@ capabilities: {deny: [net]}
 limits: {timeout_s: 5, calls_per_hour: 9, tools: {Git: {max_output_chars: 7}}, agents: {a: {calls_per_session: 1}}}
 notify: [git]
 """
-    node = parse(text, "c.yaml", [])
-    assert node is not None
-    clean = CEILING.clean(node, (), [])
-    assert clean is not None
+    _, read = document(text.encode(), "c.yaml", CeilingFile, Reading(), [])
+    assert read is not None
 
-    assert ceiling_from(clean, "c.yaml") == Ceiling(
+    assert read.tightening.made("c.yaml", read.notify) == Ceiling(
         "c.yaml",
         (parse_rule("git:push", "c.yaml:1:8"),),
         "ask",

@@ -37,7 +37,7 @@ session_guards:
   skip_duplicate: [{match: git, args: []}]
   after_call: [{match: git, message: "", outcomes: [ok, error, denied]}]
 limits: {per: session, store: "unix:///run/redis", agents: {"a\\**": {calls_per_minute: 1}}, tools: {git: {calls_per_hour: 1}}}
-notify: [git, {match: [git, "*"], deliver: log}, {match: git, deliver: webhook, url: "http://h/", outcomes: ok}]
+notify: [git, {match: [git, "*"], deliver: log}, {match: git, deliver: webhook, url: "http://h/", outcomes: ok}, {match: git, deliver: pager-2, url: "pager+tls:team"}]
 missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
 """
 
@@ -222,7 +222,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
         ),
         pytest.param(
             "notify: [5, 'x y', {}, {match: []}, {match: x, outcomes: []}, {match: x, deliver: webhook}, "
-            "{match: x, url: 'http://h'}, {match: x, deliver: webhook, url: 'ftp://h'}, {match: x, deliver: mail}]",
+            "{match: x, url: 'http://h'}, {match: x, deliver: webhook, url: 'ftp://h'}, {match: x, deliver: mail}, {match: x, deliver: a b}]",
             [
                 "2:10: notify.0: expected a notification, found the number 5.",
                 "2:13: notify.1: no tool's name can match 'x y'.\nFor a command write 'bash:x y'.",
@@ -232,7 +232,11 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
                 f"2:63: notify.5: {TOGETHER}",
                 f"2:93: notify.6: {TOGETHER}",
                 "2:156: notify.7.url: expected a URL, found the text 'ftp://h'.\nWrite such as `https://example.org/hook`.",
-                "2:188: notify.8.deliver: expected one of 'log', 'webhook', found the text 'mail'.",
+                "2:168: notify.8: `deliver: mail` and `url` belong together.\nWrite both, or neither for the log.",
+                (
+                    "2:215: notify.9.deliver: expected 'log', 'webhook' or the name of a plugin's channel, found the text 'a b'.\n"
+                    "Names have 1 to 64 letters, digits, '_' and '-'."
+                ),
             ],
             id="notify",
         ),

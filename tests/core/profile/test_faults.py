@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from toolcharter.api.policy import ToolPolicy
+from toolcharter.profile.faults import faults_of
 from toolcharter.profile.read import read_profile
-from toolcharter.profile.validation import faults_of
 
 
 class Action(StrEnum):
@@ -134,11 +134,11 @@ def told_of(write) -> Callable[[str], list[str]]:
         pytest.param(
             "{remotes: {origin: {dept: 2}}}",
             [
-                "19: tools.git.remotes.origin.name: the key is missing.",
                 (
                     "28: tools.git.remotes.origin.dept: unknown key 'dept'.\nDid you mean 'depth'? Known keys: 'depth', "
                     "'name'."
                 ),
+                "27: tools.git.remotes.origin.name: the key is missing.",
             ],
             id="a model in a mapping",
         ),

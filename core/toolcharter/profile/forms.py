@@ -1,0 +1,397 @@
+"""How pydantic reads the settings of a profile: named tuples whose annotations say what may stand in a file.
+
+`form` has a named tuple read from a mapping whose keys are its fields; no other key may stand there. The metadata of
+its annotations are pydantic's (`Field(gt=0)`) and those of this module, most of which say what a fault tells. Not
+`BaseModel`: each class of it takes a third of a millisecond of every start.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, LiteralString, NamedTuple, TypeVar, get_args
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from toolcharter.api.policy import field_docstrings
+from toolcharter.profile.conditions import Condition, condition
+from toolcharter.profile.names import NAME, NAME_FIX, same_tool, whole
+from toolcharter.profile.nodes import Located, LocatedText, entries, plain
+from toolcharter.profile.rules import Rule, parse_rule
+
+T = TypeVar("T")
+Read = Callable[[Any, "Reading"], Any]
+FAULT: LiteralString = "fault"
+"""Type of the errors that `fault` makes: `what` and `fix` are whole sentences."""
+UNLIKE: LiteralString = "unlike"
+"""Type of the errors that `unlike` makes: `expected` and `fix`."""
+_OURS: dict[str, LiteralString] = {FAULT: FAULT, UNLIKE: UNLIKE}
+_PLACE = "place"
+"""The field that gets where the mapping stands, as `file:line:column`. It is no key."""
+_STRICT = core_schema.CoreConfig(strict=True, extra_fields_behavior="forbid")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Words(NamedTuple):
+    """Metadata: what a fault says of a value that is something else."""
+
+    expected: str
+    """Behind "expected": `a list of rules`."""
+    fix: str = ""
+    """What to write; `<key>` stands for the key."""
+
+
+_NO_WORDS = Words("")
+
+
+class Needed(NamedTuple):
+    """Metadata: the key must stand there, even if the field has a default."""
+
+    fix: str
+
+
+class Written(NamedTuple):
+    """Metadata: the key in the file, where it is not the field's name."""
+
+    key: str
+
+
+class Inline:
+    """Metadata: the fields of this form are keys of the mapping around it."""
+
+
+INLINE = Inline()
+
+
+class Reading:
+    """What is remembered while one profile and its parents are read: each rule and each condition is read once."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, Rule] = {}
+        self._conditions: dict[str, Condition] = {}
+
+    def rule(self, text: str) -> Rule:
+        """Read the text of a rule.
+
+        Raises:
+            RuleError: The text is no rule.
+        """
+        if text not in self._rules:
+            self._rules[text] = parse_rule(str(text))
+        return self._rules[text]
+
+    def condition(self, schema: Any) -> Condition:
+        """Compile the JSON Schema of one argument.
+
+        Raises:
+            ConditionError: It cannot be compiled.
+        """
+        key = repr(schema)
+        if key not in self._conditions:
+            self._conditions[key] = condition(schema)
+        return self._conditions[key]
+
+
+def fault(what: str, fix: str = "", key: str = "") -> PydanticCustomError:
+    """The error of a value that *what*, a sentence, is wrong with; of the entry *key* of a mapping, if there is one."""
+    return PydanticCustomError(FAULT, "{what}", {"what": what, "fix": fix, "key": key})
+
+
+def unlike(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
+    """The error of a value that is something else than *expected*; of the entry *key* of a mapping, if there is one."""
+    return PydanticCustomError(UNLIKE, "expected {expected}", {"expected": expected, "fix": fix, "key": key})
+
+
+class Key(NamedTuple):
+    """What may stand under one key of a form."""
+
+    annotation: Any
+    """Of the field, without None."""
+    default: Any
+    fix: str | None
+    """What to write if the key is missing; None if it may be."""
+
+
+class Form(NamedTuple):
+    """How one named tuple is read; `form` makes it."""
+
+    kind: Any
+    words: Words
+    empty: str
+    misplaced: Mapping[str, str]
+    finish: Callable[[Any], Any] | None
+    schema: Mapping[str, Any]
+
+    def core_schema(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The mapping, as pydantic validates it: its keys are built when the first one is read."""
+        return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
+
+    def json_schema(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The mapping, as editors check it, with the docstrings of the fields."""
+        written = handler(adapter(self.kind).core_schema)
+        for name, text in abouts(self.kind).items():
+            written["properties"][name] = {"description": text, **written["properties"][name]}
+        return {**written, **({"minProperties": 1} if self.empty else {}), **self.schema}
+
+    def read(self, value: Any, reading: Reading) -> Any:
+        """What the mapping becomes.
+
+        Raises:
+            ValidationError: With all that is wrong below it.
+            PydanticCustomError: It is wrong as a whole.
+        """
+        if self.empty and value == {}:
+            raise fault("the mapping is empty.", self.empty)
+        given = adapter(self.kind).validate_python(value, context=reading)
+        made = _made(self.kind, given, _place_of(value))
+        return made if self.finish is None else self.finish(made)
+
+
+class _Keys:
+    """Metadata that stands for the keys of a form."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        keys = {
+            name: core_schema.typed_dict_field(handler.generate_schema(key.annotation), required=key.fix is not None)
+            for name, key in keys_of(self.kind).items()
+        }
+        return core_schema.typed_dict_schema(keys, config=_STRICT, extra_behavior="forbid")
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Validates the mapping that the form *kind* is read from."""
+    return TypeAdapter(Annotated[Any, _Keys(kind)])
+
+
+FORMS: dict[type, Form] = {}
+"""By named tuple."""
+
+
+def form(
+    words: str | Words,
+    *,
+    empty: str = "",
+    misplaced: Mapping[str, str] = _NOTHING,
+    finish: Callable[[Any], Any] | None = None,
+    schema: Mapping[str, Any] = _NOTHING,
+) -> Callable[[type[T]], type[T]]:
+    """Have pydantic read a named tuple from a mapping with its fields as keys.
+
+    A field without a default has to be there; one whose default is None may be left out, and is never null.
+
+    Args:
+        words: What a fault calls the mapping, and perhaps what to write where something else stands.
+        empty: What to write where an empty mapping would mean nothing; nothing if it may be empty.
+        misplaced: Keys that belong elsewhere, each with what to do instead.
+        finish: What becomes of the named tuple; raises `fault` where its fields contradict each other.
+        schema: What JSON Schema says of it besides.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        described: Any = kind
+        FORMS[kind] = own = Form(
+            kind, Words(words) if isinstance(words, str) else words, empty, misplaced, finish, schema
+        )
+        described.__get_pydantic_core_schema__ = own.core_schema
+        described.__get_pydantic_json_schema__ = own.json_schema
+        return kind
+
+    return decorate
+
+
+@cache
+def keys_of(kind: Any) -> Mapping[str, Key]:
+    """The keys of the mapping that the form *kind* is read from, in their order."""
+    keys: dict[str, Key] = {}
+    for name, declared in kind.__annotations__.items():
+        annotation = _without_none(declared)
+        metadata = getattr(annotation, "__metadata__", ())
+        default = kind._field_defaults.get(name, Needed)
+        if INLINE in metadata:
+            keys |= keys_of(annotation.__origin__)
+        elif name != _PLACE:
+            fix = next((one.fix for one in metadata if isinstance(one, Needed)), "" if default is Needed else None)
+            keys[_key(name, metadata)] = Key(annotation, None if default is Needed else default, fix)
+    return MappingProxyType(keys)
+
+
+def abouts(kind: Any) -> dict[str, str]:
+    """What each key of a form is for: the docstrings of its fields."""
+    texts = field_docstrings(kind)
+    found: dict[str, str] = {}
+    for name, annotation in kind.__annotations__.items():
+        metadata = getattr(annotation, "__metadata__", ())
+        if INLINE in metadata:
+            found |= abouts(annotation.__origin__)
+        elif name != _PLACE:
+            found[_key(name, metadata)] = texts.get(name, "")
+    return found
+
+
+def _key(name: str, metadata: Iterable[Any]) -> str:
+    return next((one.key for one in metadata if isinstance(one, Written)), name)
+
+
+def _without_none(annotation: Any) -> Any:
+    choices = get_args(annotation)
+    return next(one for one in choices if one is not NoneType) if NoneType in choices else annotation
+
+
+def _made(kind: Any, given: Mapping[str, Any], place: str) -> Any:
+    values: dict[str, Any] = {}
+    for name, annotation in kind.__annotations__.items():
+        metadata = getattr(annotation, "__metadata__", ())
+        if INLINE in metadata:
+            values[name] = _made(annotation.__origin__, given, place)
+        elif name == _PLACE:
+            values[name] = place
+        elif (key := _key(name, metadata)) in given:
+            values[name] = given[key]
+    return kind(**values)
+
+
+def _place_of(value: Any) -> str:
+    return str(value.node.place) if isinstance(value, Located | LocatedText) else ""
+
+
+class Names(NamedTuple):
+    """Metadata of a mapping from names to one type of value."""
+
+    words: Words
+    noun: str = "tool"
+    pattern: str = NAME
+    name_fix: str = NAME_FIX
+    same: Callable[[str], str] = same_tool
+    """The form in which two names are compared."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The mapping, as pydantic validates it."""
+        names = core_schema.str_schema(pattern=whole(self.pattern))
+        mapping = core_schema.dict_schema(names, handler.generate_schema(get_args(source)[1]))
+        return core_schema.no_info_wrap_validator_function(self._read, mapping)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The mapping, as editors check it: pydantic's own would accept other names, too."""
+        below = next(iter(handler(core)["patternProperties"].values()))
+        return {"type": "object", "propertyNames": {"pattern": whole(self.pattern)}, "additionalProperties": below}
+
+    def _read(self, value: Any, handler: Callable[[Any], Any]) -> Any:
+        lines, good = [*self._twice(value)] if isinstance(value, Located) else [], dict[str, Any]()
+        try:
+            good = handler(value)
+        except ValidationError as error:
+            lines += _lines_of(error)
+        if lines:
+            raise ValidationError.from_exception_data("names", lines)
+        return MappingProxyType(good)
+
+    def _twice(self, value: Located) -> Iterator[InitErrorDetails]:
+        first: dict[str, str] = {}
+        for name in value:
+            other = first.setdefault(self.same(name), name)
+            if other != name:
+                what = f"names the same {self.noun} as the entry at {entries(value.node)[other].place}."
+                yield InitErrorDetails(type=fault(what, "Remove one of the two.", name), loc=(), input=value)
+
+
+def _lines_of(error: ValidationError) -> Iterator[InitErrorDetails]:
+    """The entries of *error*, as a new error takes them."""
+    for one in error.errors(include_url=False):
+        context = one.get("ctx", {})
+        ours = _OURS.get(one["type"])
+        kind = one["type"] if ours is None else PydanticCustomError(ours, "{what}", context)
+        yield InitErrorDetails(type=kind, loc=one["loc"], input=one["input"], ctx=context)
+
+
+class ReadBy:
+    """Metadata: a function reads the value, which JSON Schema describes as *schema*.
+
+    What is expected says the function in its errors, and *words* says it to the tables of pages.
+    """
+
+    def __init__(self, read: Read, schema: Mapping[str, Any], words: Words = _NO_WORDS) -> None:
+        self.read, self.schema, self.words = read, schema, words
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The function."""
+        return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """What stands in *schema*."""
+        return dict(self.schema)
+
+
+class TextOr:
+    """Metadata: a text, read by a function and described as *schema*, or the long form."""
+
+    def __init__(self, long: Any, read: Read, schema: Mapping[str, Any]) -> None:
+        self.long, self.read, self.schema = long, read, schema
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The function for text, and the form for anything else."""
+        return core_schema.with_info_wrap_validator_function(
+            lambda value, following, info: (
+                self.read(value, info.context) if isinstance(value, str) else following(value)
+            ),
+            handler.generate_schema(self.long),
+        )
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Either of them."""
+        return {"anyOf": [dict(self.schema), handler(core)]}
+
+
+class OneOrMore(NamedTuple):
+    """Metadata of a tuple: one value, or a list of at least one."""
+
+    words: Words
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The list, which one value becomes first."""
+        return core_schema.no_info_before_validator_function(self._listed, _list(source, handler))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Either of them."""
+        several = handler(core)
+        return {"anyOf": [several["items"], {**several, "minItems": 1}]}
+
+    def _listed(self, value: Any) -> Any:
+        if value == []:
+            raise fault("the list is empty.", f"Write {self.words.expected}.")
+        return value if isinstance(value, list) else [value]
+
+
+class ListOf(NamedTuple):
+    """Metadata of a tuple: a list."""
+
+    words: Words
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The list."""
+        return _list(source, handler)
+
+
+def _list(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    return core_schema.tuple_variable_schema(handler.generate_schema(get_args(source)[0]), strict=False)
+
+
+def listed(expected: str) -> ListOf:
+    """Metadata of a tuple: a list, which a fault calls *expected*."""
+    return ListOf(Words(expected))
+
+
+def mapping(expected: str) -> ReadBy:
+    """Metadata of a mapping whose content its plugin judges: it stays as it was written."""
+    words = Words(expected, "Write `<key>: {}`.")
+
+    def read(value: Any, _: "Reading") -> dict[str, Any]:
+        if not isinstance(value, Located):
+            raise unlike(*words)
+        values: dict[str, Any] = plain(value.node)
+        return values
+
+    return ReadBy(read, {"type": "object"}, words)
