@@ -50,7 +50,9 @@ def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
 
 def profile_folders(index: Installed) -> list[Path]:
     """The `profiles` folders inside the packages of usable plugins, sorted; nothing is imported."""
-    entries = {entry.module: entry for entry in (*index.tools.values(), *index.extensions.values())}
+    entries = {
+        entry.module: entry for entry in (*index.tools.values(), *index.extensions.values(), *index.commands.values())
+    }
     found = {folder for entry in entries.values() for folder in _profiles_of(entry)}
     return sorted(found)
 

@@ -1,0 +1,134 @@
+"""`toolcharter guard`: install, uninstall, status, hook."""
+
+import difflib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from toolcharter import ConfigurationError
+from toolcharter.hosts import open_host
+from toolcharter_guard import settings
+from toolcharter_guard.agents import AGENTS, Unreadable
+from toolcharter_guard.judge import judge, refusal, workspace_of
+
+MAX_MESSAGE = 64 * 1024 * 1024
+BLOCK = 2
+"""The exit status with which every agent takes a call as blocked."""
+_agent = click.argument("agent", type=click.Choice(list(AGENTS)))
+_project = click.option("--project", is_flag=True, help="In the current project's settings, not in the user's.")
+
+
+@click.group("guard")
+def command() -> None:
+    """Put a profile in front of a coding agent's own tools.
+
+    The agent asks before each call by its hook; the guard answers by the profile's rules, with their reasons and events.
+    """
+
+
+@command.command("install")
+@_agent
+@click.option("--profile", "-p", default="guarded", metavar="PROFILE", help="A profile's name or path.")
+@_project
+@click.option("--events", metavar="URL", help="Where events go; default: a file in the user's state folder.")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+def install(agent: str, profile: str, project: bool, events: str | None, yes: bool) -> None:
+    """Add the hook to the settings of AGENT, after showing the change; others stay as they are."""
+    program = shutil.which("toolcharter") or sys.argv[0]
+    workspace = Path.cwd() if project else None
+    named = str(Path(profile).resolve()) if os.sep in profile else profile
+    line = settings.hook_command(str(Path(program).absolute()), agent, named, workspace, events or _default_events())
+    _check_profile(named, workspace or Path.cwd())
+    _change(agent, settings.path_of(agent, workspace), line, yes=yes)
+    click.echo(settings.PLACES[agent].note)
+
+
+@command.command("uninstall")
+@_agent
+@_project
+@click.option("--yes", is_flag=True, help="Write without asking.")
+def uninstall(agent: str, project: bool, yes: bool) -> None:
+    """Take the hook out of the settings of AGENT again."""
+    file = settings.path_of(agent, Path.cwd() if project else None)
+    if not file.exists():
+        click.echo(f"{file}: there is none; nothing to remove.")
+        return
+    _change(agent, file, None, yes=yes)
+
+
+@command.command("status")
+def status() -> None:
+    """Say for each agent whether the hook is in its settings; exit status 1 if one cannot be read."""
+    failed = False
+    for agent in AGENTS:
+        for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
+            try:
+                state = _state_of(agent, file)
+            except settings.SettingsError as error:
+                failed, state = True, f"cannot be read: {error}"
+            click.echo(f"{agent:12} {file}: {state}")
+    click.get_current_context().exit(1 if failed else 0)
+
+
+@command.command("hook")
+@_agent
+@click.option("--profile", "-p", default="guarded", metavar="PROFILE", help="A profile's name or path.")
+@click.option("--workspace", "-w", metavar="FOLDER", help="The project; default: as the agent says.")
+@click.option("--events", metavar="URL", help="Where events go; default: a file in the user's state folder.")
+def hook(agent: str, profile: str, workspace: str | None, events: str | None) -> None:
+    """Answer one message of AGENT, on standard input. What cannot be judged is denied with exit status 2."""
+    known = AGENTS[agent]
+    try:
+        text = sys.stdin.buffer.read(MAX_MESSAGE)  # what is longer is cut, and then no JSON
+        root = workspace_of(known, workspace, os.environ)
+        with open_host(profile, workspace=root, events=events or _default_events()) as host:
+            said = judge(known, host, root, text)
+    except (ConfigurationError, Unreadable) as error:
+        click.echo(refusal(error), err=True)
+        click.get_current_context().exit(BLOCK)
+    except Exception as error:  # noqa: BLE001 - any fault of ours denies: another status would let the call through
+        click.echo(f"toolcharter denies the call, because it failed: {type(error).__name__}: {error}", err=True)
+        click.get_current_context().exit(BLOCK)
+    click.echo(json.dumps(said))
+
+
+def _default_events() -> str:
+    state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    folder = Path(state, "toolcharter")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return f"file:{folder / 'guard.jsonl'}"
+
+
+def _check_profile(profile: str, workspace: Path) -> None:
+    """Refuse to install a hook that could judge nothing."""
+    open_host(profile, workspace=workspace, events=[lambda _: None]).close()
+
+
+def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
+    try:
+        before, after = settings.changed(agent, file, line)
+        if before == after:
+            click.echo(f"{file}: nothing to change.")
+            return
+        shown = difflib.unified_diff((before or "").splitlines(), after.splitlines(), str(file), str(file), lineterm="")
+        click.echo("\n".join(shown))
+        if not yes and not click.confirm("Write this?"):
+            click.echo("Nothing was written.")
+            return
+        backup = settings.write(file, before, after)
+    except settings.SettingsError as error:
+        click.echo(str(error), err=True)
+        click.get_current_context().exit(2)
+    click.echo(f"{file}: written." + ("" if backup is None else f" What it held is in {backup}."))
+
+
+def _state_of(agent: str, file: Path) -> str:
+    if not file.exists():
+        return "no settings"
+    before, _ = settings.changed(agent, file, None)
+    lines = [line.strip() for line in (before or "").splitlines() if settings.MARK in line.replace('", "', " ")]
+    return f"guarded: {lines[0]}" if lines else "not guarded"

@@ -1,0 +1,70 @@
+"""Patches in the form of Codex's `apply_patch`: which files one adds, changes, moves and deletes."""
+
+from typing import Literal, NamedTuple
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+_ADD, _UPDATE, _DELETE, _MOVE = "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "
+_EOF = "*** End of File"
+
+
+class Change(NamedTuple):
+    """What a patch does to one file."""
+
+    kind: Literal["add", "update", "delete"]
+    path: str
+    added: str
+    """The lines that it adds."""
+    moved_to: str | None = None
+
+
+def parse_patch(text: str) -> list[Change]:
+    """Read a patch.
+
+    Raises:
+        ValueError: It is none. Nothing of it is guessed: a line that is not understood could name another file.
+
+    Source: the grammar in Codex's instructions for `apply_patch`.
+    """
+    lines = text.strip().splitlines()
+    if len(lines) < 2 or lines[0].strip() != BEGIN or lines[-1].strip() != END:  # noqa: PLR2004 - the first and last
+        raise ValueError(f"a patch begins with {BEGIN!r} and ends with {END!r}")
+    changes: list[Change] = []
+    for number, line in enumerate(lines[1:-1], 2):
+        begun = _begun(line, number)
+        if begun is not None:
+            changes.append(begun)
+        elif not changes:
+            raise ValueError(f"line {number} of the patch names no file")
+        elif line.startswith(_MOVE) and changes[-1].kind == "update" and not changes[-1].added:
+            changes[-1] = changes[-1]._replace(moved_to=_path(line, _MOVE, number))
+        elif not _is_body(line, changes[-1].kind):
+            raise ValueError(f"line {number} of the patch is not understood")
+        elif line.startswith("+"):
+            changes[-1] = changes[-1]._replace(added=f"{changes[-1].added}{line[1:]}\n")
+    if not changes:
+        raise ValueError("the patch changes no file")
+    return changes
+
+
+def _begun(line: str, number: int) -> Change | None:
+    """The change of a file that begins with *line*."""
+    if line.startswith(_ADD):
+        return Change("add", _path(line, _ADD, number), "")
+    if line.startswith(_UPDATE):
+        return Change("update", _path(line, _UPDATE, number), "")
+    if line.startswith(_DELETE):
+        return Change("delete", _path(line, _DELETE, number), "")
+    return None
+
+
+def _path(line: str, head: str, number: int) -> str:
+    path = line.removeprefix(head).strip()
+    if not path:
+        raise ValueError(f"line {number} of the patch names no file")
+    return path
+
+
+def _is_body(line: str, kind: str) -> bool:
+    if kind == "add":
+        return line.startswith("+")
+    return kind == "update" and (not line or line[0] in " +-@" or line == _EOF)

@@ -1,0 +1,243 @@
+"""The entry in an agent's settings that has it ask the guard: shown, added, removed, looked at. All else stays."""
+
+import json
+import os
+import shlex
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MARK = "toolcharter guard hook"
+"""In each command of ours; entries are known by it."""
+TIMEOUT_S = 60
+_BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
+
+
+class SettingsError(Exception):
+    """The settings cannot be read, so they are not changed."""
+
+
+class Place(NamedTuple):
+    """Where an agent keeps its settings, and how the entry is written there."""
+
+    user: str
+    """Below the home folder."""
+    project: str
+    """Below the project's folder."""
+    edit: Callable[[str, str | None], str]
+    """`(text, command) -> text`; without a command the entry is removed."""
+    note: str = ""
+    """What the agent does where the hook itself fails."""
+
+
+def path_of(agent: str, project: Path | None) -> Path:
+    """The settings file of *agent*: the user's, or the one of *project*."""
+    place = PLACES[agent]
+    return Path.home() / place.user if project is None else project / place.project
+
+
+def hook_command(program: str, agent: str, profile: str, workspace: Path | None, events: str) -> str:
+    """The command line of the hook."""
+    words = [program, "guard", "hook", agent, "--profile", profile, "--events", events]
+    words += [] if workspace is None else ["--workspace", str(workspace)]
+    return shlex.join(words)
+
+
+def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, str]:
+    """The text of *file* now, None if there is none, and with the entry for *command*, or without ours.
+
+    Raises:
+        SettingsError: It cannot be read, or not be understood.
+    """
+    try:
+        before = file.read_text()
+    except FileNotFoundError:
+        before = None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is no text'}") from None
+    try:
+        return before, PLACES[agent].edit(before or "", command)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{file}: it is not understood, so it stays as it is: {error}") from None
+
+
+def write(file: Path, before: str | None, after: str) -> Path | None:
+    """Replace *file* in one step; returns the backup of what it held.
+
+    Raises:
+        SettingsError: Somebody has changed it meanwhile, or it cannot be written.
+    """
+    backup = None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        now = file.read_text() if file.exists() else None
+        if now != before:
+            raise SettingsError(f"{file}: was changed by another process meanwhile; nothing was written")
+        if before is not None:
+            backup = file.with_name(f"{file.name}.before-toolcharter")
+            _replace(backup, before, file)
+        _replace(file, after, file)
+    except OSError as error:
+        raise SettingsError(f"{error.filename or file}: {error.strerror}") from None
+    return backup
+
+
+def _replace(file: Path, text: str, like: Path) -> None:
+    mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".toolcharter-")
+    try:
+        with os.fdopen(handle, "w") as new:
+            os.fchmod(new.fileno(), mode)
+            new.write(text)
+            new.flush()
+            os.fsync(new.fileno())
+        os.replace(name, os.path.realpath(file))  # noqa: PTH105 - through a link, as dotfile managers make them
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _json(text: str) -> dict[str, Any]:
+    said: Any = json.loads(text) if text.strip() else {}
+    if not isinstance(said, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - as json says it
+    known: dict[str, Any] = said
+    return known
+
+
+def _dumped(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+
+
+def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None], str]:
+    """Hooks as Claude Code and Gemini have them: under each event groups with a matcher and their hooks."""
+
+    def edit(text: str, command: str | None) -> str:
+        settings = _json(text)
+        hooks = settings.setdefault("hooks", {})
+        for event, extra in events:
+            groups = [group for group in hooks.get(event, []) if MARK not in json.dumps(group)]
+            if command is not None:
+                groups.append({"matcher": "*", "hooks": [{"type": "command", "command": command, **extra}]})
+            hooks[event] = groups
+            if not groups:
+                del hooks[event]
+        if not hooks:
+            del settings["hooks"]
+        return _dumped(settings)
+
+    return edit
+
+
+def _flat(*events: str, key: str = "command") -> Callable[[str, str | None], str]:
+    """Hooks as Cursor and Copilot have them: under each event a list of commands."""
+
+    def edit(text: str, command: str | None) -> str:
+        settings = _json(text) or {"version": 1}
+        hooks = settings.setdefault("hooks", {})
+        for event in events:
+            entries = [entry for entry in hooks.get(event, []) if MARK not in json.dumps(entry)]
+            if command is not None:
+                kind = {"type": "command"} if key == "bash" else {}
+                entries.append({**kind, key: command})
+            hooks[event] = entries
+            if not entries:
+                del hooks[event]
+        return _dumped(settings)
+
+    return edit
+
+
+def _codex(text: str, command: str | None) -> str:
+    """A block of TOML at the end, between two marks; what is above it stays byte for byte."""
+    others = tomllib.loads(text)
+    head, begin, rest = text.partition(f"{_BEGIN}\n")
+    if begin:
+        _, end, tail = rest.partition(f"{_END}\n")
+        if not end:
+            raise ValueError(f"the line {_END!r} is missing")
+        text = head + tail
+    if command is None:
+        return text
+    tables = '[[hooks.PreToolUse]]\nmatcher = "*"\n\n[[hooks.PreToolUse.hooks]]\ntype = "command"\n'
+    block = f"{_BEGIN}\n{tables}command = {json.dumps(command)}\ntimeout = {TIMEOUT_S}\n{_END}\n"
+    gap = "" if not text or text.endswith("\n") else "\n"
+    after = f"{text}{gap}{block}"
+    now = tomllib.loads(after)  # raises if a table of the same name cannot be added to
+    if {key: value for key, value in now.items() if key != "hooks"} != {
+        key: value for key, value in others.items() if key != "hooks"
+    }:
+        raise ValueError("the entry would change other settings")
+    return after
+
+
+def _opencode(text: str, command: str | None) -> str:
+    """A plugin file of its own."""
+    if text and MARK not in text:
+        raise ValueError("it is not ours")
+    if command is None:
+        return ""
+    return f"""// Made by `toolcharter guard install opencode`; `toolcharter guard uninstall opencode` removes it.
+import {{ spawnSync }} from "node:child_process"
+
+const words = {json.dumps(shlex.split(command))} // {MARK}
+
+function ask(message) {{
+  const done = spawnSync(words[0], words.slice(1), {{ input: JSON.stringify(message), timeout: {TIMEOUT_S * 1000} }})
+  if (done.error || done.status !== 0) {{
+    throw new Error(String(done.stderr || done.error || "toolcharter guard gave no answer, so the call is denied"))
+  }}
+  return JSON.parse(done.stdout.toString())
+}}
+
+export const ToolcharterGuard = async ({{ directory }}) => ({{
+  "tool.execute.before": async (input, output) => {{
+    const answer = ask({{
+      hook_event_name: "tool.execute.before",
+      tool_name: input.tool,
+      tool_input: output.args,
+      session_id: input.sessionID,
+      tool_use_id: input.callID,
+      cwd: directory,
+    }})
+    if (answer.decision === "deny") throw new Error(answer.reason)
+  }},
+}})
+"""
+
+
+_LATE = (
+    "A hook that fails or is late lets the call through; the guard itself answers any fault of its own with a denial."
+)
+PLACES: Mapping[str, Place] = {
+    "claude-code": Place(
+        ".claude/settings.json",
+        ".claude/settings.json",
+        _grouped(("PreToolUse", {"timeout": TIMEOUT_S, "onFailure": "block"})),
+        "`onFailure: block` (Claude Code 2.1.295 and later) denies a call whose hook fails or is late.",
+    ),
+    "codex": Place(
+        ".codex/config.toml",
+        ".codex/config.toml",
+        _codex,
+        f"{_LATE} Codex runs a hook only once its user has trusted it: start Codex and confirm.",
+    ),
+    "gemini": Place(
+        ".gemini/settings.json",
+        ".gemini/settings.json",
+        _grouped(("BeforeTool", {"timeout": TIMEOUT_S * 1000}), ("AfterTool", {"timeout": TIMEOUT_S * 1000})),
+        _LATE,
+    ),
+    "opencode": Place(
+        ".config/opencode/plugin/toolcharter-guard.js",
+        ".opencode/plugin/toolcharter-guard.js",
+        _opencode,
+        "The plugin file denies a call when the guard gives no answer.",
+    ),
+    "cursor": Place(".cursor/hooks.json", ".cursor/hooks.json", _flat("preToolUse"), _LATE),
+    "copilot": Place(
+        ".copilot/hooks/toolcharter.json", ".github/hooks/toolcharter.json", _flat("preToolUse", key="bash"), _LATE
+    ),
+}

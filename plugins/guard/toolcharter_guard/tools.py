@@ -1,0 +1,314 @@
+"""What each agent's own tools are in a profile: one table per agent.
+
+A row maps a tool of the agent to calls of ours. A tool that has no row is judged under its own name, as a tool that is
+not ours: the profile has to allow it by that name. An argument that a row does not know is an error, since it could
+change what the call does.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter_guard.patches import parse_patch
+
+URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>)\]]+")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MCP = "mcp__"
+
+
+class UnknownForm(Exception):
+    """A tool's arguments are not those that this version of the guard knows."""
+
+
+class OurCall(NamedTuple):
+    """One call as the profile's rules see it."""
+
+    tool: str
+    args: dict[str, Any]
+    kind: str = "custom"
+    """`custom` or `mcp`, for a tool that is not ours."""
+
+
+class Place(NamedTuple):
+    """Where the agent works."""
+
+    workspace: Path
+    """Real path of the folder that the profile is about."""
+    cwd: Path
+    """The agent's present folder."""
+
+    def path(self, text: object) -> str:
+        """*text* as a path below the workspace, if it is one; else as it is, to be denied."""
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise UnknownForm("a path is no text")
+        full = os.path.normpath(self.cwd / Path(text).expanduser())
+        below = os.path.relpath(full, self.workspace)
+        return full if below == ".." or below.startswith("../") else below
+
+    def line(self, command: object) -> str:
+        """A command line as it runs: in the agent's present folder."""
+        text = _line(command)
+        below = os.path.relpath(os.path.realpath(self.cwd), self.workspace)
+        if below == "..":
+            raise UnknownForm("the agent works outside of the workspace")
+        if below.startswith("../"):
+            raise UnknownForm("the agent works outside of the workspace")
+        return text if below == "." else f"cd {shlex.quote(below)} && {{ {text}\n}}"
+
+
+Args = Mapping[str, Any]
+Row = Callable[[Args, Place], list[OurCall]]
+
+
+def _line(command: object) -> str:
+    if isinstance(command, str):
+        return command
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        words: list[str] = command
+        if len(words) == 3 and words[0] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}:  # noqa: PLR2004 - a shell
+            return words[2]
+        return shlex.join(words)
+    raise UnknownForm("the command is no text")
+
+
+def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
+    """The values of the arguments *known*; those in *ignored* say nothing about what the call touches."""
+    strangers = sorted(set(args) - set(known.split()) - set(ignored.split()))
+    if strangers:
+        raise UnknownForm(f"the argument {strangers[0]!r} is not known")
+    return (args.get(name) for name in known.split())
+
+
+def _shell(key: str = "command", ignored: str = "timeout description") -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        (command,) = _taken(args, key, ignored)
+        return [OurCall("bash", {"command": place.line(command)})]
+
+    return row
+
+
+def _read(key: str, ignored: str = "offset limit") -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        (path,) = _taken(args, key, ignored)
+        return [OurCall("read_file", {"path": place.path(path)})]
+
+    return row
+
+
+def _write(path_key: str, content_key: str = "content") -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        path, content = _taken(args, f"{path_key} {content_key}")
+        return [OurCall("write_file", {"path": place.path(path), "content": content})]
+
+    return row
+
+
+def _edit(path_key: str, old_key: str, new_key: str, ignored: str = "") -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        path, old, new = _taken(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise UnknownForm("the texts of an edit are no text")
+        # The whole file is written anew, as far as rules and guards are concerned; the agent finds the place itself.
+        return [OurCall("write_file", {"path": place.path(path), "content": new})]
+
+    return row
+
+
+def _edits(args: Args, place: Place) -> list[OurCall]:
+    """Claude Code's `MultiEdit`."""
+    path, edits = _taken(args, "file_path edits")
+    if not isinstance(edits, list):
+        raise UnknownForm("the edits are no list")
+    return [
+        call
+        for edit in edits
+        for call in _edit("file_path", "old_string", "new_string")({**edit, "file_path": path}, place)
+    ]
+
+
+def _notebook(args: Args, place: Place) -> list[OurCall]:
+    path, source = _taken(args, "notebook_path new_source", "cell_id cell_type edit_mode cell_number")
+    return [OurCall("write_file", {"path": place.path(path), "content": source or ""})]
+
+
+def _list(key: str, ignored: str = "ignore file_filtering_options respect_git_ignore") -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        (path,) = _taken(args, key, ignored)
+        return [OurCall("list_files", {"path": place.path(path or ".")})]
+
+    return row
+
+
+def _search(tool: str, text_key: str, path_key: str, ignored: str) -> Row:
+    ours = {"glob": "globs", "grep": "query"}[tool]
+
+    def row(args: Args, place: Place) -> list[OurCall]:
+        text, path = _taken(args, f"{text_key} {path_key}", ignored)
+        if tool == "glob":  # where it looks is what rules are about; its pattern may name a folder itself
+            pattern = text if isinstance(text, str) else ""
+            head = re.split(r"[*?\[{]", pattern)[0].rpartition("/")[0]
+            return [OurCall("list_files", {"path": place.path(str(Path(path or ".", head or ".")))})]
+        return [OurCall("grep", {ours: str(text), "literal": True, "path": place.path(path or ".")})]
+
+    return row
+
+
+def _fetch(key: str = "url", ignored: str = "prompt format timeout") -> Row:
+    def row(args: Args, _place: Place) -> list[OurCall]:
+        (url,) = _taken(args, key, ignored)
+        return [OurCall("http_get", {"url": url})]
+
+    return row
+
+
+def _fetch_in_text(args: Args, _place: Place) -> list[OurCall]:
+    """Gemini's `web_fetch`: the URLs stand in the prompt."""
+    (prompt,) = _taken(args, "prompt")
+    urls = URL.findall(prompt) if isinstance(prompt, str) else []
+    if not urls:
+        raise UnknownForm("the prompt names no URL")
+    return [OurCall("http_get", {"url": url}) for url in urls]
+
+
+def _patch(key: str) -> Row:
+    def row(args: Args, place: Place) -> list[OurCall]:
+        (text,) = _taken(args, key, "explanation")
+        if not isinstance(text, str):
+            raise UnknownForm("the patch is no text")
+        try:
+            changes = parse_patch(text)
+        except ValueError as error:
+            raise UnknownForm(str(error)) from None
+        calls: list[OurCall] = []
+        for change in changes:
+            path = place.path(change.path)
+            if change.kind == "delete":
+                calls.append(OurCall("delete_file", {"path": path}))
+            else:
+                calls.append(OurCall("write_file", {"path": path, "content": change.added}))
+            if change.moved_to is not None:
+                calls.append(OurCall("move_file", {"path": path, "to": place.path(change.moved_to)}))
+        return calls
+
+    return row
+
+
+def _many(args: Args, place: Place) -> list[OurCall]:
+    """Gemini's `read_many_files`: each pattern is judged by the folder it begins in."""
+    paths, include = _taken(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
+    names = [*(paths or ()), *(include or ())]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UnknownForm("the paths are no texts")
+    return [call for name in names for call in _search("glob", "pattern", "path", "")({"pattern": name}, place)]
+
+
+def _named(name: str) -> Row:
+    """A tool that rules know by a name of its own, whatever its arguments."""
+
+    def row(args: Args, _place: Place) -> list[OurCall]:
+        return [OurCall(name, dict(args))]
+
+    return row
+
+
+_PLAN, _AGENT, _WEB_SEARCH = _named("plan"), _named("agent"), _named("web_search")
+_GREP = "glob type output_mode multiline head_limit offset -i -n -A -B -C context include"
+
+CLAUDE: Mapping[str, Row] = {
+    "Bash": _shell(ignored="timeout description"),
+    "Read": _read("file_path", "offset limit pages"),
+    "Write": _write("file_path"),
+    "Edit": _edit("file_path", "old_string", "new_string"),
+    "MultiEdit": _edits,
+    "NotebookEdit": _notebook,
+    "Glob": _search("glob", "pattern", "path", ""),
+    "Grep": _search("grep", "pattern", "path", _GREP),
+    "LS": _list("path"),
+    "WebFetch": _fetch(),
+    "WebSearch": _WEB_SEARCH,
+    "Agent": _AGENT,
+    "Task": _AGENT,
+    "TodoWrite": _PLAN,
+}
+CODEX: Mapping[str, Row] = {
+    "Bash": _shell(ignored="timeout timeout_ms workdir justification"),
+    "apply_patch": _patch("command"),
+    "view_image": _read("path"),
+    "web_search": _WEB_SEARCH,
+    "update_plan": _PLAN,
+}
+GEMINI: Mapping[str, Row] = {
+    "run_shell_command": _shell(),
+    "read_file": _read("file_path", "offset limit start_line end_line"),
+    "read_many_files": _many,
+    "write_file": _write("file_path"),
+    "replace": _edit("file_path", "old_string", "new_string", "expected_replacements instruction allow_multiple"),
+    "list_directory": _list("dir_path"),
+    "glob": _search("glob", "pattern", "dir_path", "case_sensitive respect_git_ignore respect_gemini_ignore"),
+    "grep_search": _search("grep", "pattern", "dir_path", _GREP),
+    "web_fetch": _fetch_in_text,
+    "google_web_search": _WEB_SEARCH,
+    "write_todos": _PLAN,
+}
+OPENCODE: Mapping[str, Row] = {
+    "bash": _shell(),
+    "read": _read("filePath"),
+    "write": _write("filePath"),
+    "edit": _edit("filePath", "oldString", "newString"),
+    "apply_patch": _patch("patchText"),
+    "patch": _patch("patchText"),
+    "list": _list("path"),
+    "glob": _search("glob", "pattern", "path", ""),
+    "grep": _search("grep", "pattern", "path", _GREP),
+    "webfetch": _fetch(),
+    "websearch": _WEB_SEARCH,
+    "task": _AGENT,
+    "todowrite": _PLAN,
+    "todoread": _PLAN,
+}
+CURSOR: Mapping[str, Row] = {
+    "Shell": _shell(ignored="timeout description"),
+    "Read": _read("file_path"),
+    "Write": _write("file_path"),
+    "Delete": lambda args, place: [OurCall("delete_file", {"path": place.path(next(_taken(args, "file_path")))})],
+    "Grep": _search("grep", "pattern", "path", _GREP),
+    "Task": _AGENT,
+}
+COPILOT: Mapping[str, Row] = {
+    "bash": _shell(ignored="description mode sessionId initial_wait"),
+    "view": _read("path", "view_range"),
+    "create": _write("path", "file_text"),
+    "edit": _edit("path", "old_str", "new_str"),
+    "glob": _search("glob", "pattern", "path", ""),
+    "grep": _search("grep", "pattern", "path", _GREP),
+    "web_fetch": _fetch(ignored="max_length start_index raw"),
+    "task": _AGENT,
+    "update_todo": _PLAN,
+    "report_intent": _PLAN,
+}
+
+
+def our_calls(table: Mapping[str, Row], tool: str, args: object, place: Place) -> list[OurCall]:
+    """The calls of ours that the call of an agent's *tool* amounts to.
+
+    Raises:
+        UnknownForm: Its arguments cannot be read.
+    """
+    if isinstance(args, str):  # Copilot sends JSON as text
+        try:
+            args = json.loads(args)
+        except ValueError:
+            raise UnknownForm("the arguments are no JSON") from None
+    if not isinstance(args, Mapping):
+        raise UnknownForm("the arguments are no object")
+    given: Args = args
+    row = table.get(tool)
+    if row is not None:
+        return row(given, place)
+    if not _NAME.fullmatch(tool):
+        raise UnknownForm(f"{tool[:80]!r} is no name of a tool")
+    return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

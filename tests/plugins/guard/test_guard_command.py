@@ -1,0 +1,191 @@
+"""`toolcharter guard`: real processes, real settings files, a home of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.settings import PLACES, SettingsError, changed
+
+OTHERS = {
+    "claude-code": '{"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "mine"}]}]}}',
+    "codex": 'model = "m"  # a comment\n\n[[hooks.PreToolUse]]\nmatcher = "x"\n',
+    "gemini": '{"theme": "dark", "hooks": {"BeforeTool": []}}',
+    "cursor": '{"version": 1, "hooks": {"afterFileEdit": [{"command": "mine"}]}}',
+    "copilot": '{"version": 1, "hooks": {}}',
+}
+
+
+class Desk:
+    """A home and a project, and the command run in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project = folder / "home", folder / "project"
+        self.home.mkdir()
+        self.project.mkdir()
+
+    def run(self, *words: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+        return subprocess.run(
+            [sys.executable, "-m", "toolcharter", "guard", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=cwd or self.project,
+            check=False,
+        )
+
+    def message(self, command: str) -> str:
+        said = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}}
+        return json.dumps({**said, "cwd": str(self.project)})
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_entry_is_added_and_removed_and_others_stay(agent: str, desk: Desk) -> None:
+    """The change is shown, what the file held is kept beside it, and uninstalling gives back the same settings."""
+    file = desk.home / PLACES[agent].user
+    if agent in OTHERS:
+        file.parent.mkdir(parents=True)
+        file.write_text(OTHERS[agent])
+
+    installed = desk.run("install", agent, "--yes")
+    text = file.read_text()
+    again = desk.run("install", agent, "--yes")
+    removed = desk.run("uninstall", agent, "--yes")
+
+    assert (installed.returncode, again.returncode, removed.returncode) == (0, 0, 0), installed.stderr
+    assert "+" in installed.stdout
+    assert text.count("guard") >= 1
+    assert "nothing to change" in again.stdout
+    if agent in OTHERS:
+        assert file.with_name(f"{file.name}.before-toolcharter").exists()
+        assert _others(agent, file.read_text()) == _others(agent, OTHERS[agent])
+    if agent == "codex":
+        assert file.read_text() == OTHERS[agent]
+
+
+def _others(agent: str, text: str) -> Any:
+    settings = tomllib.loads(text) if agent == "codex" else json.loads(text)
+    settings["hooks"] = {event: entries for event, entries in settings.get("hooks", {}).items() if entries}
+    return settings
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
+def test_the_installed_command_answers(agent: str, desk: Desk) -> None:
+    """The very line that the settings hold, as the agent would start it, denies a push."""
+    assert desk.run("install", agent, "--project", "--yes").returncode == 0
+    text = (desk.project / PLACES[agent].project).read_text()
+    settings = tomllib.loads(text) if agent == "codex" else json.loads(text)
+    (line,) = {found for found in _commands(settings["hooks"]) if "guard hook" in found}
+    tool = {"gemini": "run_shell_command", "cursor": "Shell", "copilot": "bash"}.get(agent, "Bash")
+    keys = AGENTS[agent].keys
+    said = {keys["tool"]: tool, keys["args"]: {"command": "git push"}, "cwd": str(desk.project)}
+
+    environment = {"HOME": str(desk.home), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        ["sh", "-c", line], input=json.dumps(said), capture_output=True, text=True, env=environment, check=False
+    )
+
+    assert (done.returncode, "no_push" in done.stdout) == (0, True), done.stderr
+
+
+def _commands(settings: Any) -> list[str]:
+    if isinstance(settings, dict):
+        own = [value for key, value in settings.items() if key in {"command", "bash"} and isinstance(value, str)]
+        return own + [found for value in settings.values() for found in _commands(value)]
+    return [found for value in settings for found in _commands(value)] if isinstance(settings, list) else []
+
+
+@pytest.mark.parametrize(
+    ("agent", "text"),
+    [
+        ("claude-code", "{ // a comment\n}"),
+        ("gemini", "[]"),
+        ("codex", "model = "),
+        ("codex", "# toolcharter guard: begin\n"),
+        ("opencode", "export const Mine = 1"),
+        ("cursor", '{"hooks": []}'),
+    ],
+)
+def test_settings_that_are_not_understood_stay_as_they_are(agent: str, text: str, desk: Desk) -> None:
+    """The command says so and ends with status 2."""
+    file = desk.home / PLACES[agent].user
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+    done = desk.run("install", agent, "--yes")
+
+    assert (done.returncode, file.read_text()) == (2, text)
+    assert "stays as it is" in done.stderr
+    with pytest.raises(SettingsError):
+        changed(agent, file, "toolcharter guard hook x")
+
+
+def test_nothing_is_written_without_a_yes(desk: Desk) -> None:
+    """The change is shown first."""
+    done = desk.run("install", "claude-code", stdin="n\n")
+
+    assert "Nothing was written." in done.stdout
+    assert not (desk.home / ".claude/settings.json").exists()
+
+
+def test_a_profile_with_faults_is_not_installed(desk: Desk) -> None:
+    """A hook that can judge nothing would deny everything."""
+    (desk.project / "bad.yaml").write_text("profile: bad\ntols: {}\n")
+
+    done = desk.run("install", "codex", "--profile", "./bad.yaml", "--yes")
+
+    assert (done.returncode, (desk.home / ".codex").exists()) == (2, False)
+    assert "tols" in done.stderr
+
+
+def test_status_says_where_the_guard_is(desk: Desk) -> None:
+    """For each agent the user's settings and the project's."""
+    desk.run("install", "claude-code", "--yes")
+
+    done = desk.run("status")
+
+    lines = {tuple(line.split(": ")[:2]) for line in done.stdout.splitlines()}
+    assert done.returncode == 0
+    assert any(".claude/settings.json" in head and state.startswith("guarded") for head, state in lines)
+    assert sum(state == "no settings" for _, state in lines) == 2 * len(AGENTS) - 1
+
+
+@pytest.mark.parametrize(
+    ("stdin", "words"),
+    [
+        ("no JSON", ()),
+        ("", ()),
+        ("{}", ()),
+        ('{"tool_name": "Bash", "tool_input": {"command": "ls"}}', ("--profile", "no_such_profile")),
+        ('{"tool_name": "Bash", "tool_input": {"command": "ls"}}', ("--workspace", "/no/such/folder")),
+        ('{"tool_name": "Bash", "tool_input": {"command": "ls"}}', ("--events", "file:/no/such/folder/x")),
+    ],
+    ids=["text", "empty", "object", "profile", "workspace", "events"],
+)
+def test_what_cannot_be_judged_is_blocked(stdin: str, words: tuple[str, ...], desk: Desk) -> None:
+    """Exit status 2, which every agent takes as a block, with the reason on standard error; never a pass in silence."""
+    done = desk.run("hook", "claude-code", *words, stdin=stdin)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip()
+
+
+def test_events_go_to_the_users_state_folder(desk: Desk) -> None:
+    """Where the project's tools cannot write."""
+    done = desk.run("hook", "codex", stdin=desk.message("git push"))
+
+    file = desk.home / ".local/state/toolcharter/guard.jsonl"
+    assert (done.returncode, "no_push" in file.read_text()) == (0, True)
