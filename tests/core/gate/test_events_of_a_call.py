@@ -332,6 +332,25 @@ def test_secrets_in_arguments_output_data_and_fields_are_gone(make_toolbox, even
     assert result.redactions == events[-1]["redactions"] == 3
 
 
+def test_fields_given_before_the_checks_are_on_the_after(make_toolbox, events) -> None:
+    """`ctx.policy_before` emits nothing; its fields go to the after's, beside those of the outcome."""
+
+    def checking(rt):
+        def tool() -> str:
+            ctx = rt.start("checking")
+            ctx.policy_before(looked_at=3)
+            return ctx.ok("done", listed=2)
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(checking))
+
+    toolbox.call("checking", {})
+
+    assert [list(event) for event in events] == [BASE, BASE, AFTER]
+    assert events[-1]["fields"] == {"looked_at": 3, "listed": 2}
+
+
 def test_child_calls_are_named_and_closed_before_their_parent(make_toolbox, events) -> None:
     """Another name, or a second start, is a child call; one that never ends is closed as a fault."""
 
