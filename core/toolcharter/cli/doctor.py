@@ -157,7 +157,7 @@ def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
             said = "failed", f"the program {_HARMLESS!r} {why}"
     except (Denied, ToolError) as error:
         said = "failed", f"{error.reason}: {error.message}"
-    except Exception as error:  # noqa: BLE001 - a runner of somebody's own may raise anything
+    except Exception as error:  # noqa: BLE001 - a third-party runner may raise anything
         said = "failed", scrub_text(f"{type(error).__name__}: {error}")[0]
     finally:
         runners.close()

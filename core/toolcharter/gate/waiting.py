@@ -269,7 +269,7 @@ def _run(loop: Any) -> None:
         task.cancel()
     if left:
         loop.run_until_complete(asyncio.wait(left))
-    # What has ended just before the stop has not told its callers yet; they would wait for ever.
+    # What has ended just before the stop has not answered its callers yet; they would wait for ever.
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
 

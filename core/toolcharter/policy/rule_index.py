@@ -34,7 +34,7 @@ class GlobIndex:
     A look-up takes one `bisect` for each end of the subject and one dictionary access per character and width of gram
     in use; a gram is the glob's rarest among all globs, so that what they share does not count. What remains linear:
     globs that begin (or end) like the subject where more than a few of them do and have no rarer gram, and globs whose
-    rarest gram is in the subject, be it that most globs are made of the same few grams or the subject of theirs. They
+    rarest gram is in the subject, even if most globs are made of the same few grams or the subject of theirs. They
     are matched in full, each in time linear in the subject: never slower than one glob after the other.
 
     Memory is proportional to the text of the globs.

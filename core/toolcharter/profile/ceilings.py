@@ -64,7 +64,7 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
     misspelt = file.with_suffix(".yml")
     if not _is_absent(file.parent) and os.path.isdir(file.parent) and not _is_absent(misspelt):
         faults.append(Fault(str(misspelt), "", "nothing reads it.", f"Name it {file.name!r}."))
-    # A link to nowhere is not absent: somebody meant it to be there.
+    # A link to nowhere is not absent: it was meant to be there.
     if _is_absent(file.parent) or (_is_absent(file) and os.path.isdir(file.parent)):
         return None
     real = os.path.realpath(file)

@@ -67,13 +67,13 @@ _VALUES = frozenset(
 KEYWORDS = _ONE | _MANY | _NAMED | _VALUES
 """What a schema in `when` may hold."""
 MAX_DEPTH = 32
-"""How deep schemas may be nested, references counted as what they stand for."""
+"""How deep schemas may be nested, references counted as what they refer to."""
 MAX_SCHEMAS = 1000
 """How many schemas there may be in one, counted the same way: each may be looked at for each call."""
 MAX_PATTERN_BYTES = 1 << 20
 """How large a compiled pattern may be: a repository's file may hold thousands, and the engine's own limit is ten times more."""
 
-# Elsewhere no keyword is looked at: what stands in `const` is no schema until a reference makes it one.
+# Elsewhere no keyword is looked at: what is in `const` is no schema until a reference makes it one.
 _REFERENCE = re.compile(r"#/\$defs/([^/%~]+)")
 
 

@@ -67,7 +67,7 @@ def faults_of(error: "ValidationError", places: Places, prefix: KeyPath = (), mo
     Args:
         error: What validating the values at *prefix* raised.
         places: Of the profile the values come from.
-        prefix: Where in the profile they stand, such as `("tools", "git")`.
+        prefix: Where in the profile they are, such as `("tools", "git")`.
         model: The policy's model, or a form; with it, misspelt keys get near matches.
     """
     wanted: dict[tuple[KeyPath, str], list[tuple[str, str]]] = {}
@@ -188,7 +188,7 @@ def _names(model: Any, location: KeyPath) -> Names | None:
 
 
 def _words(model: Any, location: KeyPath) -> Words | None:
-    """The words for what may stand at *location*."""
+    """The words for what may be at *location*."""
     for part in _at(model, location):
         for one in reversed(part.metadata):
             words = one if isinstance(one, Words) else getattr(one, "words", None)
@@ -210,7 +210,7 @@ class _Part(NamedTuple):
 
 
 def _at(model: Any, location: KeyPath) -> list[_Part]:
-    """What may stand at *location*, which passes through lists, mappings and, for pydantic, names of choices."""
+    """What may be at *location*, which passes through lists, mappings and, for pydantic, names of choices."""
     found = [] if model is None else [_Part(model)]
     for key in location:
         found = [part for one in found for part in _below(one.kind, key)] or found

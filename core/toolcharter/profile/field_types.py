@@ -1,4 +1,4 @@
-"""The types of what stands in a profile: names, globs, numbers, rules, each with the words of its faults."""
+"""The types of what is in a profile: names, globs, numbers, rules, each with the words of its faults."""
 
 import re
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ class _Match(NamedTuple):
     place: str = ""
 
     def made(self, reason: str | None = None, message: str | None = None) -> Rule:
-        """The rule with all that stands beside it."""
+        """The rule with all that is written beside it."""
         when = None if self.when is None else Conditions(self.when)
         return self.rule._replace(source=self.place, when=when, reason=reason, message=message)
 
@@ -184,7 +184,7 @@ class Deny(NamedTuple):
     reason: Reason | None = None
     """The reason that a refused call gets; `denied_by_rule` without it."""
     message: AnyText | None = None
-    """What the model is told of a refused call."""
+    """The model's text for a refused call."""
 
 
 @form(_RULE, finish=lambda read: read.match.made(read.reason, read.message))

@@ -1,7 +1,7 @@
-"""How pydantic reads the settings of a profile: named tuples whose annotations say what may stand in a file.
+"""How pydantic reads the settings of a profile: named tuples whose annotations say what may be in a file.
 
-`form` has a named tuple read from a mapping whose keys are its fields; no other key may stand there. The metadata of
-its annotations are pydantic's (`Field(gt=0)`) and those of this module, most of which say what a fault tells. Not
+`form` has a named tuple read from a mapping whose keys are its fields; no other key may be there. The metadata of
+its annotations are pydantic's (`Field(gt=0)`) and those of this module, most of which say how a fault is worded. Not
 `BaseModel`: each class of it takes a third of a millisecond of every start.
 """
 
@@ -27,7 +27,7 @@ UNLIKE: LiteralString = "unlike"
 """Type of the errors that `unlike` makes: `expected` and `fix`."""
 _OURS: dict[str, LiteralString] = {FAULT: FAULT, UNLIKE: UNLIKE}
 _PLACE = "place"
-"""The field that gets where the mapping stands, as `file:line:column`. It is no key."""
+"""The field that gets the mapping's place, as `file:line:column`. It is no key."""
 _STRICT = core_schema.CoreConfig(strict=True, extra_fields_behavior="forbid")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,14 +38,14 @@ class Words(NamedTuple):
     expected: str
     """Behind "expected": `a list of rules`."""
     fix: str = ""
-    """What to write; `<key>` stands for the key."""
+    """What to write; `<key>` is replaced by the key."""
 
 
 _NO_WORDS = Words("")
 
 
 class Needed(NamedTuple):
-    """Metadata: the key must stand there, even if the field has a default."""
+    """Metadata: the key must be there, even if the field has a default."""
 
     fix: str
 
@@ -103,7 +103,7 @@ def unlike(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
 
 
 class Key(NamedTuple):
-    """What may stand under one key of a form."""
+    """What may be under one key of a form."""
 
     annotation: Any
     """Of the field, without None."""
@@ -148,7 +148,7 @@ class Form(NamedTuple):
 
 
 class _Keys:
-    """Metadata that stands for the keys of a form."""
+    """Metadata in place of the keys of a form."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -184,7 +184,7 @@ def form(
     A field without a default has to be there; one whose default is None may be left out, and is never null.
 
     Args:
-        words: What a fault calls the mapping, and perhaps what to write where something else stands.
+        words: What a fault calls the mapping, and perhaps what to write where something else is.
         empty: What to write where an empty mapping would mean nothing; nothing if it may be empty.
         misplaced: Keys that belong elsewhere, each with what to do instead.
         finish: What becomes of the named tuple; raises `fault` where its fields contradict each other.
@@ -321,7 +321,7 @@ class ReadBy:
         return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
 
     def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """What stands in *schema*."""
+        """What is in *schema*."""
         return dict(self.schema)
 
 

@@ -1,7 +1,7 @@
 r"""Globs: the one pattern language of a profile.
 
 A glob is anchored at both ends. Only `*` is special: any text, the empty one, `:` and newlines included. `\*` and `\\`
-stand for a star and a backslash; any other escape is an error, so that a pattern never means less than it looks like.
+mean a star and a backslash; any other escape is an error, so that a pattern never means less than it looks like.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Glob(NamedTuple):
     def matches(self, subject: str) -> bool:
         """Match *subject* as a whole, case included, in time linear in its length.
 
-        Each part is taken where it first stands: a later place would leave less room for the parts behind it, so there
+        Each part is taken where it first occurs: a later place would leave less room for the parts behind it, so there
         is never a reason to go back.
         """
         first, *middle = self.parts
@@ -59,11 +59,11 @@ def parse_glob(text: str, *, also_escaped: str = "") -> Glob:
 
     Args:
         text: The glob as written.
-        also_escaped: Characters besides `*` and `\` that stand for themselves behind a backslash, because the text
-            around the glob gives them a meaning. Without a backslash they stand for themselves, too.
+        also_escaped: Characters besides `*` and `\` that mean themselves behind a backslash, because the text
+            around the glob gives them a meaning. Without a backslash they mean themselves, too.
 
     Raises:
-        GlobError: If a backslash stands before anything else or at the end.
+        GlobError: If a backslash is before anything else or at the end.
     """
     first, *others = _literals(text, "*\\" + also_escaped) if "\\" in text else text.split("*")
     if not others:

@@ -1,4 +1,4 @@
-"""JSON Schema for editors: what may stand in a profile or a ceiling, with the policies of what is installed.
+"""JSON Schema for editors: what may be in a profile or a ceiling, with the policies of what is installed.
 
 Made by pydantic of the forms that read a file, so that both say the same. What JSON Schema cannot say is left to the
 reader: all that it accepts the schema accepts, too.

@@ -94,7 +94,7 @@ class Case:
     stage: Stage | None = None
     name: str | None = None
     place: str = field(default="", compare=False)
-    """Where the case stands, as `file:line:column`."""
+    """The case's place, as `file:line:column`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry of a mapping: where its key stands, and its value."""
+    """One entry of a mapping: the place of its key, and its value."""
 
     place: Place
     node: Node
@@ -91,7 +91,7 @@ def located(node: Node) -> Any:
 
 
 def without(node: Node, gone: Collection[KeyPath], at: KeyPath = ()) -> Node:
-    """The tree without what stands at the paths in *gone*."""
+    """The tree without what is at the paths in *gone*."""
     if isinstance(node.value, dict):
         kept = {
             key: Entry(entry.place, without(entry.node, gone, (*at, key)))
@@ -117,7 +117,7 @@ def shortened(value: object) -> str:
 
 
 def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
-    """*faults* as one mends them: file by file, each from top to bottom; then what stands in no file.
+    """*faults* as one mends them: file by file, each from top to bottom; then what is in no file.
 
     Args:
         faults: In any order.
@@ -135,7 +135,7 @@ def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
 
 
 def described(value: object) -> str:
-    """Say in a message what stands in the file."""
+    """Say in a message what is in the file."""
     match value:
         case None:
             return "nothing"

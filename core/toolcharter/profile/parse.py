@@ -22,7 +22,7 @@ else:
 MAX_DEPTH = 40
 """Levels of nesting; also bounds every recursion over a tree."""
 MAX_NODES = 100_000
-"""Keys and values, each alias counted as all that it stands for."""
+"""Keys and values, each alias counted as all that it refers to."""
 
 # Source: YAML 1.2.2, section 10.2 (JSON schema), but `~` and an empty value are null too, and a number needs
 # a digit after its point. The core schema would read yes, 0777, 12:30 and 2024-01-01 in surprising ways.
@@ -74,9 +74,9 @@ class _Builder:
     root: Node | None = None
     stack: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[Node, int, int] | None] = field(default_factory=dict)
-    """Of each name: the node, the nodes it stands for, its height; None while it is open."""
+    """Of each name: the node, the nodes it refers to, its height; None while it is open."""
     refused: set[str] = field(default_factory=set)
-    """Places of faults: what stands there in the tree was never written."""
+    """Places of faults: what is there in the tree was never written."""
     count: int = 0
     documents: int = 0
 

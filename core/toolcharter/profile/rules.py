@@ -70,8 +70,8 @@ def parse_rule(text: str, source: str = "", **long_form: Any) -> Rule:
 
     Args:
         text: Such as `git:push`, `bash:git log *`, `read_file(path=*secret*)`, `group:fs`.
-        source: Where it stands.
-        **long_form: `when`, `reason` and `message`, as they stand beside it.
+        source: Its place.
+        **long_form: `when`, `reason` and `message`, as written beside it.
 
     Raises:
         RuleError: With what is wrong and what to write instead.
@@ -113,7 +113,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _check_name(text: str, prefix: str, name: str) -> None:
-    """Refuse what no tool's name could match: a rule that never matches protects nobody."""
+    """Refuse what no tool's name could match: a rule that never matches protects nothing."""
     if not prefix and name.lower() in RULE_PREFIXES - {"*"}:
         raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern behind it.")
     if not _NAME_PART.fullmatch(name):
@@ -142,7 +142,7 @@ def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
 
 
 def _parts(inside: str) -> list[str]:
-    """*inside*, cut at the commas that no backslash stands before."""
+    """*inside*, cut at the commas without a backslash before them."""
     cuts = [found.start() for found in _CUT.finditer(inside) if found[1]]
     return [inside[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 

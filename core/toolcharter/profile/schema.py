@@ -190,7 +190,7 @@ class ProfileFile(NamedTuple):
     limits: ProfileLimits = ProfileLimits()
     """What one call may take, and how many calls there may be."""
     notify: Notifications = ()
-    """Whom to tell of which calls, after the call."""
+    """Whom to notify of which calls, after the call."""
     extensions: Annotated[
         Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the extension's policy")]],
         Names(
@@ -277,7 +277,7 @@ class CeilingFile(NamedTuple):
 
     tightening: Annotated[_Tightening, INLINE] = _Tightening()
     notify: Notifications = ()
-    """Whom to tell of which calls, after the call."""
+    """Whom to notify of which calls, after the call."""
 
 
 @form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
@@ -286,4 +286,4 @@ class WorkspaceFile(NamedTuple):
 
     tightening: Annotated[_Tightening, INLINE] = _Tightening()
     notify: WorkspaceNotifications = ()
-    """Whom to tell of which calls, after the call."""
+    """Whom to notify of which calls, after the call."""

@@ -203,7 +203,7 @@ class ReadBeforeWrite(NamedTuple):
     """An existing file must have been read in the session before it is written."""
 
     mode: Annotated[Literal["strict", "warn", "off"], Needed("Write `mode: strict`, `warn` or `off`.")] = "off"
-    """Whether the write is refused, or the model told."""
+    """Whether the write is refused, or the model warned."""
     reads: ToolNames = ("read_file",)
     """Tools whose success counts as having read the file."""
     writes: ToolNames = ("write_file", "edit_file")
@@ -217,7 +217,7 @@ class Repeats(NamedTuple):
     """Identical calls, or identical results, one after the other in a session; None is off."""
 
     warn: Count | None = None
-    """From this one in a row on, the model is told."""
+    """From this one in a row on, the model is warned."""
     deny: Count | None = None
     """From this one in a row on, the call is refused with `repeated_call`."""
 
@@ -231,7 +231,7 @@ class DependsOn(NamedTuple):
     needs: Annotated[MatchRule, Needed("Write the pattern of the call that has to come first.")]
     """The call that must have succeeded in the session."""
     message: AnyText | None = None
-    """What the model is told otherwise."""
+    """The model's text otherwise."""
     args: ArgumentNames = ()
     """Arguments that must have the same values in both calls, such as a handle."""
 
@@ -304,12 +304,12 @@ def _delivered(read: "Notify") -> "Notify":
 
 @form("a notification", finish=_delivered, schema={"allOf": [_TOGETHER, _OF_WEBHOOK]})
 class Notify(NamedTuple):
-    """Whom to tell of which calls, after the call."""
+    """Whom to notify of which calls, after the call."""
 
     match: _Patterns
     """Which calls, as rules say it."""
     deliver: Annotated[str, Field(pattern=whole(NAME)), _CHANNEL_SCHEMA, _CHANNEL] = LOG
-    """How to tell: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
+    """How to notify: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
     url: Annotated[str, Field(pattern=whole(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL] | None = None
     """Where the channel delivers: the webhook to `http://` or `https://`."""
     outcomes: _Outcomes = ("ok", "error", "denied")
@@ -322,7 +322,7 @@ def _notify(text: str, reading: Reading) -> Notify:
     return Notify((rule,), place=str(text.node.place) if isinstance(text, LocatedText) else "")
 
 
-# A repository that could name a URL would be told of every call and its arguments.
+# A repository that could name a URL would receive every call and its arguments.
 _LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
 
 
@@ -337,7 +337,7 @@ class WorkspaceNotify(NamedTuple):
     match: _Patterns
     """Which calls, as rules say it."""
     deliver: Annotated[Literal["log"], Words("one of 'log'", _LOG_ONLY)] = "log"
-    """How to tell: by a line in the log."""
+    """How to notify: by a line in the log."""
     outcomes: _Outcomes = ("ok", "error", "denied")
     """Which outcomes; all by default."""
     place: str = ""

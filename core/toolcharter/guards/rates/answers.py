@@ -24,7 +24,7 @@ class Refused(NamedTuple):
 
 
 class Unavailable(NamedTuple):
-    """The counts cannot be read, so nobody knows whether there is room."""
+    """The counts cannot be read, so it is not known whether there is room."""
 
     message: str
 

@@ -130,7 +130,7 @@ def _wait_s(refusal: Refused) -> float:
 class Chained:
     """Limits that are counted here and on servers; what a later place refuses the earlier ones give back.
 
-    A server that cannot be told to give back, or a call that is cancelled on the way, stays counted: that errs on the
+    A server that cannot be asked to give back, or a call that is cancelled on the way, stays counted: that errs on the
     strict side.
     """
 
@@ -206,7 +206,7 @@ class RateLimits:
         self._stores = {url: _open(url, timeout_s) for url in urls}
 
     def concerning(self, tool: str, agent: str | None) -> list[Limit]:
-        """What `bind` binds, to be told to people; arguments as there."""
+        """What `bind` binds, in words for people; arguments as there."""
         name = same_tool(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]
 

@@ -165,7 +165,7 @@ class CountedThere:
         """Count a call in all limits or in none; a number is the time it was counted with. *blocks* as for `run`."""
         try:
             return self._read(await self._store.run(TAKE, self._names(keys), self._numbers, blocks=blocks))
-        except Exception as error:  # noqa: BLE001 - whatever a server does, nobody knows whether there is room
+        except Exception as error:  # noqa: BLE001 - whatever a server does, it is not known whether there is room
             return _unavailable(error)
 
     async def give_back(self, keys: Keys, stamp: float, *, blocks: bool) -> None:
