@@ -1,14 +1,19 @@
 """One file becomes a tree that fits a form, or faults."""
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
+from toolcharter._lazy import lazy
 from toolcharter.errors import Fault
-from toolcharter.profile.faults import faults_of
 from toolcharter.profile.forms import FORMS, Reading
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Places, entries, located, without
 from toolcharter.profile.parse import parse, position
+
+if TYPE_CHECKING:
+    from toolcharter.profile import faults as wording
+else:
+    wording = lazy("toolcharter.profile.faults")
 
 T = TypeVar("T")
 
@@ -53,7 +58,7 @@ def checked(root: Node, kind: type[T], reading: Reading, faults: list[Fault]) ->
             read: T = FORMS[kind].read(located(tree), reading)
         except ValidationError as error:
             if not told:
-                faults.extend(faults_of(error, Places(tree), model=kind))
+                faults.extend(wording.faults_of(error, Places(tree), model=kind))
                 told = True
             tree = _without(tree, error)
         else:

@@ -44,16 +44,18 @@ class Words(NamedTuple):
 _NO_WORDS = Words("")
 
 
-class Needed(NamedTuple):
-    """Metadata: the key must be there, even if the field has a default."""
+class Needed:
+    """Metadata: the key must be there, even if the field has a default; *fix* says what to write."""
 
-    fix: str
+    def __init__(self, fix: str) -> None:
+        self.fix = fix
 
 
-class Written(NamedTuple):
+class Written:
     """Metadata: the key in the file, where it is not the field's name."""
 
-    key: str
+    def __init__(self, key: str) -> None:
+        self.key = key
 
 
 class Inline:
@@ -345,10 +347,11 @@ class TextOr:
         return {"anyOf": [dict(self.schema), handler(core)]}
 
 
-class OneOrMore(NamedTuple):
+class OneOrMore:
     """Metadata of a tuple: one value, or a list of at least one."""
 
-    words: Words
+    def __init__(self, words: Words) -> None:
+        self.words = words
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The list, which one value becomes first."""
@@ -365,10 +368,11 @@ class OneOrMore(NamedTuple):
         return value if isinstance(value, list) else [value]
 
 
-class ListOf(NamedTuple):
+class ListOf:
     """Metadata of a tuple: a list."""
 
-    words: Words
+    def __init__(self, words: Words) -> None:
+        self.words = words
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The list."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from toolcharter._lazy import lazy
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
@@ -22,12 +23,16 @@ from toolcharter.policy.availability import ToolCatalog
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.policy.names import limit_faults
 from toolcharter.profile.ceilings import read_ceilings
-from toolcharter.profile.faults import faults_of
 from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
+
+if TYPE_CHECKING:
+    from toolcharter.profile import faults as wording
+else:
+    wording = lazy("toolcharter.profile.faults")
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,7 @@ def _policies(
         try:
             yield name, one.spec.policy.from_profile(written[name])
         except ValidationError as error:
-            found = faults_of(error, source.places, (key, name), one.spec.policy)
+            found = wording.faults_of(error, source.places, (key, name), one.spec.policy)
             faults.extend(fault for fault in found if fault.place not in refused)
 
 
