@@ -4,6 +4,7 @@
 # make lint    ruff, mypy, pyright, import-linter
 # make test-fast  what a change of the core can break, without slow tests: below a minute on two cores
 # make environment  `.venv` alone, with the developers' tools
+# make clients     Gemini CLI from the npm registry, with a scripted model, behind the guard
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md
@@ -30,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: clients run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -54,6 +55,11 @@ lint: python
 	$(BIN)/mypy $(CODE) $(SCRIPTS) tests
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+clients: python
+	@$(PYTHON) scripts/environment.py dev
+	npm install --prefix .clients --no-save --no-audit --no-fund --silent @google/gemini-cli@0.61.0
+	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev

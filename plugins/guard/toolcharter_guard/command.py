@@ -13,7 +13,7 @@ from toolcharter import ConfigurationError
 from toolcharter.hosts import open_host
 from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS, Unreadable
-from toolcharter_guard.judge import judge, refusal, workspace_of
+from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
 
 MAX_MESSAGE = 64 * 1024 * 1024
 BLOCK = 2
@@ -84,6 +84,7 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
     known = AGENTS[agent]
     try:
         text = sys.stdin.buffer.read(MAX_MESSAGE)  # what is longer is cut, and then no JSON
+        forget_session(known, text, os.environ)
         root = workspace_of(known, workspace, os.environ)
         with open_host(profile, workspace=root, events=events or _default_events()) as host:
             said = judge(known, host, root, text)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,17 @@ def workspace_of(agent: Agent, given: str | None, environ: Mapping[str, str]) ->
     """
     named = given or environ.get(PROJECT_VARIABLES.get(agent.name, ""), "") or os.getcwd()  # noqa: PTH109 - text
     return Path(os.path.realpath(named))
+
+
+def forget_session(agent: Agent, text: bytes, environ: MutableMapping[str, str]) -> None:
+    """Take the session's identifier out of the environment, where agents put it too.
+
+    The scrubber takes the value of a variable such as `GEMINI_SESSION_ID` for a secret, and events would name no session.
+    """
+    with suppress(ValueError, Unreadable):
+        session = read_message(agent, json.loads(text)).session
+        for name in [name for name, value in environ.items() if value == session]:
+            del environ[name]
 
 
 def judge(agent: Agent, host: Host, workspace: Path, text: str | bytes) -> dict[str, Any]:
@@ -54,8 +66,7 @@ def _governed(agent: Agent, host: Host, call: OurCall, message: Message, caller:
     def hand_over(_: dict[str, Any]) -> str:
         return f"Permitted; {agent.title} does it."
 
-    kind = "mcp" if call.kind == "mcp" else "custom"
-    return host.govern(call.tool, call.args, hand_over, kind=kind, call_id=message.call_id, caller=caller)
+    return host.govern(call.tool, call.args, hand_over, kind=call.kind, call_id=message.call_id, caller=caller)
 
 
 def _verdict(result: HostResult) -> Verdict:

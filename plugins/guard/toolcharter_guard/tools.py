@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from toolcharter_guard.patches import parse_patch
 
@@ -29,7 +29,7 @@ class OurCall(NamedTuple):
 
     tool: str
     args: dict[str, Any]
-    kind: str = "custom"
+    kind: Literal["custom", "mcp"] = "custom"
     """`custom` or `mcp`, for a tool that is not ours."""
 
 
