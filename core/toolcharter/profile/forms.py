@@ -347,11 +347,19 @@ class TextOr:
         return {"anyOf": [dict(self.schema), handler(core)]}
 
 
-class OneOrMore:
-    """Metadata of a tuple: one value, or a list of at least one."""
+class ListOf:
+    """Metadata of a tuple: a list."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The list."""
+        return _list(source, handler)
+
+
+class OneOrMore(ListOf):
+    """Metadata of a tuple: one value, or a list of at least one."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The list, which one value becomes first."""
@@ -366,17 +374,6 @@ class OneOrMore:
         if value == []:
             raise fault("the list is empty.", f"Write {self.words.expected}.")
         return value if isinstance(value, list) else [value]
-
-
-class ListOf:
-    """Metadata of a tuple: a list."""
-
-    def __init__(self, words: Words) -> None:
-        self.words = words
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The list."""
-        return _list(source, handler)
 
 
 def _list(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
