@@ -6,14 +6,19 @@ Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compoun
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from toolcharter.api.command import PathAccess
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.commands import Commands
 from toolcharter.guards.shell.cwd import Flow
 from toolcharter.guards.shell.loops import may_set, stays, values_of, written_out
 from toolcharter.guards.shell.nodes import ENDLESS, Word
-from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.word_parts import VALUE, literal
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import remembered
+else:
+    remembered = lazy("toolcharter.guards.shell.remembered")
 
 _BARE = re.compile(r"[^ \t\n|&;()<>'\"\\$`]*")
 _NAME = r"[^ \t\n|&;()<>'\"\\$`={}\[\]!*?~]+"
@@ -25,7 +30,6 @@ _NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
 # Five digits, and no fewer: what nobody starts that often.
 _MANY = re.compile(r"[0-9]{5}")
 _MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
-_GLOB_SIGNS = frozenset("*?[")
 _KINDS = frozenset({"{", "if", "while", "until", "for", "select", "case", "function", "[["})
 _BODIES = frozenset({"{", "if", "while", "until", "for", "case"})
 _OF_BASH = frozenset({"select", "function", "[["})
@@ -85,8 +89,9 @@ class Compounds(Commands):
         if self.bare() in _OF_BASH or self.source.startswith("((", self.at):
             self.bash_only("This compound command")
         if self.take("(("):
-            self.arithmetic()
-            self.wonder("An arithmetic command stands in it.")
+            found = self.arithmetic()
+            if found is not None:
+                self.set_names |= found.certain
             return Flow(self.here, self.here)
         if self.take("("):
             return self._subshell()
@@ -139,10 +144,11 @@ class Compounds(Commands):
         """
         start, before, moved, within = len(self.commands), self.here, self.moves, self.within
         looked = len(self.reaches)
+        names = self.set_names
         self.branches += 1
         self.within = (*within, label) if label else within
         read()
-        self.within = within
+        self.within, self.set_names = within, names
         self.branches -= 1
         if self.moves == moved:
             self.here = before
@@ -160,8 +166,11 @@ class Compounds(Commands):
 
     def _if_parts(self) -> None:
         self.sequence(frozenset({"then"}))
+        gained = self.gained
         self.close("then")
+        self.set_names = gained.success
         self.sequence(frozenset({"elif", "else", "fi"}))
+        self.set_names = gained.failure
         word = self.bare()
         self.close(word)
         if word == "elif":
@@ -185,7 +194,9 @@ class Compounds(Commands):
 
     def _compared(self) -> None:
         """Read a word that is compared with another: which branch runs tells what a variable holds."""
-        if self._holds_found(self.word()):
+        word = self.word()
+        self.compared.update(_NAMED.findall(word.form))
+        if self._holds_found(word):
             self.wonder("A 'case' compares what cannot be told.")
 
     def _holds_found(self, word: Word) -> bool:
@@ -201,7 +212,9 @@ class Compounds(Commands):
             if not self.take("|"):
                 break
         self.expect(")")
+        names = self.set_names
         self.sequence(frozenset({"esac"}))
+        self.set_names = names
         if not (self.take(";;&") or self.take(";;") or self.take(";&")) and self.bare() != "esac":
             raise self.fail("A branch of 'case' is not closed.")
         self.newlines()
@@ -252,7 +265,9 @@ class Compounds(Commands):
         return self._branching(self._while_parts, "loop")
 
     def _while_parts(self) -> None:
+        is_until = self.source.startswith("until", self.at - len("until"))
         self.sequence(frozenset({"do"}))
+        self.set_names = self.gained.failure if is_until else self.gained.success
         self._do()
 
     def _do(self) -> None:
@@ -271,13 +286,15 @@ class Compounds(Commands):
     def _counting(self) -> None:
         """Read `for ((...; ...; ...))` from behind its parentheses."""
         self.bash_only("A loop over numbers")
-        self.wonder("A loop is controlled by arithmetic.")
         condition = ""
         for _ in range(2):
             found = _NUMBERS.match(self.source, self.at)
             if found is None:
                 raise self.fail("A loop over numbers is not understood.")
             self.at, condition = found.end(), found.group()
+            expression = self.compute(condition[:-1])
+            if expression is not None:
+                self.set_names |= expression.certain
         self.arithmetic()
         self._mark_endless(is_endless=not condition.strip(" \t;") or _MANY.search(condition) is not None)
         self.comment()
@@ -298,13 +315,17 @@ class Compounds(Commands):
         self.at, name = found.end(), found.group()
         if not self.is_break():
             raise self.fail("The variable of a loop is not understood.")
+        before = len(self.commands)
         words = self._loop_words()
+        value = remembered.of_loop(self, name, words, range(before, len(self.commands)))
         if any(map(self._holds_found, words)):
             self.wonder("A loop runs as often as what cannot be told has words.")
-        if any(self._may_list_elsewhere(word) for word in words):
+        if any(
+            remembered.may_list_elsewhere(self, word) for word in words if value is None or word.pattern is not None
+        ):
             self.wonder(_ELSEWHERE)
         for word in words:
-            self._look_for(word.pattern or "")
+            remembered.look_for(self, word.pattern or "")
             self.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
         start = len(self.commands)
         if len(words) == 1 and words[0].pattern is not None:
@@ -312,6 +333,9 @@ class Compounds(Commands):
         values = values_of(words)
         if values:
             self.loops.add(name)
+        if value is not None:
+            self.put(name, value)
+            self.set_names |= {name}
         self._mark_endless(is_endless=any(_MANY_WORDS.match(word.form) for word in words))
         self._do()
         if self.patterns.pop(name, None) is not None and may_set(self.commands[start:], self.commands):
@@ -319,19 +343,6 @@ class Compounds(Commands):
         is_certain = name in self.loops and self._is_certain(start)
         self.loops.discard(name)
         self.commands[start:] = written_out(self.commands, start, name, values if is_certain else ())
-
-    def _may_list_elsewhere(self, word: Word) -> bool:
-        """Whether bash itself may look outside for the names that *word* stands for: no command shows it."""
-        if word.pattern is not None:
-            return objection(word.pattern, self.here, self.workspace, is_pattern=True) is not None
-        return word.text is None and not _GLOB_SIGNS.isdisjoint(word.form) and word.prefix[:1] in {"", "/", "~", "."}
-
-    def _look_for(self, pattern: str) -> None:
-        """Note the folders in which bash looks for names: a link on the way may lead out."""
-        folder = pattern.rpartition("/")[0]
-        if folder:
-            path = folder if folder.startswith("/") else f"./{folder}"
-            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.here))
 
     def _loop_words(self) -> list[Word]:
         self.newlines()

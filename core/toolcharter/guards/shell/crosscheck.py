@@ -31,6 +31,7 @@ _KINDS = frozenset(
     while_statement do_group if_statement elif_clause else_clause case_statement case_item function_definition
     compound_statement subshell pipeline list negated_command test_command declaration_command unset_command command
     command_name file_redirect heredoc_redirect herestring_redirect arithmetic_expansion concatenation simple_expansion
+    c_style_for_statement postfix_expression ternary_expression
     expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()
 )
 """What is read on purpose; a line that holds another kind of node is strange."""

@@ -8,8 +8,10 @@ from abc import ABC, abstractmethod
 
 from toolcharter.guards.shell.ansi import unescaped
 from toolcharter.guards.shell.arrays import end_of_count
+from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.scanner import Reader
-from toolcharter.guards.shell.settled import DERIVED, MARK
+from toolcharter.guards.shell.setters import Sum, sum_of
+from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, prints_number
 from toolcharter.guards.shell.word_parts import MAX_HINTS, Piece, combined
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
@@ -23,13 +25,23 @@ _ARITHMETIC = re.compile(r"[0-9A-Za-z_ \t\n+\-*/%<>=!&|^~?:,#\[\]]+")
 _NUMBERS_ONLY = re.compile(r"[0-9 \t\n+\-*/%<>=!&|^~?:,()]*")
 # Nothing that subtracts, complements, shifts or raises to a power: what comes out begins with no dash.
 _ARITHMETIC_COUNT = re.compile(r"(?:[0-9 \t\n+/%>=!&|^?:,()]|<(?!<)|\*(?!\*))*")
+_NO_NUMBER = "$"
+"""Stands in an expression for what may be no number."""
 _MAX_DIGITS = 15
 """With no more of them in all, sums and products stay below 2^63."""
-NUMBER = "[0-9]*"
-"""A glob that stands for a number."""
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """What variables are before anything is assigned to them."""
 _NUMBERS = frozenset("#?$")
+_SHOWN = frozenset(
+    {
+        *("HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "UID", "EUID", "PPID", "SHELL", "HOSTNAME", "PATH"),
+        *("LANG", "TERM", "TZ", "CI", "NODE_ENV", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "GOPATH", "JAVA_HOME"),
+        *("BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE", "LINENO", "RANDOM", "SECONDS", "PORT"),
+    }
+)
+"""Variables of the environment, and of bash itself, that hold no secret."""
+_STATUSES = re.compile(r"\[(?:[@*]|[0-9]{1,2})\]\}")
+_WORD_CHARACTER = re.compile(r"\w")
 _COUNTS = frozenset("#?$!-")
 """Parameters without blanks and globs."""
 
@@ -47,6 +59,10 @@ class Expansions(Reader, ABC):
     @abstractmethod
     def backtick(self, text: str) -> range:
         """Read *text*, which stood between backticks; the positions of its commands."""
+
+    @abstractmethod
+    def learn(self, name: str, value: Word, *, adds: bool = False) -> None:
+        """Remember what a variable may be."""
 
     def dollar(self, *, quoted: bool) -> Piece:
         """Read what the `$` here begins."""
@@ -147,7 +163,10 @@ class Expansions(Reader, ABC):
         splits = name == "@" if quoted else name not in _COUNTS
         hints, pattern = self._hints(name), NUMBER if name in _NUMBERS else self.patterns.get(name)
         known = name if name in self.loops else MARK + name if name in self.set_names else ""
-        return Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known)
+        is_output = not known and name in _SHOWN and name not in self.values
+        return Piece(
+            "", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known, is_output=is_output
+        )
 
     def _hints(self, name: str) -> tuple[str, ...]:
         return self.values.get(name, _USUAL.get(name, ()))
@@ -177,13 +196,20 @@ class Expansions(Reader, ABC):
         hints = self._hints(name)
         if operator.group().endswith("-"):
             hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
-        derived = ""
-        if name in self.set_names and all(one.is_known for one in operand):
-            derived = MARK + DERIVED + name + DERIVED + self.source[start : self.at - 1]
-        return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived)
+        derived, is_output = "", False
+        if all(one.is_known for one in operand):
+            if name in self.set_names:
+                derived = MARK + DERIVED + name + DERIVED + self.source[start : self.at - 1]
+            is_output = name in _SHOWN and name not in self.values
+        return Piece(
+            "", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived, is_output=is_output
+        )
 
     def _element(self, name: str, *, quoted: bool) -> Piece | None:
-        """Read `[0]}`, if it stands here and the line has set that element."""
+        """Read `[0]}`, if it stands here and the line has set that element, or it is a status."""
+        if name == "PIPESTATUS" and (statuses := _STATUSES.match(self.source, self.at)):
+            self.at = statuses.end()
+            return Piece("", quoted, is_known=False, splits="IFS" in self.source or not quoted, is_output=True)
         found = self.arrays.element(name, self.source, self.at, self.set_names, quoted=quoted)
         if found is None:
             return None
@@ -244,52 +270,82 @@ class Expansions(Reader, ABC):
 
     def _parenthesis(self, *, quoted: bool) -> Piece:
         if self.source.startswith("$((", self.at):
-            self.at += 3
+            begin, self.at = self.at, self.at + 3
             start = self.at
-            self.arithmetic()
+            found = self.arithmetic()
             digits = _ARITHMETIC_COUNT.fullmatch(self.source, start, self.at - 2)
             pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER
-            return Piece("", quoted, is_known=False, splits="IFS" in self.source, pattern=pattern)
+            if found is not None:
+                self.sums[self.source[begin : self.at]] = found
+            splits = "IFS" in self.source
+            return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=True)
         self.at += 2
         return self._substituted(self.substitution(), quoted=quoted)
 
     def _substituted(self, positions: range, *, quoted: bool) -> Piece:
         self.substitutes += positions
-        return Piece("", quoted, is_known=False, splits=not quoted, is_output=True)
+        is_number = prints_number(self.commands, positions)
+        return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number)
 
-    def arithmetic(self) -> None:
-        """Read to the `))` that closes an expression. Names in it are evaluated again: they are strange.
+    def arithmetic(self) -> Sum | None:
+        """Read to the `))` that closes an expression; what it does, if names in it hold numbers as far as can be told.
 
         Raises:
             NotUnderstood: It is none, and bash would take it for commands.
         """
         start, open_ = self.at, 2
+        texts = list[str]()
         with self.deeper():
             while open_:
-                open_ += self._arithmetic_part(open_)
+                open_ += self._arithmetic_part(open_, texts)
         self.check_body()
-        if not _NUMBERS_ONLY.fullmatch(self.source, start, self.at):
-            self.wonder("An arithmetic expression holds more than numbers.")
+        if _NUMBERS_ONLY.fullmatch(self.source, start, self.at):
+            return None
+        return self.compute("".join(texts))
 
-    def _arithmetic_part(self, open_: int) -> int:
+    def compute(self, text: str) -> Sum | None:
+        """Note which variables an expression reads and sets: bash evaluates what they hold, so that all are numbers."""
+        found = sum_of(text)
+        read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
+        if found is None or not read <= self.set_names:
+            self.wonder("An arithmetic expression holds more than numbers.")
+            return None
+        self.computed |= found.names
+        for name in found.assigned:
+            self.learn(name, Word(""))
+            self.put(name, number_of(found))
+        return found
+
+    def _arithmetic_part(self, open_: int, texts: list[str]) -> int:
         character = self.source[self.at : self.at + 1]
         if found := _ARITHMETIC.match(self.source, self.at):
             self.at = found.end()
+            texts.append(found.group())
             return 0
-        if character == "$":
-            self.dollar(quoted=True)
-            return 0
-        if character == "`":
-            self.ticked(quoted=True)
+        if character in {"$", "`"}:
+            is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None
+            piece = self.dollar(quoted=True) if character == "$" else self.ticked(quoted=True)
+            is_apart = is_apart and _WORD_CHARACTER.match(self.source, self.at) is None
+            texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
             return 0
         if character == "(":
             self.at += 1
+            texts.append(character)
             return 1
         if character == ")" and open_ > 2:  # noqa: PLR2004 - the two that it began with
             self.at += 1
+            texts.append(character)
             return -1
         self.expect("))")
         return -2
+
+
+def _operand_of(piece: Piece) -> str:
+    """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be more."""
+    if piece.is_number or piece.pattern == NUMBER:
+        return " 1 "
+    name = piece.name.removeprefix(MARK)
+    return f" {name} " if name != piece.name and DERIVED not in name else _NO_NUMBER
 
 
 def _may_overflow(text: str) -> bool:

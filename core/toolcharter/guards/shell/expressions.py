@@ -138,7 +138,7 @@ def _compares_texts(words: Sequence[Word]) -> bool:
         words = words[:-1]
     texts = [word.text for word in words]
     is_one = (len(texts[1:]) == 1 and texts[0] in _OF_TEXT) or (len(texts[1:-1]) == 1 and texts[1] in _BETWEEN_TEXTS)
-    return is_one and all(not word.splits and (word.is_literal or word.is_output) for word in words)
+    return is_one and all(not word.splits and (word.is_literal or word.is_output or word.is_shown) for word in words)
 
 
 def test(words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:

@@ -3,15 +3,22 @@
 Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "SHELL GRAMMAR".
 """
 
-from toolcharter.guards.shell.assignments import is_own
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.compounds import Compounds
 from toolcharter.guards.shell.crosscheck import check
 from toolcharter.guards.shell.cwd import Flow, either
-from toolcharter.guards.shell.expansions import NUMBER
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
 from toolcharter.guards.shell.scanner import MAX_COMMANDS
-from toolcharter.guards.shell.settled import Value, counts, names_what_it_sets, settled
+from toolcharter.guards.shell.setters import may_set
+from toolcharter.guards.shell.settled import Gained, are_numbers, certain_values, names_what_it_sets, settled
 from toolcharter.guards.shell.words import Feeding
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import remembered
+else:
+    remembered = lazy("toolcharter.guards.shell.remembered")
 
 _CLOSING = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _MISPLACED = _CLOSING | {"!", "time", "coproc", "in", "]]"}
@@ -28,8 +35,6 @@ class Grammar(Compounds):
         super().__init__(source, workspace, depth, is_posix=is_posix, enters=enters)
         self.feeding = Feeding([], [])
         self.substitutes = []
-        self.settles = False
-        """Whether the source is a whole line: then nothing but itself sets variables while it runs."""
         self.inners = 0
         """How many sources have been read within this one."""
 
@@ -48,12 +53,28 @@ class Grammar(Compounds):
             self.wonder("An array is assigned.")
         if self.arrays.is_used and (self.functions or not all(map(names_what_it_sets, self.commands))):
             raise NotUnderstood("It cannot be told what an array holds where it is used: write its words out.")
-        if self.set_values:
-            is_told = not (self.functions or self.strange or "IFS" in self.source)
-            self.commands[:] = settled(self.commands, self.set_values if is_told else {})
+        self._put_values()
         if self.is_posix and any(map(_may_alias, self.commands)):
             raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
         return Script(tuple(self.commands), self.strange, self.unnamed, tuple(self.functions), tuple(self.reaches))
+
+    def _put_values(self) -> None:
+        """Put what variables hold for certain into the words that use them."""
+        if not (self.set_values or self.computed):
+            return
+        is_told = not (self.functions or self.strange or self._splits_otherwise())
+        certain = certain_values(self.commands, self.set_values) if is_told else {}
+        if not are_numbers(self.computed, certain):
+            self.wonder("An arithmetic expression holds more than numbers.")
+        self.commands[:] = settled(self.commands, self.set_values, certain, self.compared | self.computed)
+
+    def _splits_otherwise(self) -> bool:
+        """Whether a command may split words at other characters than blanks; `IFS=, read` alone reads so."""
+        if "IFS" not in self.source:
+            return False
+        own = [one for one in self.commands if one.assignments and one.words and one.words[0].text == "read"]
+        names = [assignment.name for one in own for assignment in one.assignments]
+        return self.source.count("IFS") != names.count("IFS")
 
     def inner(self, text: str) -> Script:
         """Read *text* as a source of its own that runs here."""
@@ -116,60 +137,52 @@ class Grammar(Compounds):
         return self.take(";") or self.source.startswith("\n", self.at)
 
     def _and_or(self) -> Flow:
-        at = self.at
         flow = self._pipeline()
-        if self.settles and not self.branches and not self.within:
-            self._settle(at)
-        names = self.set_names
+        success, failure = self.gained
         while True:
             if self.take("&&"):
                 self.newlines()
-                self.here = flow.success
+                self.here, self.set_names = flow.success, success
                 following = self._pipeline()
                 flow = Flow(following.success, either(flow.failure, following.failure))
+                success, failure = self.gained.success, failure & self.gained.failure
             elif self.take("||"):
                 self.newlines()
-                self.here = flow.failure
+                self.here, self.set_names = flow.failure, failure
                 following = self._pipeline()
                 flow = Flow(either(flow.success, following.success), following.failure)
+                success, failure = success & self.gained.success, self.gained.failure
             else:
-                self.set_names = names
+                self.gained = Gained(success, failure)
+                self.set_names = success & failure
                 return flow
 
-    def _settle(self, at: int) -> None:
-        """Remember what the assignments set that have just been read, from *at* on, if they are a simple command."""
-        if not self.commands:
-            return  # `((1))` and `[[ x ]]` are conditions, not commands.
-        command = self.commands[-1]
-        if command.at != at or command.words or command.redirections or command.feeders or command.within:
-            return
-        for name, value, form in command.assignments:
-            if form in self.arrays.pending:
-                if is_own(name) and name not in self.set_values:
-                    self.set_names = self.arrays.learn(name, form, self.set_names)
-                continue
-            is_told = value.text is not None or value.pattern == NUMBER or value.is_output
-            if is_told and is_own(name) and name not in self.set_values and form.startswith(f"{name}="):
-                self.set_names |= {name}
-                is_number = value.pattern == NUMBER or (value.is_output and counts(command, self.commands))
-                self.set_values[name] = Value(value.text, value.pattern, len(self.commands) - 1, is_number)
+    def _settle(self, at: int, start: int) -> Gained:
+        """Remember what the command sets that has just been read, from *at* on: the first of those from *start* on."""
+        if not self.settles or len(self.commands) <= start or not may_set(self.commands[-1]):
+            return Gained(self.set_names, self.set_names)
+        return remembered.settle(self, at)
 
     def _pipeline(self) -> Flow:
         negated = self.bare() in _PREFIXES and self._prefixes()
         outer, start, before, moved = self.feeders, len(self.commands), self.here, self.moves
-        names = self.set_names
+        names, at = self.set_names, self.at
         flow = self._command()
+        gained = self._settle(at, start)
         while self.source.startswith("|", self.at) and not self.source.startswith("||", self.at):
             if self.source.startswith("|&", self.at):
                 self.bash_only("A pipe with '|&'")
                 self.at += 1
             self.at += 1
             self.newlines()
-            self.here = before
+            self.here, self.set_names = before, names
             self.feeders = (*outer, *range(start, len(self.commands)))
+            at, last = self.at, len(self.commands)
             self._command()
-            flow, self.moves, self.set_names = Flow(before, before), moved, names
+            self._settle(at, last)
+            flow, self.moves, self.set_names, gained = Flow(before, before), moved, names, Gained(names, names)
         self.feeders = outer
+        self.gained = Gained(gained.failure, gained.success) if negated else gained
         return Flow(flow.failure, flow.success) if negated else flow
 
     def _prefixes(self) -> bool:

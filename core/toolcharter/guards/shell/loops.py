@@ -26,7 +26,7 @@ _HIDERS = frozenset({"command", "builtin", "wait"})
 
 def may_set(body: Iterable[Command], commands: Iterable[Command]) -> bool:
     """Whether a command may set a variable that a loop with this *body*, the last of all *commands*, has set."""
-    return _any_runs(body, _SETTERS) or _any_runs(commands, _ALTERERS)
+    return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs(commands, _ALTERERS)
 
 
 def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
@@ -44,7 +44,7 @@ def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether nothing in *body*, the last of all *commands*, gives the variable of its loop another value."""
     if _any_runs(body, _HIDERS) or any("{" in one.descriptor for command in body for one in command.redirections):
         return False
-    return not may_set([command for command in body if not _prints(command)], commands)
+    return not may_set(body, commands)
 
 
 def _prints(command: Command) -> bool:

@@ -57,7 +57,9 @@ class Word(NamedTuple):
     """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
     that the line has found."""
     is_number: bool = False
-    """Whether it is digits or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
+    """Whether it is a number or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
+    is_shown: bool = False
+    """As `is_output`, but a part of it may be what the line has read: it may be shown, and not kept."""
 
     @property
     def is_literal(self) -> bool:

@@ -3,12 +3,19 @@
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.nodes import Command, NotUnderstood
-from toolcharter.guards.shell.settled import Value
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import settled
+    from toolcharter.guards.shell.setters import Sum
+    from toolcharter.guards.shell.settled import Value
+else:
+    settled = lazy("toolcharter.guards.shell.settled")
 
 MAX_COMMANDS = 50
 MAX_WORDS = 1000
@@ -62,10 +69,7 @@ class Reader:
         """Globs that loop variables stand for."""
         self.loops = set[str]()
         """The variables of the loops over literal words that the reading stands in."""
-        self.set_names = frozenset[str]()
-        """Variables that the line has set for certain by here, if `settled` finds nothing that sets them again."""
-        self.set_values = dict[str, Value | None]()
-        """What all of them hold; None for one that is set again."""
+        self._remember_nothing()
         self.arrays = Arrays(source)
         self.names_program = False
         """Whether the word being read names a program: what arrays hold is not put in its place."""
@@ -78,6 +82,36 @@ class Reader:
         self.here_strings: list[int] = []
         """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
         self._made = 0
+
+    def _remember_nothing(self) -> None:
+        """Begin with variables of which nothing is known."""
+        self.set_names = frozenset[str]()
+        """Variables that the line has set for certain by here, if `settled` finds nothing that sets them again."""
+        self.set_values = dict[str, "Value | None"]()
+        """What all of them hold; None for one that is set again."""
+        self.sums = dict[str, "Sum"]()
+        """The arithmetic expressions that have been read, by their text."""
+        self.compared = set[str]()
+        """Variables that conditions look at."""
+        self.computed = set[str]()
+        """Variables that arithmetic reads: they have to hold numbers."""
+        self.gained = settled.Gained(frozenset(), frozenset())
+        """What the pipeline, or the list, that was read last has certainly set."""
+        self._before = dict[str, "Value | None"]()
+        """What variables held before they were assigned to last; none that held nothing."""
+        self.settles = False
+        """Whether the source is a whole line: then nothing but itself sets variables while it runs."""
+
+    def forget(self, name: str) -> None:
+        """Variable *name* is set, and it is not known to what."""
+        self._before.pop(name, None)
+        if name in self.set_values:
+            self._before[name] = self.set_values[name]
+            self.set_values[name] = None
+
+    def put(self, name: str, value: "Value | None") -> None:
+        """Variable *name*, which has just been forgotten, is set to this *value*."""
+        self.set_values[name] = settled.united(self._before[name], value) if name in self._before else value
 
     def fail(self, why: str) -> NotUnderstood:
         """What to raise: *why*, and where."""
@@ -155,10 +189,10 @@ class Reader:
     @contextmanager
     def apart(self, label: str) -> Generator[None]:
         """A process of its own: what it does to folders ends with it."""
-        here, moves, within = self.here, self.moves, self.within
+        here, moves, within, names = self.here, self.moves, self.within, self.set_names
         self.within = (*within, label)
         yield
-        self.here, self.moves, self.within = here, moves, within
+        self.here, self.moves, self.within, self.set_names = here, moves, within, names
 
     def emit(self, command: Command) -> int:
         """Add *command*; its position."""

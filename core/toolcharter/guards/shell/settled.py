@@ -1,16 +1,19 @@
 """Puts what a line has certainly set into the words that use it: `f=a.txt; wc -l "$f"` is `wc -l a.txt`.
 
-Certain is an assignment of its own at the top of a line, before the words that use it, of a name that nothing sets
-again, in a line of which no command may set variables by a name that is not written there.
-Whatever is not certain stays unknown. Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
+Certain is what an assignment, `read`, a loop or arithmetic sets that has run wherever the word is used, in a line of
+which no command may set variables by a name that is not written there. What is set once is known; what is set again is
+known to be text that the line made, or a number. Whatever is not certain stays unknown.
+Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.nodes import Command, Word
-from toolcharter.guards.shell.word_parts import literal
+from toolcharter.guards.shell.setters import Sum, set_by
+from toolcharter.guards.shell.word_parts import OUTPUT, literal
 
 MARK: Final = "="
 """What a part's name begins with whose variable the line has set."""
@@ -29,16 +32,19 @@ _ALTERERS: Final = frozenset(
         *("wait", "let", "mapfile", "readarray", "getopts", "coproc", "set", "shopt"),
     }
 )
+_DIGITS: Final = re.compile(r"[0-9]{1,15}")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,15}")
 _NAMERS: Final = frozenset({"read", "export", "readonly", "unset", "declare", "typeset", "local"})
-_WITHOUT_OPTIONS: Final = frozenset({"declare", "typeset", "local", "export", "readonly"})
-_TESTS: Final = frozenset({"test", "[", "[["})
+_GLOB_SETTINGS: Final = frozenset({"nullglob", "failglob", "globstar"})
 _EVALUATING: Final = frozenset({"-v", "-R"})
 _OPERATOR: Final = re.compile(r"-[vR]")
 _HARMLESS_SETTINGS: Final = re.compile(r"[-+][eux]+o?|pipefail|-o")
 
-# One substitution and nothing else: nothing between its parentheses opens or closes one.
-_ONE_OUTPUT: Final = re.compile(r"\"?\$\([^()\\`\[\]]*\)\"?")
+_NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
+_GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
 _COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
+NUMBER: Final = "[0-9]*"
+"""A glob that stands for a number."""
 
 
 class Value(NamedTuple):
@@ -51,17 +57,96 @@ class Value(NamedTuple):
     at: int
     """The command that sets it, by position."""
     is_number: bool = False
-    """Whether it is digits or nothing."""
+    """Whether it is a number or nothing."""
+    is_shown: bool = False
+    """Whether it may be shown, and not kept."""
+    needs: frozenset[str] = frozenset()
+    """The variables that it is made of: it is what it seems if they are."""
 
 
-def settled(commands: Sequence[Command], values: Mapping[str, Value | None]) -> list[Command]:
-    """*commands* with the *values* of variables in place of them, where these are certain: None is a value set again."""
+class Gained(NamedTuple):
+    """The variables that are certainly set behind a command."""
+
+    success: frozenset[str]
+    """If it succeeds."""
+    failure: frozenset[str]
+    """If it fails."""
+
+
+def number_of(found: Sum) -> Value:
+    """What a variable holds that is set by an expression."""
+    return Value(None, NUMBER if found.counts_up else None, -1, is_number=True, is_shown=True, needs=found.names)
+
+
+def united(one: Value | None, other: Value | None) -> Value | None:
+    """What a variable holds that is set to the one and to the other, wherever a word is that comes behind both."""
+    if one is None or other is None:
+        return None
+    pattern = NUMBER if _is_count(one) and _is_count(other) else None
+    is_number = _is_numeric(one) and _is_numeric(other)
+    return Value(None, pattern, other.at, is_number, is_shown=True, needs=one.needs | other.needs)
+
+
+def _is_count(value: Value) -> bool:
+    return value.pattern == NUMBER or (value.text is not None and _DIGITS.fullmatch(value.text) is not None)
+
+
+def _is_numeric(value: Value) -> bool:
+    return value.is_number or (value.text is not None and _INTEGER.fullmatch(value.text) is not None)
+
+
+def certain_values(commands: Sequence[Command], values: Mapping[str, Value | None]) -> dict[str, Value]:
+    """Those of *values* that hold for certain."""
     # A test could take a text for an operator that evaluates its operand.
-    certain = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
-    if not all(map(names_what_it_sets, commands)) or not _are_apart(certain, commands):
-        certain = {}
+    found = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
+    if not all(map(names_what_it_sets, commands)) or not _are_apart(found, commands):
+        return {}
+    while lacking := [name for name, one in found.items() if not one.needs <= found.keys()]:
+        for name in lacking:
+            del found[name]
+    return _without_doubtful_numbers(found)
+
+
+def _without_doubtful_numbers(found: dict[str, Value]) -> dict[str, Value]:
+    """*found*, in which no number is made of what is none, and no count of what may be less than nothing."""
+    is_done = False
+    while not is_done:
+        is_done = True
+        for name, one in found.items():
+            parts = [found[need] for need in one.needs]
+            if one.is_number and not all(map(_is_numeric, parts)):
+                found[name], is_done = one._replace(is_number=False, pattern=None), False
+            elif one.pattern is not None and one.needs and not all(map(_is_count, parts)):
+                found[name], is_done = one._replace(pattern=None), False
+    return found
+
+
+def are_numbers(names: Iterable[str], values: Mapping[str, Value]) -> bool:
+    """Whether *values* hold a number for each of *names*."""
+    return all(name in values and _is_numeric(values[name]) for name in names)
+
+
+def settled(
+    commands: Sequence[Command],
+    values: Mapping[str, Value | None],
+    certain: Mapping[str, Value],
+    compared: Collection[str] = (),
+) -> list[Command]:
+    """*commands* with the *certain* ones of the *values* of variables in place of them.
+
+    Args:
+        commands: In order.
+        values: Of all variables that the line sets; None for one of which nothing is known.
+        certain: Those of them that can be told.
+        compared: Variables that the line also looks at elsewhere than in the words of its commands.
+    """
     read = {_variable(part.name) for one in commands for word in _words(one) for part in word.parts}
-    unread = {one.at for name, one in values.items() if one is not None and one.text is None and name not in read}
+    read.update(compared)
+    unread = {
+        one.at
+        for name, one in values.items()
+        if one is not None and one.text is None and not one.is_shown and name not in read
+    }
     found = [_settled(command, certain, commands) for command in commands]
     return [one._replace(is_unread=True) if at in unread else one for at, one in enumerate(found)] if unread else found
 
@@ -75,16 +160,57 @@ def names_what_it_sets(command: Command) -> bool:
     """Whether it is plain from the words of *command* which variables it sets."""
     if any("{" in one.descriptor for one in command.redirections):
         return False
-    if not command.words:
+    if not command.words or set_by(command) is not None:
         return True
     name, words = command.words[0].text, command.words[1:]
-    if name == "set":
-        return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
-    if name in _TESTS:
-        return all(word.text not in _EVALUATING and _stays_one(word) for word in words)
-    if name in _NAMERS:
-        return all(map(_is_plain_name, words)) and not (name in _WITHOUT_OPTIONS and _has_options(words))
-    return name is not None and name not in _ALTERERS and not (name == "printf" and _has_options(words[:1]))
+    if name in _HARMLESS_IF:
+        return _HARMLESS_IF[name](words)
+    return name is not None and name not in _ALTERERS
+
+
+def _sets_options(words: Sequence[Word]) -> bool:
+    """Of `set`: whether it gives no words to `$1`, and no strange way to the shell."""
+    return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
+
+
+def _tests_plainly(words: Sequence[Word]) -> bool:
+    """Of `test`: whether it evaluates no name."""
+    return all(word.text not in _EVALUATING and _stays_one(word) for word in words)
+
+
+def _names(words: Sequence[Word]) -> bool:
+    """Of `read` and its like: whether all words are plain names."""
+    return all(map(_is_plain_name, words))
+
+
+def _declares(words: Sequence[Word]) -> bool:
+    """Of `declare` and its like: whether all words are plain names, and no option makes them more."""
+    return _names(words) and not _has_options(words)
+
+
+def _prints(words: Sequence[Word]) -> bool:
+    """Of `printf`: whether it prints, and sets nothing."""
+    return not _has_options(words[:1])
+
+
+def _looks_up(words: Sequence[Word]) -> bool:
+    """Of `command`: whether it only tells what a name stands for."""
+    return [word.text for word in words[:1]] in (["-v"], ["-V"]) and not words[2:]
+
+
+def _changes_globs(words: Sequence[Word]) -> bool:
+    """Of `shopt`: whether it changes nothing but which names a glob stands for."""
+    return len(words) > 1 and words[0].text in {"-s", "-u"} and all(word.text in _GLOB_SETTINGS for word in words[1:])
+
+
+def _runs_at_the_end(words: Sequence[Word]) -> bool:
+    """Of `trap`: whether its text runs when everything else has."""
+    return all(word.is_literal for word in words) and [word.text for word in words[1:]] in (["EXIT"], ["0"])
+
+
+def _waits(words: Sequence[Word]) -> bool:
+    """Of `wait`: whether it names no variable."""
+    return not _has_options(words)
 
 
 def _is_plain_name(word: Word) -> bool:
@@ -102,40 +228,48 @@ def _stays_one(word: Word) -> bool:
 
 def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
     """Whether no command that names variables names one of *values* in letters that the source does not show."""
-    texts = [
-        word.text or "" for one in commands if one.words and one.words[0].text in _NAMERS for word in one.words[1:]
-    ]
+    namers = (one for one in commands if one.words and one.words[0].text in _NAMERS and set_by(one) is None)
+    texts = [word.text or "" for one in namers for word in one.words[1:]]
     return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in values)
 
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
     """*command* with the values in its words; what names a program stays unknown."""
-    used = [_variable(part.name) for word in command.words[1:] for part in word.parts if part.name]
+    used = [_variable(part.name) for word in command.words[1:] for part in word.parts if part.name not in {"", OUTPUT}]
     if not used:
         return command
     words = (command.words[0], *(_filled(word, values) for word in command.words[1:]))
-    said = [position for name in used if name in values for position in commands[values[name].at].substitutes]
+    said = [
+        at for name in used if name in values and values[name].at >= 0 for at in commands[values[name].at].substitutes
+    ]
     return command._replace(words=words, substitutes=tuple(dict.fromkeys((*command.substitutes, *said))))
 
 
 def _filled(word: Word, values: Mapping[str, Value]) -> Word:
-    names = [part.name for part in word.parts if part.name]
+    names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
     if not names:
         return word
-    held = [values.get(_variable(name)) for name in names]
-    if any(not name.startswith(MARK) for name in names) or None in held:
+    held = [values[_variable(name)] for name in names if _variable(name) in values]
+    if any(not name.startswith(MARK) for name in names) or len(held) < len(names):
         return word._replace(parts=())
     texts = [_text(part.name, part.text, values) for part in word.parts]
-    bare = [text for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
+    bare = [(part.name, text) for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
     if None not in texts:
-        is_one = all(_PLAIN.fullmatch(text or "") for text in bare)
+        is_one = all(_PLAIN.fullmatch(text or "") for _, text in bare)
         return literal("".join(text or "" for text in texts)) if is_one else word._replace(parts=())
-    if held[0] is not None and held[0].is_number and _is_bare(word):
+    if held[0].is_number and _is_bare(word):
         word = word._replace(is_number=True)
-    pattern = held[0].pattern if len(word.parts) == 1 and held[0] is not None else None
+    pattern = held[0].pattern if len(word.parts) == 1 else None
     if pattern is not None and not names[0].startswith(MARK + DERIVED):
         return word._replace(parts=(), pattern=pattern, splits=False)
-    return word._replace(parts=(), is_output=not word.splits)
+    splits = word.splits and not all(_stays_number(name, values) for name, _ in bare)
+    is_shown = any(one.is_shown for one in held)
+    return word._replace(parts=(), splits=splits, is_output=not (splits or is_shown), is_shown=is_shown and not splits)
+
+
+def _stays_number(name: str, values: Mapping[str, Value]) -> bool:
+    """Whether the variable part of this *name* is a number, in which nothing is split."""
+    return name.startswith(MARK) and DERIVED not in name and values[_variable(name)].is_number
 
 
 def _is_bare(word: Word) -> bool:
@@ -144,22 +278,41 @@ def _is_bare(word: Word) -> bool:
     return len(parts) == 1 and DERIVED not in parts[0]
 
 
-def counts(command: Command, commands: Sequence[Command]) -> bool:
-    """Whether the value of an assignment, *command* of *commands*, is what `wc -l` or its like prints of its input.
+def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool:
+    """Whether the commands at *positions*, all of one substitution, print a number or nothing.
 
-    Of the commands in the substitution it has to be the last one, and all others have to write to it.
+    The last one has to be `wc -l` or its like, and all others have to write to it.
     """
-    if (
-        not command.substitutes
-        or command.assignments[1:]
-        or not _ONE_OUTPUT.fullmatch(command.assignments[0].value.form)
-    ):
+    if not positions:
         return False
-    *others, last = sorted(command.substitutes)
-    texts = [word.text for word in commands[last].words]
+    *others, last = positions
+    command = commands[last]
+    texts = [word.text for word in command.words]
     is_count = texts[:1] == ["wc"] and len(texts[1:]) == 1 and texts[1] in _COUNTS
-    reads = all(one.operator == "<" and not one.descriptor for one in commands[last].redirections)
-    return is_count and reads and not commands[last].assignments and set(others) <= {*commands[last].feeders}
+    reads = all(one.operator == "<" and not one.descriptor for one in command.redirections)
+    if command.assignments or not set(others) <= {*command.feeders}:
+        return False
+    if is_count and reads:
+        return True
+    is_silent = all(one.form == "2>/dev/null" for one in command.redirections)
+    return is_silent and (_counts_matches(command.words) or (not others and texts in _NUMBER_PRINTERS))
+
+
+def _counts_matches(words: Sequence[Word]) -> bool:
+    """Whether *words* are `grep -c PATTERN`, of its input or of one file: of two it would print their names."""
+    if not words or words[0].text != "grep":
+        return False
+    flags = list(takewhile(_GREP_FLAGS.fullmatch, (word.text or "" for word in words[1:])))
+    operands = words[1 + len(flags) :]
+    if "c" not in "".join(flags) or not operands or operands[2:]:
+        return False
+    pattern, *files = operands
+    # A word that is not known is no option behind the pattern: it is a file that is named so, or is refused elsewhere.
+    return bool(pattern.text) and not pattern.prefix.startswith("-") and not any(_may_be_more(file) for file in files)
+
+
+def _may_be_more(file: Word) -> bool:
+    return file.splits or file.text == "" or file.prefix.startswith("-") or (file.text is None and not file.prefix)
 
 
 def _variable(name: str) -> str:
@@ -168,12 +321,26 @@ def _variable(name: str) -> str:
 
 
 def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
-    if not name:
-        return text
+    if not name or name == OUTPUT:
+        return text if not name else None
     value = values[_variable(name)].text
     if value is None or not name.startswith(MARK + DERIVED):
         return value
     return _made(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
+
+
+_HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
+    "command": _looks_up,
+    "printf": _prints,
+    "set": _sets_options,
+    "shopt": _changes_globs,
+    "trap": _runs_at_the_end,
+    "wait": _waits,
+    **dict.fromkeys(("test", "[", "[["), _tests_plainly),
+    **dict.fromkeys(("read", "unset"), _names),
+    **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
+}
+"""By program, what its words have to be for it to set only what they name."""
 
 
 def _made(value: str, how: str) -> str | None:

@@ -15,6 +15,8 @@ MAX_HINTS = 16
 _MAX_HINT_CHARS = 1000
 _MAX_HINTED_PIECES = 50
 
+OUTPUT = "$"
+"""The name of a part that is what commands print."""
 _ESCAPED = re.compile(r"[\\*?\[\]]")
 # Without options, several stars mean what one does; in a pattern of ours, `**` is what `find` walks.
 _STARS = re.compile(r"(\\.)|\*+", re.DOTALL)
@@ -39,6 +41,8 @@ class Piece(NamedTuple):
     """The variable that an unknown piece is, if a loop over literal words has set it."""
     is_output: bool = False
     """Whether an unknown piece is what commands print."""
+    is_number: bool = False
+    """Whether an unknown piece is a number or nothing."""
 
 
 class Mode(NamedTuple):
@@ -133,7 +137,9 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
         hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
     parts = () if has_glob or _TILDE.search(bare) else _parts(pieces)
     is_output = not is_open and pattern is None and all(map(_tells_nothing, pieces))
-    return Word(source, None, pattern, _prefix(pieces, mode, pattern), splits or has_glob, hints, parts, is_output)
+    is_number = [piece.is_number for piece in pieces if piece.text or not piece.is_known] == [True]
+    prefix = _prefix(pieces, mode, pattern)
+    return Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
 
 
 def _tells_nothing(piece: Piece) -> bool:
@@ -143,10 +149,13 @@ def _tells_nothing(piece: Piece) -> bool:
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
-    """The parts of a word in a loop; none, if the loop does not tell what it is."""
-    if not all(piece.is_known or piece.name for piece in pieces):
+    """The parts of a word that holds variables which the line has set; none, if something else in it is not known."""
+    if not all(piece.is_known or piece.name or piece.is_output or piece.pattern for piece in pieces):
         return ()
-    return tuple(Part(piece.text, piece.name, piece.is_quoted) for piece in pieces)
+    if not any(piece.name for piece in pieces):
+        return ()
+    names = (piece.name if piece.is_known or piece.name else OUTPUT for piece in pieces)
+    return tuple(Part(piece.text, name, piece.is_quoted) for piece, name in zip(pieces, names, strict=True))
 
 
 def _prefix(pieces: Iterable[Piece], mode: Mode, pattern: str | None) -> str:

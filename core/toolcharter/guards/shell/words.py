@@ -205,7 +205,6 @@ class Words(Expansions):
             texts = combined((known or ("",), texts))
         self.values[name] = tuple(dict.fromkeys((*known, *texts)))[-MAX_HINTS:]
         self.loops.discard(name)
-        if name in self.set_values:
-            self.set_values[name] = None
+        self.forget(name)
         if self.patterns.pop(name, None) is not None:
             self.wonder("A loop variable is assigned to.")

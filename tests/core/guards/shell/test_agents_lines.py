@@ -16,6 +16,8 @@ DATA = Path(__file__).parent / "data/agents.txt"
 """Each row: the tier, what the rules name besides those of everybody, and the line. The first part of the rules are
 programs, which are allowed with a star; those behind a semicolon are rules as they are written. One that ends with `=`
 is for code, of which a rule names each piece in full: the rule that `explain` shows for the line."""
+MORE = DATA.with_name("agents_more.txt")
+"""Rows of the same kind that were written later: each was allowed once, and has to stay so. A newline is `⏎`."""
 CODER = yaml.safe_load((Path(__file__).parents[4] / "profiles/coder.yaml").read_text())["allow"]
 USUAL = """[ git jq xargs head tail set export declare local readonly read printf exit break continue return shift wait let
     mapfile pushd popd shopt trap unset true false : test date sleep seq mkdir touch basename dirname uname mktemp""".split()  # noqa: SIM905 - reads as a list
@@ -23,11 +25,12 @@ BASH = ToolFacts("bash", "bash", (), frozenset(), frozenset({"proc:exec"}))
 HALVES = ("looked at", "unseen")
 
 
-def rows() -> Iterator[tuple[str, str, list[str], str]]:
+def rows(file: Path = DATA) -> Iterator[tuple[str, str, list[str], str]]:
     """Of each row its half, by chance; its tier, its rules and its line."""
-    for row in DATA.read_text().splitlines():
+    for row in file.read_text().splitlines():
         tier, named, line = (part.strip() for part in row.split("|", 2))
         line = line.replace("\\n", "\n") if "<<" in line else line
+        line = line.replace("⏎", "\n")
         programs, *others = named.split(";")
         names = [*programs.split(), *USUAL]
         stars = [f"bash:{name}{end}" for name in names for end in ("", " *")]
@@ -55,7 +58,7 @@ def why_refused(rules: list[str], line: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("half", "tier", "most"),
-    [("looked at", "core", 0.0), ("looked at", "plus", 31.2), ("unseen", "core", 7.2), ("unseen", "plus", 46.2)],
+    [("looked at", "core", 0.0), ("looked at", "plus", 22.6), ("unseen", "core", 7.2), ("unseen", "plus", 29.7)],
 )
 def test_few_lines_of_agents_are_refused(half: str, tier: str, most: float) -> None:
     """The share, in percent, never grows: a change that makes it smaller puts the smaller number here."""
@@ -63,6 +66,14 @@ def test_few_lines_of_agents_are_refused(half: str, tier: str, most: float) -> N
     refused = [f"{line}: {why}" for rules, line in lines if (why := why_refused(rules, line))]
 
     assert 100 * len(refused) / len(lines) <= most, "\n".join([f"{len(refused)} of {len(lines)}", *refused])
+
+
+def test_lines_that_were_allowed_stay_allowed() -> None:
+    """What one change lets through, no later one takes away."""
+    judged = [(line, why_refused(rules, line)) for *_, rules, line in rows(MORE)]
+
+    assert len(judged) > 100
+    assert [one for one in judged if one[1]] == []
 
 
 def test_there_are_enough_lines() -> None:

@@ -109,7 +109,7 @@ NOT_SHOWN = [
     'ls && n=$(ls); echo "$n"; ls',
     'n=$(ls) | ls; echo "$n"',
     'echo "$n"',
-    'n=$HOME; echo "$n"',
+    'n=$TOKEN; echo "$n"',
     'n=$(ls)$TOKEN; echo "$n"',
     'n=$(ls); echo "$n$TOKEN"',
     'n=a; echo "${n:-$TOKEN}"',

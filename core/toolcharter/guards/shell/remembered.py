@@ -1,0 +1,183 @@
+"""Remembers, while a line is read, which variables a command has certainly set, and to what."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from toolcharter._lazy import lazy
+from toolcharter.api.command import PathAccess
+from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.places import objection
+from toolcharter.guards.shell.scanner import Reader
+from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
+from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, Gained, Value, number_of
+from toolcharter.guards.shell.word_parts import OUTPUT
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import listings
+else:
+    listings = lazy("toolcharter.guards.shell.listings")
+
+_GLOB_SIGNS: Final = frozenset("*?[")
+_DIGITS: Final = re.compile(r"[0-9]{1,15}")
+_ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
+_WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
+_PLAIN_PRINTERS: Final = tuple(
+    re.compile(one)
+    for one in (
+        r"seq(?: [0-9]{1,6}){1,3}",
+        rf"git (?:diff|diff-tree|show|log|ls-files|ls-tree)(?:{_WORD})* --name-only(?:{_WORD})*",
+        rf"git (?:branch|tag|for-each-ref)(?:{_WORD}| --format=%\(refname(?::short)?\))*",
+        rf"git (?:rev-list|rev-parse|remote|merge-base)(?:{_WORD})*",
+        rf"docker (?:ps|images|volume ls|network ls)(?:{_WORD})* (?:-a?q|--quiet)",
+        rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}",
+        rf"kubectl get(?:{_WORD})* -o name",
+    )
+)
+
+
+def settle(reader: Reader, at: int) -> Gained:
+    """Remember what the simple command sets that *reader* has just read.
+
+    Args:
+        reader: Stands behind it.
+        at: Where the command begins; another one is none that sets anything.
+    """
+    before = reader.set_names
+    if reader.commands[-1].at != at:
+        return Gained(before, before)
+    command = reader.commands[-1]
+    if not command.words:
+        if not command.redirections:
+            _assigned(reader, command)
+        return Gained(reader.set_names, reader.set_names)
+    names = set_by(command)
+    if names is None:
+        return Gained(before, before)
+    gained = set(before)
+    for name, value, is_learnt in _values(reader, command, names):
+        if not is_learnt:
+            reader.forget(name)
+        reader.values.setdefault(name, ())
+        reader.put(name, value if is_own(name) else None)
+        if value is not None and is_own(name):
+            gained.add(name)
+    is_certain = not command.redirections or all(one.operator == "<<<" for one in command.redirections)
+    if command.words[0].text not in DECLARING:
+        # From what cannot be read, such as a folder, `read` sets nothing.
+        is_certain = is_certain and bool(command.redirections)
+    reader.set_names = frozenset(gained) if is_certain else before
+    return Gained(frozenset(gained), reader.set_names)
+
+
+def _assigned(reader: Reader, command: Command) -> None:
+    for name, value, form in command.assignments:
+        if form in reader.arrays.pending:
+            if is_own(name) and name not in reader.set_values:
+                reader.set_names = reader.arrays.learn(name, form, reader.set_names)
+            continue
+        found = _value_of(reader, value, adds=not form.startswith(f"{name}="))
+        if found is None or not is_own(name):
+            continue
+        reader.put(name, found)
+        expression = reader.sums.get(value.form.strip('"'))
+        if form.startswith(f"{name}=") and not (expression is not None and expression.may_fail):
+            reader.set_names |= {name}
+
+
+def _value_of(reader: Reader, word: Word, *, adds: bool = False) -> Value | None:
+    """What a variable holds that is set to *word*; None if that is not known."""
+    at = len(reader.commands) - 1
+    is_deep = bool(reader.branches or reader.within)
+    expression = reader.sums.get(word.form.strip('"'))
+    if expression is not None and not adds:
+        return number_of(expression)
+    if word.text is not None:
+        return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
+    if word.pattern == NUMBER or word.is_output:
+        is_number = not adds and (word.pattern == NUMBER or word.is_number)
+        return Value(None, None if adds else word.pattern, at, is_number, is_shown=is_deep or adds)
+    names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
+    if not names:
+        return None
+    needs = frozenset(name.lstrip(MARK + DERIVED).partition(DERIVED)[0] for name in names if name.startswith(MARK))
+    return Value(None, None, at, is_shown=True, needs=needs)
+
+
+def _values(reader: Reader, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
+    """What a builtin gives to each of *names*, and whether that has been learnt as its words were read."""
+    at = len(reader.commands) - 1
+    if command.words[0].text not in DECLARING:
+        read = None if is_array(command) else Value(None, None, at, is_shown=True)
+        yield from ((name, read, False) for name in names)
+        return
+    for name, word in zip(names, command.words[-len(names) :] if names else (), strict=True):
+        if word.text is not None and not word.text.startswith(f"{name}="):
+            continue  # A name alone keeps its value.
+        text = None if word.text is None else word.text.removeprefix(f"{name}=")
+        value = word._replace(form=word.form.partition("=")[2], text=text, is_number=False)
+        yield name, _value_of(reader, value), text is not None
+
+
+def look_for(reader: Reader, pattern: str) -> None:
+    """Note the folders in which bash looks for names: a link on the way may lead out."""
+    folder = pattern.rpartition("/")[0]
+    if folder:
+        path = folder if folder.startswith("/") else f"./{folder}"
+        reader.reaches.append(PathAccess(path, is_pattern=True, folders=reader.here))
+
+
+def may_list_elsewhere(reader: Reader, word: Word) -> bool:
+    """Whether bash itself may look outside for the names that *word*, of a loop, stands for: no command shows it."""
+    if word.pattern is not None:
+        return objection(word.pattern, reader.here, reader.workspace, is_pattern=True) is not None
+    return word.text is None and not _GLOB_SIGNS.isdisjoint(word.form) and word.prefix[:1] in {"", "/", "~", "."}
+
+
+def of_loop(reader: Reader, name: str, words: Sequence[Word], positions: range) -> Value | None:
+    """What the variable of a loop over *words* holds in its body; None if that is not known.
+
+    Args:
+        reader: Stands behind the words.
+        name: Of the variable.
+        words: As they are written.
+        positions: The commands that substitutions among the words run.
+    """
+    if not (reader.settles and is_own(name)):
+        return None
+    if len(words) == 1 and words[0].text is None and words[0].pattern is None:
+        printer = reader.commands[positions.start : positions.stop]
+        if not (_ONE_OUTPUT.fullmatch(words[0].form) and _is_chain(printer, positions.start)):
+            return None
+        if not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(printer[0]):
+            return None
+        is_number = printer[0].words[0].text == "seq"
+    elif all(word.is_literal or word.pattern is not None for word in words):
+        is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
+    else:
+        return None
+    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True)
+
+
+def _is_chain(commands: Sequence[Command], start: int) -> bool:
+    """Whether *commands* are one pipeline of simple commands, the first of them at position *start*."""
+    inputs = (tuple(range(start, place)) for place in range(start, start + len(commands)))
+    same = {(one.within, one.folders) for one in commands}
+    return len(same) == 1 and all(
+        one.feeders == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)
+    )
+
+
+def prints_plain_words(command: Command) -> bool:
+    """Whether no word that *command* prints stands for names outside of the workspace, if it is a glob.
+
+    Names of branches, containers and pods hold no sign of a glob; names of files that git and find print are relative.
+    """
+    texts = [word.text or "" for word in command.words]
+    if command.assignments or not all(word.is_literal for word in command.words):
+        return False
+    if any(one.form != "2>/dev/null" for one in command.redirections):
+        return False
+    line = " ".join(texts)
+    return any(known.fullmatch(line) for known in _PLAIN_PRINTERS) or listings.output(command) is not None

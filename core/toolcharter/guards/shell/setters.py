@@ -1,0 +1,148 @@
+"""Which variables builtins and arithmetic set: `read -r a b`, `readonly x=5`, `i=$((i + 1))`, `((n > 3))`.
+
+Bash evaluates what a name in an expression holds, and may run commands by that: `x='a[$(reboot)]'; echo $((x))`. So each
+name has to hold a number, which `settled` finds out when all of the line is read. A subscript is never read.
+Source: bash(1), "SHELL BUILTIN COMMANDS", "ARITHMETIC EVALUATION".
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.nodes import Command, Word
+
+DECLARING: Final = frozenset({"readonly", "declare", "typeset", "local", "export"})
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DECLARED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=?)", re.DOTALL)
+_FLAGS: Final[Mapping[str, re.Pattern[str]]] = {
+    "read": re.compile(r"-[rs]*"),
+    "mapfile": re.compile(r"-t"),
+    "readarray": re.compile(r"-t"),
+    **{name: re.compile(r"-r") for name in DECLARING - {"export"}},
+}
+"""By program, its options without a value that change nothing of what it sets."""
+# `-t 0` sets nothing, and `-u` may read from nowhere.
+_VALUED: Final[Mapping[str, re.Pattern[str]]] = {
+    "read": re.compile(r"-[rs]*[pndN]"),
+    "mapfile": re.compile(r"-t?[dns]"),
+    "readarray": re.compile(r"-t?[dns]"),
+}
+"""By program, those whose value is the next word."""
+_ARRAY: Final = re.compile(r"-[rs]*a")
+_MANY: Final = frozenset({"mapfile", "readarray"})
+
+
+def may_set(command: Command) -> bool:
+    """Whether *command* may set variables of the line."""
+    return not command.words or command.words[0].text in DECLARING or command.words[0].text in _VALUED
+
+
+def set_by(command: Command) -> tuple[str, ...] | None:
+    """The variables that *command* sets; None if it is no such builtin, or if its words do not tell for certain."""
+    name = command.words[0].text if command.words else None
+    if name in DECLARING:
+        return _declared(command.words[1:], name or "")
+    return _read(command.words[1:], name or "") if name in _VALUED else None
+
+
+def is_array(command: Command) -> bool:
+    """Whether it sets an array: `mapfile`, `read -a`."""
+    texts = [word.text or "" for word in command.words]
+    return texts[0] in _MANY or (texts[0] == "read" and any(map(_ARRAY.fullmatch, texts[1:])))
+
+
+def _read(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
+    if not all(word.is_literal for word in words):
+        return None
+    rest = [word.text or "" for word in words]
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if program == "read" and _ARRAY.fullmatch(option) and rest:
+            return (rest[0],) if len(rest) == 1 and _NAME.fullmatch(rest[0]) else None
+        if _VALUED[program].fullmatch(option) and rest:
+            rest.pop(0)
+        elif not _FLAGS[program].fullmatch(option):
+            return None
+    if not rest or not all(map(_NAME.fullmatch, rest)) or (program in _MANY and len(rest) > 1):
+        return None
+    return tuple(rest)
+
+
+def _declared(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
+    texts = [word.text for word in words]
+    while texts and texts[0] is not None and texts[0].startswith("-"):
+        if program == "export" or not _FLAGS[program].fullmatch(texts[0]):
+            return None
+        texts, words = texts[1:], words[1:]
+    names = list(_declared_names(words))
+    return tuple(names) if len(names) == len(words) else None
+
+
+def _declared_names(words: Sequence[Word]) -> Iterator[str]:
+    for word in words:
+        found = _DECLARED.match(word.text if word.text is not None else word.form)
+        if found is None:
+            return
+        rest = (word.text or "")[found.end() :]
+        # What is not known may stand only behind the sign: `local 'f='$x` could set more.
+        if (word.text is None and not found[2]) or (word.text is not None and not found[2] and rest):
+            return
+        yield found[1]
+
+
+# Arithmetic -----------------------------------------------------------------------------------------------------------
+
+_TOKEN: Final = re.compile(
+    r"[ \t\n]+|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|[0-9]+(?![A-Za-z0-9_#])|\+\+|--|<<=?|>>=?|&&|\|\||\*\*|[-+*/%&|^<>=!]=|[-+*/%<>=!&|^~?:,()]"
+)
+_ASSIGNED: Final = re.compile(
+    r"([A-Za-z_]\w*)[ \t\n]*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)[ \t\n]*([A-Za-z_]\w*)"
+)
+# What comes out has at most one more than what the name held, or so: no line lives long enough to overflow it.
+_COUNTS_UP: Final = re.compile(
+    r"[ \t\n]*(?:[a-zA-Z_]\w*[ \t\n]*(?:\+\+|\+=?[ \t\n]*[0-9]{1,6})|\+\+[ \t\n]*[A-Za-z_]\w*|[0-9]{1,6}[ \t\n]*\+[ \t\n]*[a-zA-Z_]\w*)[ \t\n]*"
+)
+_STARTS: Final = re.compile(r"[ \t\n]*([A-Za-z_]\w*)[ \t\n]*=(?!=)(?P<value>[^=?:&|,]*)")
+_DIGITS: Final = re.compile(r"[ \t\n]*[0-9]{1,15}[ \t\n]*")
+# Bash makes them numbers, whatever the environment holds.
+_ALWAYS_NUMBERS: Final = frozenset({"LINENO", "RANDOM", "SECONDS"})
+_DIVIDES: Final = re.compile(r"[/%](?![ \t\n]*0*[1-9])|\*\*")
+
+
+class Sum(NamedTuple):
+    """What one expression does."""
+
+    names: frozenset[str]
+    """Variables that have to hold numbers, those that it assigns to among them."""
+    assigned: frozenset[str]
+    """Variables that it may give a number."""
+    certain: frozenset[str]
+    """Those of them that it gives one whenever it is evaluated."""
+    sets_alone: bool
+    """Whether it does not read those."""
+    counts_up: bool
+    """Whether nothing but a small number is added to a variable, or a number is assigned."""
+    may_fail: bool
+    """Whether it may divide by zero, which ends the line."""
+
+
+def sum_of(text: str) -> Sum | None:
+    """What the expression *text* does, in which each `$x` is written `x`; None if it may do more than to count."""
+    at, names = 0, set[str]()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            return None
+        at = found.end()
+        if found["name"]:
+            names.add(found["name"])
+    assigned = frozenset(found[1] or found[2] for found in _ASSIGNED.finditer(text))
+    if not all(map(is_own, names - _ALWAYS_NUMBERS)) or not assigned.isdisjoint(_ALWAYS_NUMBERS):
+        return None
+    start, may_fail = _STARTS.fullmatch(text), _DIVIDES.search(text) is not None
+    certain = frozenset({start[1]}) if start is not None and not may_fail else frozenset[str]()
+    counts_up = _COUNTS_UP.fullmatch(text) is not None
+    counts_up = counts_up or (start is not None and _DIGITS.fullmatch(start["value"]) is not None)
+    sets_alone = start is not None and start[1] not in re.findall(r"\w+", start["value"])
+    return Sum(frozenset(names - _ALWAYS_NUMBERS), assigned, certain, sets_alone, counts_up, may_fail)

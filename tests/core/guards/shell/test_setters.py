@@ -1,0 +1,134 @@
+"""What builtins set is known to be text of the line, and may be shown; it stays unknown everywhere else."""
+
+import pytest
+
+from toolcharter.guards.shell.analyse import analyse
+
+SHOWN = [
+    'while IFS= read -r line; do echo "> $line"; done <a',
+    'cat a | while read -r a b; do printf "%s\\n" "$a" "${b%.x}"; done',
+    'IFS=. read -r a b c <<<"1.2.3"; echo "$a.$b.$c"',
+    'if read -r x <a; then echo "$x"; fi',
+    'read -r x <a && echo "$x"',
+    'read -rp ask x <<<y; echo "$x"',
+    'readonly x=5; echo "$x"',
+    'declare -r x="$(ls)"; echo "$x"',
+    'export x=1; echo "$x"',
+    'for f in $(git diff --name-only); do echo "$f"; done',
+    'for b in $(git branch --format="%(refname:short)" | head -3); do echo "$b"; done',
+    'for i in $(seq 1 3); do echo "$i"; done',
+    'for f in *.md; do echo "${f%.md}"; done',
+    'if out=$(ls); then echo "$out"; else echo "no $out"; fi',
+    'if ! out=$(ls); then echo "$out"; fi',
+    'while read -r l; do n=$(echo "$l" | wc -c); echo "$l: $n"; done <a',
+    'while read -r l; do k="${l%%=*}"; echo "$k is $(grep -c x a)"; done <a',
+    'x=a; ls && x=b; echo "$x"',
+    'until read -r x <<<y; do ls; done; echo "$HOME $USER ${CI:-no}"',
+    '[ -f a ] && n=$(ls) && echo "$n"',
+    '[ -f a ] || { n=$(ls); echo "$n"; }',
+    'make; echo "${PIPESTATUS[0]} ${PIPESTATUS[@]}"',
+    'while read -r x; do [ "$x" = a ] && echo "$x"; done <a',
+    'while read -r x; do case "$x" in a*) echo "$x";; esac; done <a',
+]
+NOT_SHOWN = [
+    'read -r x <a; echo "$x"',
+    'read -r x; echo "$x"',
+    'read -t 0 x <<<y; echo "$x"',
+    'read -u 9 x <<<y; echo "$x"',
+    'read -r x <<<y | ls; echo "$x"',
+    'ls && read -r x <<<y; echo "$x"',
+    'until read -r x <a; do echo "$x"; done',
+    'if read -r x <a; then ls; else echo "$x"; fi',
+    'while read -r x; do ls; done <a; echo "$x"',
+    'while ls; do echo "$x"; read -r x <<<y; done',
+    'while read -r l || [ -n "$l" ]; do echo "$l"; done <a',
+    "while read -r x; do echo $x; done <a",
+    'while read -r x; do echo "$x"; x=$TOKEN; done <a',
+    'while read -r x; do echo "$x$TOKEN"; done <a',
+    'while read -r x; do echo "${x:-$TOKEN}"; done <a',
+    'while read -r TOKEN; do echo "$TOKEN"; done <a',
+    'read -r x <<<"$y"; declare -n x=TOKEN; echo "$x"',
+    'while read -r x; do echo "${!x}"; done <a',
+    'v=x; while read -r "$v"; do echo "$x"; done <a',
+    'readonly x=$TOKEN; echo "$x"',
+    'declare x; echo "$x"',
+    "declare -r 'x'=$TOKEN; echo \"$x\"",
+    'local x=$(ls) y; echo "$y"',
+    'for f in $(cat a); do echo "$f"; done',
+    'for f in $(git ls-files | sed s/a/b/); do echo "$f"; done',
+    'for f in $(git ls-files; cat a); do echo "$f"; done',
+    'for f in $(git ls-files)$(cat a); do echo "$f"; done',
+    'for f in $(git log --format=%s); do echo "$f"; done',
+    'for f in $(git branch --format="%(contents)"); do echo "$f"; done',
+    'for f in $(docker ps --format "{{.Labels}}"); do echo "$f"; done',
+    'for f in $TOKEN; do echo "$f"; done',
+    'for f in "$@"; do echo "$f"; done',
+    'for f in a b; do ls; done; echo "$f"',
+    'if ls; then x=a; else echo "$x"; fi',
+    'case a in a) x=b;; b) echo "$x";; esac',
+    '{ x=a; } | echo "$x"',
+    'y=$TOKEN; x=$y; echo "$x"',
+    'x=a; y=$x; x=$TOKEN; echo "$y"',
+    'a=$TOKEN; while read -r x; do a=$x; done <a; echo "$a"',
+    'echo "$AWS_SECRET_ACCESS_KEY"',
+    'PATH=$TOKEN; echo "$PATH"',
+    'echo "${HOME:-$TOKEN}"',
+    'echo "${PIPESTATUS[x]}"',
+    "echo $PATH",
+    'trap "x=\\$TOKEN" DEBUG; x=a; x=b; echo "$x"',
+]
+
+
+def echoes(line: str) -> list[bool]:
+    """Whether each `echo` and `printf` of *line* needs nothing named, in a line that rules may cover."""
+    found = analyse((line,), "/srv/ws")
+    is_open = found.strange is None and found.unnamed is None
+    return [is_open and not one.needs for one in found.commands if one.program in {"echo", "printf"}]
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_what_the_line_has_read_may_be_shown(line: str) -> None:
+    """It is what commands of the line print, or what files say that they open."""
+    assert all(echoes(line))
+
+
+@pytest.mark.parametrize("line", NOT_SHOWN)
+def test_what_may_come_from_the_environment_is_not_shown(line: str) -> None:
+    """Another branch, process or setter, a source that says nothing, or globs that name files elsewhere."""
+    assert not all(echoes(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'while read -r x; do cat "$x"; done <a',
+        'while read -r x; do rm -- "$x"; done <a',
+        'while read -r x; do cat ./"$x"; done <a',
+        "while read -r x; do $x; done <a",
+        'while read -r x; do eval "$x"; done <a',
+        'while read -r x; do sh -c "$x"; done <a',
+        'while read -r x; do ls >"$x"; done <a',
+        'while read -r x; do git commit -m "$x"; done <a',
+        'while read -r x; do git commit -m "$(date) $x"; done <a',
+        'while read -r x; do [ "$x" -gt 3 ]; done <a',
+        'while read -r x; do [ -f "$x" ]; done <a',
+        'while read -r x; do test -v "$x"; done <a',
+        'while read -r x; do [[ "$x" -gt 3 ]]; done <a',
+        'while read -r x; do printf "$x"; done <a',
+        'while read -r x; do printf -v "$x" a; done <a',
+        'while read -r x; do sed "$x" a; done <a',
+        'while read -r x; do cd "$x"; ls; done <a',
+        'for f in $(git diff --name-only); do cat "$f"; done',
+        'for b in $(git branch); do git log "$b"; done',
+        'x=a; ls && x=b; cat "$x"',
+        'if x=$(ls); then cat "$x"; fi',
+        'x=$(cat a); if ls; then x=$(date); fi; git commit -m "$x"',
+        'if ls; then x=$(cat a); git commit -m "$x"; fi',
+    ],
+)
+def test_what_the_line_has_read_stands_nowhere_else(line: str) -> None:
+    """It may begin with a dash, hold a path, a subscript or a secret."""
+    found = analyse((line,), "/srv/ws")
+    inner = [one for one in found.commands if one.program not in {"read", ""}]
+
+    assert found.strange or found.unnamed or any(one.needs for one in inner)
