@@ -18,6 +18,8 @@ from toolcharter.errors import ToolcharterError
 
 MAX_AGE_S = 3600.0
 """How long a state can be redeemed, in seconds."""
+MAX_ASKED = 10_000
+"""How many questions of calls that have not returned are kept."""
 MAX_REDEEMED = 100_000
 """How many redeemed states are remembered; each is forgotten once it has expired."""
 
@@ -70,6 +72,8 @@ class PendingApprovals:
             answer = self._granted.pop((request.call_id, request.digest), None)
             if answer is None:
                 self._asked[request.call_id] = request
+                if len(self._asked) > MAX_ASKED:  # of calls that were cancelled before they returned
+                    del self._asked[next(iter(self._asked))]
             return answer
 
     def take(

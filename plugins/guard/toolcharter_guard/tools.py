@@ -42,22 +42,35 @@ class Place(NamedTuple):
     """The agent's present folder."""
 
     def path(self, text: object) -> str:
-        """*text* as a path below the workspace, if it is one; else as it is, to be denied."""
+        """*text* as a path from the workspace, if it begins there; else as it is, to be denied.
+
+        A `..` stays where it is: behind a link it leads elsewhere than the text says, which only the walk can see.
+        """
         if not isinstance(text, str) or not text or "\0" in text:
             raise UnknownForm("a path is no text")
-        full = os.path.normpath(self.cwd / Path(text).expanduser())
-        below = os.path.relpath(full, self.workspace)
-        return full if below == ".." or below.startswith("../") else below
+        named = str(Path(text).expanduser()) if text.startswith("~") else text
+        if not named.startswith("/"):
+            return _below(self._folder(), named)
+        for prefix, folder in ((str(self.cwd), self._folder()), (str(self.workspace), ".")):
+            if named == prefix or named.startswith(f"{prefix}/"):
+                return _below(folder, named.removeprefix(prefix).lstrip("/"))
+        return named
 
     def line(self, command: object) -> str:
         """A command line as it runs: in the agent's present folder."""
-        text = _line(command)
+        text, folder = _line(command), self._folder()
+        return text if folder == "." else f"cd {shlex.quote(folder)} && {{ {text}\n}}"
+
+    def _folder(self) -> str:
+        """The agent's present folder, from the workspace."""
         below = os.path.relpath(os.path.realpath(self.cwd), self.workspace)
-        if below == "..":
+        if below == ".." or below.startswith("../"):
             raise UnknownForm("the agent works outside of the workspace")
-        if below.startswith("../"):
-            raise UnknownForm("the agent works outside of the workspace")
-        return text if below == "." else f"cd {shlex.quote(below)} && {{ {text}\n}}"
+        return below
+
+
+def _below(folder: str, path: str) -> str:
+    return path or folder if folder == "." else f"{folder}/{path}".removesuffix("/")
 
 
 Args = Mapping[str, Any]

@@ -239,6 +239,29 @@ def test_a_command_runs_in_the_agents_present_folder(host: Host, workspace: Path
     assert said("ls", workspace.parent) == "deny"
 
 
+def test_a_path_is_judged_by_where_it_leads(host: Host, workspace: Path) -> None:
+    """Behind a link `..` leads elsewhere than the text says; a link to the project is the project."""
+    (workspace.parent / "elsewhere/deep").mkdir(parents=True)
+    (workspace.parent / "elsewhere/a.txt").write_text("x")
+    (workspace / "link").symlink_to(workspace.parent / "elsewhere/deep")
+    (workspace.parent / "alias").symlink_to(workspace)
+
+    def said(path: str, cwd: Path) -> str:
+        text = message("claude-code", "Read", {"file_path": path}, cwd)
+        return verdict(judge(AGENTS["claude-code"], host, workspace, text))[0]
+
+    alias = workspace.parent / "alias"
+    assert said("link/../a.txt", workspace) == "deny"
+    assert said(f"{workspace}/link/../a.txt", workspace) == "deny"
+    assert said(f"{workspace}/../elsewhere/a.txt", workspace) == "deny"
+    assert said("sub/../a.txt", workspace) == "allow"
+    assert said("../a.txt", workspace / "sub") == "allow"
+    assert said(f"{workspace}/a.txt", workspace / "sub") == "allow"
+    assert said(f"{alias}/a.txt", alias) == "allow"
+    assert said(f"{workspace}x/a.txt", workspace) == "deny"
+    assert said("a.txt", workspace.parent) == "deny"
+
+
 def test_each_file_of_a_patch_is_judged(host: Host, workspace: Path) -> None:
     """One that leads out denies all of it."""
 
