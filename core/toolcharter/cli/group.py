@@ -74,8 +74,8 @@ class Group(click.Group):
         if added:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl([(name, scan.summary(entry) or entry.owner) for name, entry in added.items()])
-        for fault in plugin_commands.clashes(index, COMMANDS) if index.commands else ():
-            formatter.write(f"\n{fault}\n")
+        for clash in scan.command_clashes(index, COMMANDS):
+            formatter.write(f"\n{clash}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what stops it into an exit status and no traceback."""

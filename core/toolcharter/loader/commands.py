@@ -1,37 +1,17 @@
 """The commands that plugins add to `toolcharter`: listed from metadata, imported when one of them is called."""
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation, new_manager
 from toolcharter.loader.module import load_module
-from toolcharter.loader.scan import COMMANDS, Installed, claims
+from toolcharter.loader.scan import COMMANDS, Installed
 from toolcharter.loader.select import COMMAND, Need, select
 
 if TYPE_CHECKING:
     import click
 
 PLACE = "toolcharter"
-
-
-def clashes(index: Installed, own: Collection[str]) -> list[Fault]:
-    """The names that more than one distribution claims; *own* are those of toolcharter itself.
-
-    Args:
-        index: What is installed.
-        own: The names of the core's commands, which no plugin replaces.
-    """
-    faults = []
-    for name in index.commands:
-        rivals = [offer for offer in index.offers(COMMANDS, name) if offer.trusted and index.permits(offer)]
-        if name in own:
-            what = f"the command {name!r} is toolcharter's own, and {claims(rivals)} claims it, too."
-            faults.append(Fault(PLACE, "", what, "toolcharter's own is used."))
-        elif len(rivals) > 1:
-            what = f"the command {name!r} is claimed {len(rivals)} times, by {claims(rivals)}."
-            faults.append(Fault(PLACE, "", what, "Uninstall all but one."))
-    return faults
 
 
 def load_command(name: str, index: Installed) -> "click.Command":

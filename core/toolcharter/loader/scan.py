@@ -250,6 +250,21 @@ def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
             yield from _parse(text, owner, archive, f"{found.name}-{found.version}.dist-info", trusted=False)
 
 
+def command_clashes(index: Installed, own: Collection[str]) -> Iterator[str]:
+    """A sentence for each name of a command that several distributions claim.
+
+    Args:
+        index: What is installed.
+        own: The names of toolcharter's own commands, which no plugin replaces.
+    """
+    for name in index.commands:
+        rivals = [offer for offer in index.offers(COMMANDS, name) if offer.trusted and index.permits(offer)]
+        if name in own:
+            yield f"The command {name!r} is toolcharter's own, and {claims(rivals)} claims it, too: toolcharter's is used."
+        elif len(rivals) > 1:
+            yield f"The command {name!r} is claimed {len(rivals)} times, by {claims(rivals)}. Uninstall all but one."
+
+
 def claims(entries: Collection[EntryPoint]) -> str:
     """Who makes these offers, for a message: `acme-git 2.0, toolcharter-git 1.0`."""
     return ", ".join(sorted({entry.owner for entry in entries}))

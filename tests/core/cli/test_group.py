@@ -18,8 +18,9 @@ def command_named(name: str) -> click.Command:
     return command
 
 
+@pytest.mark.usefixtures("site")
 def test_names_are_in_the_order_of_the_table() -> None:
-    """Shell completion offers them like this."""
+    """Shell completion offers them like this; those of plugins follow."""
     names = group.list_commands(click.Context(group))
 
     assert names == list(COMMANDS)
