@@ -7,6 +7,7 @@ Strands itself is met in an environment of its own, `.venvs/strands`, made once 
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -176,11 +177,14 @@ def is_made(venv: Path) -> bool:
 def make(venv: Path) -> str | None:
     """Make *venv* from wheels alone; returns what went wrong."""
     shutil.rmtree(venv, ignore_errors=True)
+    # Strands holds the SDK of MCP below the version that the plugin `mcp` is locked to; the core needs neither.
+    lock = venv.with_suffix(".constraints.txt")
+    lock.write_text(re.sub(r"^mcp(-types)?==.*\n(?: +--hash.*\n)+", "", LOCK.read_text(), flags=re.MULTILINE))
     program = uv.find_uv_bin()
     install = [program, "pip", "install", "--quiet", "--only-binary=:all:", "--python", str(venv / "bin" / "python")]
     for command in (
         [program, "venv", "--quiet", "--python", sys.executable, str(venv)],
-        [*install, "--constraint", str(LOCK), "--requirement", str(ROOT / "pyproject.toml"), STRANDS],
+        [*install, "--constraint", str(lock), "--requirement", str(ROOT / "pyproject.toml"), STRANDS],
     ):
         environment = os.environ | _uv_settings(Path(sys.executable))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)

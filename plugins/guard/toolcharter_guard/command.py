@@ -3,7 +3,6 @@
 import difflib
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -38,10 +37,9 @@ def command() -> None:
 @click.option("--yes", is_flag=True, help="Write without asking.")
 def install(agent: str, profile: str, project: bool, events: str | None, yes: bool) -> None:
     """Add the hook to the settings of AGENT, after showing the change; others stay as they are."""
-    program = shutil.which("toolcharter") or sys.argv[0]
     workspace = Path.cwd() if project else None
     named = str(Path(profile).resolve()) if os.sep in profile else profile
-    line = settings.hook_command(str(Path(program).absolute()), agent, named, workspace, events or _default_events())
+    line = settings.hook_command(_program(), agent, named, workspace, events or _default_events())
     _check_profile(named, workspace or Path.cwd())
     _change(agent, settings.path_of(agent, workspace), line, yes=yes)
     click.echo(settings.PLACES[agent].note)
@@ -95,6 +93,12 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
         click.echo(f"toolcharter denies the call, because it failed: {type(error).__name__}: {error}", err=True)
         click.get_current_context().exit(BLOCK)
     click.echo(json.dumps(said))
+
+
+def _program() -> list[str]:
+    """The words that start this very installation, whatever the agent's PATH is; never a file of the current folder."""
+    script = Path(sys.executable).with_name("toolcharter")
+    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "toolcharter"]
 
 
 def _default_events() -> str:

@@ -5,7 +5,7 @@ import os
 import shlex
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,9 +38,9 @@ def path_of(agent: str, project: Path | None) -> Path:
     return Path.home() / place.user if project is None else project / place.project
 
 
-def hook_command(program: str, agent: str, profile: str, workspace: Path | None, events: str) -> str:
+def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Path | None, events: str) -> str:
     """The command line of the hook."""
-    words = [program, "guard", "hook", agent, "--profile", profile, "--events", events]
+    words = [*program, "guard", "hook", agent, "--profile", profile, "--events", events]
     words += [] if workspace is None else ["--workspace", str(workspace)]
     return shlex.join(words)
 
