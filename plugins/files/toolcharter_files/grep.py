@@ -22,6 +22,7 @@ from toolcharter_files.common import (
     representable,
     smaller,
 )
+from toolcharter_files.keys import without_keys
 from toolcharter_files.ripgrep import search_bytes, search_folder
 from toolcharter_files.scopes import Scope, parse_all, scopes
 from toolcharter_files.text import FALLBACK, NotText, read_lines
@@ -202,10 +203,11 @@ def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterato
         except (Denied, ToolError, NotText):
             continue  # it changed since ripgrep saw it
         content = found.content.split("\n")
+        shown = without_keys(content)
         encoding = FALLBACK if found.encoding == FALLBACK else "utf-8"
         for number, raw in sorted(hits[path]):
             if number <= len(content) and content[number - 1].encode(encoding) == raw:
-                yield _line(path, content, number, context)
+                yield _line(path, shown, number, context)
 
 
 def _line(path: str, content: list[str], number: int, context: int) -> Line:

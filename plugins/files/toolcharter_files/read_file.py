@@ -1,19 +1,24 @@
 """`read_file`: the text of one file, whole or some of its lines."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from math import inf
 from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel
 
-from toolcharter import Paths, ToolError, ToolRuntime, ToolSpec
+from toolcharter import OpenFile, Paths, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, smaller
 from toolcharter_files.globs import Glob, escaped
+from toolcharter_files.keys import without_rest_of_key
 from toolcharter_files.ripgrep import list_names
 from toolcharter_files.text import Encoding, NotText, Slice, read_lines
 
 MAX_HINTS = 3
+KEY_LINES = 250
+"""So far above the first line that is shown the beginning of a private key is looked for: one of 16384 bits has 200 lines."""
+KEY_BYTES = 1_000_000
 
 
 class ReadFilePolicy(FilesPolicy):
@@ -80,6 +85,7 @@ def build(
             ctx.policy_passed()
             try:
                 found = read_lines(file, encoding, first, last, smaller(policy.max_bytes, max_bytes))
+                found = _without_rest_of_key(file, found)
             except NotText:
                 what = f"not text in {encoding}" if encoding else "no text"
                 return ctx.error(f"{path!r} is {what}.", reason=ReadFileReason.BINARY_FILE)
@@ -105,6 +111,14 @@ SPEC = ToolSpec(
     argument_aliases=PATH_ALIASES,
     output=ReadFileData,
 )
+
+
+def _without_rest_of_key(file: OpenFile, found: Slice) -> Slice:
+    if found.start_line == 1:
+        return found
+    last = found.start_line - 1
+    above = read_lines(file, found.encoding, max(1, found.start_line - KEY_LINES), last, KEY_BYTES)
+    return replace(found, content=without_rest_of_key(above.content.splitlines(), found.content))
 
 
 def _range(line_range: list[int] | None) -> tuple[int, float]:

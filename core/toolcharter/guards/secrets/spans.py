@@ -7,6 +7,7 @@ from toolcharter.guards.secrets import engine, lines, wrapped
 from toolcharter.guards.secrets import extract as judged
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.heuristics import is_strong
+from toolcharter.guards.secrets.key_lines import key_lines
 from toolcharter.guards.secrets.obfuscation import bare_of, unveiled
 from toolcharter.guards.secrets.patterns import Family
 
@@ -137,7 +138,13 @@ def _decoded(run: bytes) -> bytes:
     return a2b_base64(whole + b"=" * (-len(whole) % 4))
 
 
+def _blocks(data: bytes) -> Iterator[Span]:
+    yield from judged.blocks(data)
+    yield from key_lines(data)
+
+
 def _wrapped(data: bytes) -> Iterator[Span]:
+    yield from key_lines(data)
     for chain in wrapped.chains(data):
         text = wrapped.joined(data, chain)
         families = engine.hinted(text)
@@ -171,7 +178,7 @@ _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.LISTED: _matched(Family.LISTED, judged.listed),
     Family.URL: _matched(Family.URL, judged.url),
     Family.COOKIE: _matched(Family.COOKIE, judged.cookies),
-    Family.BLOCK: judged.blocks,
+    Family.BLOCK: _blocks,
     Family.VEILED: _veiled,
     Family.ENCODED: _encoded,
     Family.KNOWN: _known,

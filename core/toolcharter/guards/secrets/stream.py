@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from toolcharter.guards.secrets import engine, lines, wrapped
+from toolcharter.guards.secrets import engine, key_lines, lines, wrapped
 from toolcharter.guards.secrets.extract import FAR, Blocks
 from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import KEY_NAME, Family
@@ -118,6 +118,8 @@ class Stream:
         """Where the line begins that waits, if one before *end* does."""
         begin = self._held.rfind(b"\n", 0, end - 1) + 1
         if wrapped.goes_on(self._held, end):  # The first to be asked: the cheapest, and there may be many such lines.
+            return begin
+        if key_lines.belongs(self._held, end):
             return begin
         block = blocks.open_at(end)
         if block is not None:

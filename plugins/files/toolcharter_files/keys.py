@@ -1,0 +1,47 @@
+"""Lines of private keys, by the whole file: a line alone does not say what it is, so that the scrubber could not know it."""
+
+import re
+from collections.abc import Iterable
+
+MASK = "[REDACTED]"
+"""As the scrubber writes it."""
+_FIRST = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_LAST = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BODY = re.compile(r"[A-Za-z0-9+/=]+|[A-Za-z-]{1,40}:.*|")
+
+
+class KeyLines:
+    """Reads the lines of one text in order, and says which are in the body of a private key."""
+
+    def __init__(self) -> None:
+        self._is_inside = False
+
+    def takes(self, line: str) -> bool:
+        """Whether *line*, the next one, is part of a key, and neither its first line nor its last."""
+        was_inside = self._is_inside
+        text = line.strip()
+        if _FIRST.search(text):
+            self._is_inside = _LAST.search(text) is None
+            return False
+        if _LAST.search(text) or (was_inside and not _BODY.fullmatch(text)):
+            self._is_inside = False
+        return was_inside and self._is_inside
+
+
+def without_keys(lines: Iterable[str]) -> list[str]:
+    """*lines*, with a mask for each that is part of a private key."""
+    keys = KeyLines()
+    return [MASK if keys.takes(line) and line.strip() else line for line in lines]
+
+
+def without_rest_of_key(above: Iterable[str], text: str) -> str:
+    """*text* without what is left of a private key that begins in the lines *above* it."""
+    keys = KeyLines()
+    for line in above:
+        keys.takes(line)
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not keys.takes(line):
+            break
+        lines[number] = MASK if line.strip() else line
+    return "\n".join(lines)
