@@ -177,9 +177,11 @@ def is_made(venv: Path) -> bool:
 def make(venv: Path) -> str | None:
     """Make *venv* from wheels alone; returns what went wrong."""
     shutil.rmtree(venv, ignore_errors=True)
-    # Strands holds the SDK of MCP below the version that the plugin `mcp` is locked to; the core needs neither.
+    # Strands wants other versions of what the plugin `mcp` is locked to; the core needs none of them.
     lock = venv.with_suffix(".constraints.txt")
-    lock.write_text(re.sub(r"^mcp(-types)?==.*\n(?: +--hash.*\n)+", "", LOCK.read_text(), flags=re.MULTILINE))
+    lock.write_text(
+        re.sub(r"^(mcp|mcp-types|opentelemetry-api)==.*\n(?: +--hash.*\n)+", "", LOCK.read_text(), flags=re.MULTILINE)
+    )
     program = uv.find_uv_bin()
     install = [program, "pip", "install", "--quiet", "--only-binary=:all:", "--python", str(venv / "bin" / "python")]
     for command in (
