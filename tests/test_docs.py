@@ -33,7 +33,7 @@ from toolcharter.profile.forms import keys_of
 from toolcharter.profile.schema import ProfileFile
 from toolcharter.testing.readme import documented_defaults, documented_reasons
 
-LANGUAGES = {"", "console", "ini", "markdown", "mermaid", "pycon", "python", "sh", "text", "toml", "yaml"}
+LANGUAGES = {"", "console", "ini", "json", "markdown", "mermaid", "pycon", "python", "sh", "text", "toml", "yaml"}
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 OUR_PLUGINS = {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 OTHER_PAGES = [ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *(path / "README.md" for path in OUR_PLUGINS.values())]
@@ -118,7 +118,7 @@ def test_commands_that_pages_name_exist(page: Path) -> None:
     options = {option for name in COMMANDS for option in _options(name)}
     quoted_text = re.compile(r"'[^']*(?:'|$)")  # Whose options are those of other commands.
 
-    assert {name for name, _ in uses} <= set(COMMANDS)
+    assert {name for name, _ in uses} <= {*COMMANDS, *installed().commands}
     rests = [quoted_text.sub("", rest) for _, rest in uses]
     assert {option for rest in rests for option in re.findall(r"(?<!\S)--?[a-z-]+", rest)} <= options
 
