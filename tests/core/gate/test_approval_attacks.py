@@ -554,7 +554,7 @@ class TestCommands:
 
         spec = spec_of(bash, kind="bash", invocation=lambda args: Invocation(commands=(args["command"],)))
         toolbox = make_toolbox(spec, mode="ask", approver=approve)
-        lines = ("wc -l a", "wc -l a", "(( 1 )); wc -l a")
+        lines = ("wc -l a", "wc -l a", "(( x )); wc -l a")
 
         reasons = [toolbox.call("bash", {"command": line}).reason for line in lines]
 
