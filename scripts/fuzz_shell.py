@@ -144,7 +144,7 @@ def _loop(bench: Bench, task: Work) -> Count:
             continue
         seen.add(line)
         lines.learn(line)
-        if executed * task.judged > task.executed * judged:
+        if executed * task.judged >= task.executed * judged:
             continue
         executed += 1
         observed, what, ran = bench.run(line) if is_runnable(line) else (None, ["is allowed, and no line"], 0)
