@@ -8,20 +8,23 @@ from collections.abc import Iterator
 from typing import Final
 
 _SECTION: Final = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)[ \t]*(?:[ \t]"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\]')
-_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=|[#;].*$|$)")
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*|[#;].*$|$)")
 
 
 class UnreadableConfigError(ValueError):
     """The file is not written as git writes it; the text says where."""
 
 
-def keys_of(text: str) -> tuple[str, ...]:
-    """The keys that *text* sets, in order, in lower case and without subsections: `filter.clean`.
+def settings_of(text: str) -> tuple[tuple[str, str], ...]:
+    """The keys that *text* sets with the text of their values, in order.
+
+    A key is in lower case and without its subsection: `filter.clean`. A value is as written, with its quotes and any
+    comment after it, and ends with its first line: compare it with what is known, read nothing out of it.
 
     Raises:
         UnreadableConfigError: A line is neither a section nor a setting, or goes on in a way that can be read in two.
     """
-    keys: list[str] = []
+    settings: list[tuple[str, str]] = []
     section = ""
     for number, line in _lines(text):
         rest = line.strip(" \t\v\f\r")
@@ -30,8 +33,8 @@ def keys_of(text: str) -> tuple[str, ...]:
             section = found[1].partition(".")[0].lower()
             rest = rest[found.end() :].lstrip(" \t")
         if rest and rest[0] not in "#;":
-            keys.append(_key(section, rest, number))
-    return tuple(keys)
+            settings.append(_setting(section, rest, number))
+    return tuple(settings)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -50,11 +53,11 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         raise UnreadableConfigError("the last line ends with a backslash.")
 
 
-def _key(section: str, rest: str, number: int) -> str:
+def _setting(section: str, rest: str, number: int) -> tuple[str, str]:
     found = _KEY.match(rest)
     if found is None or not section:
         raise UnreadableConfigError(f"line {number}: neither a section nor a setting.")
-    return f"{section}.{found[1].lower()}"
+    return f"{section}.{found[1].lower()}", rest[found.end() :]
 
 
 def _continues(line: str) -> bool:

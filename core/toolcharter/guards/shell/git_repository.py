@@ -17,7 +17,7 @@ from typing import Final
 
 from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.git_dirs import is_repository
-from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
+from toolcharter.guards.shell.git_config import UnreadableConfigError, settings_of
 from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
 
 _MAX_BYTES: Final = 1_000_000
@@ -52,6 +52,8 @@ _REFUSED: Final = frozenset(
         "submodule.ignore",
     }
 )
+_PLAIN_UPDATES: Final = frozenset({"checkout", "merge", "none", "rebase"})
+"""Any other value of `submodule.NAME.update` is a command, which `git submodule update` gives to a shell."""
 _PROGRAM_ENDINGS: Final = ("cmd", "command", "driver", "helper", "hook", "program")
 _SWITCHED_OFF: Final = frozenset(
     {
@@ -99,7 +101,7 @@ def blame_objection(workspace: Path) -> str | None:
 def _keys(file: str) -> tuple[str, ...]:
     if _mode(file) is None:
         return ()
-    return keys_of(read_regular(file, _MAX_BYTES).decode("utf-8", "surrogateescape"))
+    return tuple(key for key, _ in settings_of(read_regular(file, _MAX_BYTES).decode("utf-8", "surrogateescape")))
 
 
 def tracked_files(workspace: Path) -> tuple[str, ...]:
@@ -251,13 +253,15 @@ def _config(file: str, but: str = "") -> str | None:
     if len(data) > _MAX_BYTES:
         return "is too long to be looked at."
     try:
-        keys = keys_of(data.decode("utf-8", "surrogateescape"))
+        settings = settings_of(data.decode("utf-8", "surrogateescape"))
     except UnreadableConfigError as error:
         return f"cannot be read: {error}"
-    refused = next((key for key in keys if key != but and _is_refused(key)), None)
+    refused = next((key for key, value in settings if key != but and _is_refused(key, value)), None)
     return None if refused is None else f"sets {refused!r}, which may start a program or lead elsewhere."
 
 
-def _is_refused(key: str) -> bool:
+def _is_refused(key: str, value: str) -> bool:
+    if key == "submodule.update":
+        return value not in _PLAIN_UPDATES
     starts_program = key.endswith(_PROGRAM_ENDINGS) and not key.startswith("alias.") and key not in _SWITCHED_OFF
     return key in _REFUSED or starts_program

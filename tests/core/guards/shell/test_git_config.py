@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
+from toolcharter.guards.shell.git_config import UnreadableConfigError, settings_of
 
 
 @each_row(
@@ -25,7 +25,14 @@ from toolcharter.guards.shell.git_config import UnreadableConfigError, keys_of
 )
 def test_keys_are_found_without_their_subsections(text: str, keys: tuple[str, ...]) -> None:
     """Keys are in lower case and in order, whatever their values are."""
-    assert keys_of(text) == keys
+    assert tuple(key for key, _ in settings_of(text)) == keys
+
+
+def test_values_are_as_written() -> None:
+    """A value keeps its quotes and its comment, and ends with its first line."""
+    text = '[a]\nb = c \nd="e" ; f\ng\nh = i \\\nj\n[k]l=m'
+
+    assert settings_of(text) == (("a.b", "c"), ("a.d", '"e" ; f'), ("a.g", ""), ("a.h", "i \\"), ("k.l", "m"))
 
 
 @each_row(
@@ -42,7 +49,7 @@ def test_keys_are_found_without_their_subsections(text: str, keys: tuple[str, ..
 def test_what_is_not_plain_is_refused(text: str, why: str) -> None:
     """A file that may be read in two ways is not read."""
     with pytest.raises(UnreadableConfigError) as caught:
-        keys_of(text)
+        settings_of(text)
 
     assert str(caught.value) == why
 
@@ -69,4 +76,4 @@ def test_git_finds_the_same_keys(tmp_path: Path, text: str) -> None:
     )
 
     names = [line.split(".") for line in listing.stdout.splitlines()]
-    assert keys_of(text) == tuple(f"{name[0]}.{name[-1]}" for name in names)
+    assert tuple(key for key, _ in settings_of(text)) == tuple(f"{name[0]}.{name[-1]}" for name in names)

@@ -37,6 +37,7 @@ def test_usual_settings_are_welcome(space: Path) -> None:
     )
     _set(
         space,
+        '[submodule "a"]\nupdate = rebase\n[submodule "b"]\nupdate=none\n'
         "[core]\nfsmonitor = x\nhooksPath = y\npager = z\nsshCommand = s\n[credential]\nhelper = c\n[gpg]\nprogram = p\n",
     )
 
@@ -63,6 +64,8 @@ def test_usual_settings_are_welcome(space: Path) -> None:
         ('[trailer "x"]\ncmd = e', "trailer.cmd"),
         ('[hook "x"]\ncommand = e', "hook.command"),
         ('[submodule "x"]\nignore = none', "submodule.ignore"),
+        ('[submodule "x"]\nupdate = !e', "submodule.update"),
+        ('[submodule "x"]\nupdate = rebase\nupdate = "!e"', "submodule.update"),
     ],
 )
 def test_setting_that_cannot_be_switched_off_is_refused(space: Path, setting: str, key: str) -> None:

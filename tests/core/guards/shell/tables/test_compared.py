@@ -53,6 +53,19 @@ def test_answer_with_a_key_is_named(operation: str) -> None:
 
 
 @each_row(
+    "operation",
+    [
+        *("lambda get-function-configuration", "lambda list-functions", "ecs describe-task-definition"),
+        *("batch describe-jobs", "codebuild batch-get-projects", "ec2 describe-instance-attribute"),
+        *("elasticbeanstalk describe-configuration-settings", "autoscaling describe-launch-configurations"),
+    ],
+)
+def test_answer_with_an_environment_is_named(operation: str) -> None:
+    """Keys and passwords lie in a program's variables and in a server's user data."""
+    assert needs_of(f"aws {operation}") == operation.split()[1]
+
+
+@each_row(
     ("command", "word"),
     [
         ("cosmosdb list-read-only-keys", "list-read-only-keys"),
