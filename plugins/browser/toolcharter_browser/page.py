@@ -92,7 +92,7 @@ class Tab:
             raise Failed("page_not_loaded", message, url)
         return {
             "url": self.page.url[:8000],
-            "title": (await self.page.title())[:300],
+            "title": (await self.page.title())[:8000],
             "status": self._status,
             "popups": list(self._popups),
         }

@@ -19,6 +19,7 @@ from toolcharter import (
     ToolError,
     ToolRuntime,
     python_command,
+    scrub_text,
 )
 from toolcharter_browser.folders import base, sweep
 from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
@@ -99,7 +100,9 @@ class Session:
             raise _failure(answer, refused)
         shown = [{"host": one.host, "port": one.port, "reason": one.reason} for one in refused]
         given = answer["ok"]
-        found: dict[str, Any] = {**given, "title": seen(given["title"]), "refused": shown}
+        # Scrubbed before it is cut: half a secret would not be recognised.
+        title = seen(scrub_text(given["title"])[0])[:300]
+        found: dict[str, Any] = {**given, "title": title, "refused": shown}
         return found
 
     def close(self) -> None:

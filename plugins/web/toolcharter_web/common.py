@@ -93,6 +93,11 @@ def cut(text: str, limit: int, *, truncated: bool = False) -> Excerpt:
     return Excerpt(kept[:border] if border > len(kept) // 2 else kept, truncated=True)
 
 
+def shortened(line: str, limit: int) -> str:
+    """At most *limit* characters of *line*, to the end of a word: the scrubber does not know half a secret."""
+    return line if len(line) <= limit else line[: limit + 1].rpartition(" ")[0]
+
+
 def fenced(text: str, source: str, *, truncated: bool) -> str:
     """A stranger's text between two lines that it cannot have written: they hold its own hash.
 

@@ -17,12 +17,13 @@ from bs4 import BeautifulSoup
 from lxml import etree  # type: ignore[import-untyped]
 from markdownify import MarkdownConverter
 
-from toolcharter_web.common import cut
+from toolcharter_web.common import cut, shortened
 from toolcharter_web.content import seen
 from toolcharter_web.markup import rewritten
 
 MAX_CHARS = 1_000_000
 """What is read of a page, whatever the limit of bytes is."""
+MAX_TITLE = 300
 MAX_ELEMENTS = 20_000
 MAX_DEPTH = 80
 """Deeper elements are shown as text. Converting takes three frames of Python's stack for each."""
@@ -62,7 +63,7 @@ def read(text: str) -> Document:
     """Read a page of HTML; every text is one."""
     markup = rewritten(text[:MAX_CHARS])
     root = _parse(markup.text)
-    title = " ".join(seen(root.findtext(".//title") or "").split())[:300]
+    title = shortened(" ".join(seen(root.findtext(".//title") or "").split()), MAX_TITLE)
     truncated = _bound(root) or markup.truncated or len(text) > MAX_CHARS
     etree.strip_elements(root, *UNREAD, with_tail=False)
     for hidden in _HIDDEN(root):

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import orjson
 
 from toolcharter import HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
-from toolcharter_web.common import said
+from toolcharter_web.common import said, shortened
 from toolcharter_web.content import seen
 
 Provider = Literal["brave", "duckduckgo"]
@@ -101,7 +101,7 @@ def _require_ok(answer: HttpAnswer) -> None:
 
 def _tidy(result: Result) -> Result:
     title, url, snippet = (" ".join(seen(str(value)).split()) for value in result.values())
-    return {"title": title[:MAX_SNIPPET], "url": url, "snippet": snippet[:MAX_SNIPPET]}
+    return {"title": shortened(title, MAX_SNIPPET), "url": url, "snippet": shortened(snippet, MAX_SNIPPET)}
 
 
 _PROVIDERS: Mapping[Provider, Callable[[Ask, Compute, str, int], list[Result]]] = {

@@ -66,6 +66,16 @@ def test_a_page_is_opened_and_read(call: Call, site: Site) -> None:
     )
 
 
+def test_title_is_masked_before_it_is_cut(call: Call, site: Site) -> None:
+    """Half a key would not be recognised."""
+    key = "gh" + "p_" + "A1b2C3d4E5" * 3 + "f6G7h8"
+    site.pages["/long"] = ("text/html", f"<title>{'a ' * 140}{key}</title>x".encode())
+
+    opened = call("browser", action="open", url=f"{site.url}/long")
+
+    assert opened.data["title"] == "a " * 140 + "[REDACTED]"
+
+
 def test_a_click_goes_on(call: Call, site: Site) -> None:
     """By the text that is seen, or in CSS."""
     call("browser", action="open", url=f"{site.url}/")

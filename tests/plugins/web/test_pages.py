@@ -4,7 +4,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter import scrub_text
-from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, markdown, read
+from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, MAX_TITLE, markdown, read
 
 N = 300_000
 
@@ -85,3 +85,15 @@ def test_a_token_stays_as_the_page_has_it() -> None:
     text = markdown(read(f"<p>{token}</p><table><tr><td>{token}</td></tr></table>"), "http://example.com/")
 
     assert (text.count(token), scrub_text(text)[1]) == (2, 2)
+
+
+@pytest.mark.parametrize("words", [0, 1, 285, 299, 300, 301])
+def test_title_is_cut_between_words(words: int) -> None:
+    """A key in a long title is shown whole, for the scrubber to mask, or not at all."""
+    key = "gh" + "p_" + "A1b2C3d4E5" * 3 + "f6G7h8"
+    before = ("a" * words)[:words]
+
+    title = read(f"<title>{before} {key} end of it</title>").title
+
+    assert len(title) <= MAX_TITLE
+    assert key in title or title in (before, "")

@@ -55,6 +55,17 @@ def test_brave_is_asked_with_the_key(brave, call) -> None:
     assert b"x-subscription-token: the-key\r\n" in head
 
 
+def test_snippet_is_cut_between_words(brave, call) -> None:
+    """Half a key would not be masked."""
+    key = "gh" + "p_" + "A1b2C3d4E5" * 3 + "f6G7h8"
+    found = {"title": "t", "url": "https://a.example/", "description": f"{'a ' * 240}{key} b"}
+    brave(answer(json.dumps({"web": {"results": [found]}}).encode()))
+
+    got = call("web", query="a")
+
+    assert got.data["results"][0]["snippet"] == ("a " * 240).strip()
+
+
 def test_what_cannot_be_seen_is_not_in_results(brave, call) -> None:
     """JSON writes it in escapes, which are read before it is looked for."""
     hidden = "a\u202eb\U000e0041c\x1bd"
