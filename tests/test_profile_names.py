@@ -69,3 +69,35 @@ def test_equal_copies_are_the_shipped_profiles(clone, tmp_path, name) -> None:
     assert (digest(name, clone), digest(own(tmp_path, name), clone)) == expected
     with build_tools(name, workspace=clone, events=lambda _: None) as toolbox:
         assert all(file.is_relative_to(ROOT) for file in toolbox.files)
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["one repository", "a repository within"])
+def test_a_profile_planted_below_replaces_none_of_the_repository(clone, tmp_path, monkeypatch, nested) -> None:
+    """An agent of the whole repository wrote `packages/app/profiles/deploy.yaml`, and a person starts there later."""
+    (clone / "profiles/deploy.yaml").write_text("profile: deploy\nextends: [minimal]\n")
+    below = clone / "packages/app"
+    (below / "profiles").mkdir(parents=True)
+    (below / "profiles/deploy.yaml").write_text(LOOSE.replace("minimal", "deploy"))
+    for folder in [clone, *([below] if nested else [])]:
+        (folder / ".git").mkdir()
+    monkeypatch.chdir(below)
+
+    with pytest.raises(ConfigurationError, match="the name 'deploy' means different profiles: 'profiles/deploy.yaml' and "):
+        build_tools("deploy", workspace=clone)
+    with pytest.raises(ConfigurationError, match="the name 'deploy' means different profiles"):
+        build_tools(own(tmp_path, "deploy"), workspace=clone)
+
+
+def test_equal_profiles_in_folders_of_a_repository_are_one(clone, monkeypatch) -> None:
+    """A copy with the same parents is the same profile, and so is one that has its name alone."""
+    (clone / ".git").mkdir()
+    below = clone / "packages/app/profiles"
+    below.mkdir(parents=True)
+    for folder in (clone / "profiles", below):
+        (folder / "deploy.yaml").write_text("profile: deploy\nextends: [minimal]\n")
+    (below / "app.yaml").write_text("profile: app\nextends: [deploy]\n")
+    expected = digest("deploy", clone)
+    monkeypatch.chdir(below.parent)
+
+    assert digest("deploy", clone) == expected
+    assert digest("app", clone)

@@ -5,7 +5,9 @@ fills it: there a file can bear the name of an installed profile, and other file
 
 - a shipped profile finds its parents among the shipped ones only, and a plugin's among the installed ones only;
 - no file replaces an installed profile: another file of its name is an error, unless it has the same text and the same
-  parents, and then the installed one is read.
+  parents, and then the installed one is read;
+- the same holds for a profile of the same name in an upper folder of the repository: an agent that worked there may have
+  written the one that lies nearer.
 """
 
 import os
@@ -59,6 +61,8 @@ def locate(
     if isinstance(profile, Path) or not is_name(profile):
         return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))
     places = _places(profile, installed_folders(search), here, own)
+    if own in places and files_of(profile, [own]):
+        places += _above(own)
     found = distinct(files_of(profile, places), search, depth)
     if not found:
         raise not_found(profile, places if here is None else [here or ".", *places])
@@ -98,6 +102,15 @@ def _places(name: str, installed: list[str], here: str | None, own: str) -> list
     if folder in map(identity, installed):
         return [here, installed[0]] if is_near else installed
     return [here if is_near else own, *installed]
+
+
+def _above(own: str) -> list[str]:
+    """The folders of the same name in each upper folder of the repository; of the outermost, if one lies in another."""
+    place = Path(identity(own)).parent
+    upper = [place, *place.parents]
+    # Not the innermost: an agent may have made a repository where it wrote the profile.
+    last = max((number for number, folder in enumerate(upper) if (folder / ".git").exists()), default=0)
+    return [str(folder / os.path.basename(own)) for folder in upper[1 : last + 1]]
 
 
 def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) -> bool:
