@@ -251,3 +251,27 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         pass
     assert list((tmp_path / ".toolcharter").iterdir()) == []
+
+
+@pytest.mark.parametrize("answer", ["allow_once", "allow_always"])
+def test_answer_to_a_question_is_for_the_code_that_was_shown(place: Any, answer: str) -> None:
+    """The tools are loaded again while a person looks at the question: other code never runs by that answer."""
+    script = place.tool("t", "#!/bin/sh\nprintf one\n")
+    asked: list[str] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.tool)
+        script.write_text("#!/bin/sh\nprintf two\n")
+        reloading = threading.Thread(target=live.reload)
+        reloading.start()
+        reloading.join(10)
+        return answer if len(asked) == 1 else "deny"
+
+    live = place.open(profile={"mode": "ask", "allow": [], "approvals": {"always": True}}, approver=approve)
+
+    first, second = live.call("t", {}), live.call("t", {})
+
+    assert (first.outcome, first.reason) == ("denied", "precondition_failed")
+    assert "two" not in first.text
+    assert second.outcome == "denied"
+    assert asked == ["t", "t"]
