@@ -82,7 +82,7 @@ def test_a_profile_planted_below_replaces_none_of_the_repository(clone, tmp_path
         (folder / ".git").mkdir()
     monkeypatch.chdir(below)
 
-    with pytest.raises(ConfigurationError, match="the name 'deploy' means different profiles: 'profiles/deploy.yaml' and "):
+    with pytest.raises(ConfigurationError, match="means different profiles: 'profiles/deploy\\.yaml' and "):
         build_tools("deploy", workspace=clone)
     with pytest.raises(ConfigurationError, match="the name 'deploy' means different profiles"):
         build_tools(own(tmp_path, "deploy"), workspace=clone)

@@ -15,7 +15,7 @@ from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.call import CallContext
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Profile

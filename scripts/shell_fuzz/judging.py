@@ -8,7 +8,7 @@ from typing import NamedTuple
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.gate.stages.s4_confine import Confinement
 from toolcharter.guards.shell.nodes import Command, Word
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule

@@ -19,7 +19,7 @@ from shell_fuzz.shrink import shrunk
 from shell_fuzz.spelling import spell
 from shell_fuzz.trace import calls
 from shell_fuzz.xtrace import vectors
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 
 RULES = ("bash:ls", "bash:ls *", "bash:cat *", "bash:echo *", "bash:git *")
 RIGHTS = Rights("/r/ws", frozenset({"ls", "cat", "git", "id", "rg", "python"}), ("/usr/bin",), ("/venv",))

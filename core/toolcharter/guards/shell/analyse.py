@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement
-from toolcharter.guards.shell.cwd import moves
 from toolcharter.guards.shell.deny_forms import bare, guises
 from toolcharter.guards.shell.floor import look as look_at_floor
 from toolcharter.guards.shell.nodes import (
@@ -26,8 +25,9 @@ from toolcharter.guards.shell.nodes import (
     Script,
     Word,
 )
+from toolcharter.guards.shell.parse.cwd import moves
+from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.requirements import read
-from toolcharter.guards.shell.script import of_vector, parse
 from toolcharter.guards.shell.tables import CORE
 
 if TYPE_CHECKING:

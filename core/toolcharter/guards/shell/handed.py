@@ -8,7 +8,7 @@ from toolcharter.guards.shell.floor.data_sources import code_word, language
 from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
 from toolcharter.guards.shell.launchers import text_of
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.script import of_vector
+from toolcharter.guards.shell.parse.script import of_vector
 
 _MARK: Final = "toolcharterprobe"
 _PLAIN: Final = "value"

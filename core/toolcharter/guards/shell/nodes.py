@@ -1,6 +1,6 @@
 """What a shell line is made of once it is understood: words, redirections, commands, the script. Values only.
 
-`toolcharter.guards.shell.script` makes them from text; everything else in this package looks at them.
+`toolcharter.guards.shell.parse.script` makes them from text; everything else in this package looks at them.
 """
 
 from shlex import quote
@@ -130,6 +130,12 @@ class Command(NamedTuple):
             before, behind = [one.form for one in self.assignments], [one.form for one in self.redirections]
             forms = [*before, *forms, *behind]
         return " ".join(forms)
+
+
+MAX_COMMANDS = 50
+"""Of one line."""
+MAX_WORDS = 1000
+"""Of one line."""
 
 
 class Script(NamedTuple):

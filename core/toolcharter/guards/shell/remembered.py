@@ -8,11 +8,11 @@ from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import OUTPUT
 from toolcharter.guards.shell.places import objection
-from toolcharter.guards.shell.scanner import Reader
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
 from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, Gained, Value, number_of
-from toolcharter.guards.shell.word_parts import OUTPUT
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import listings
@@ -37,60 +37,60 @@ _PLAIN_PRINTERS: Final = tuple(
 )
 
 
-def settle(reader: Reader, at: int) -> Gained:
-    """Remember what the simple command sets that *reader* has just read.
+def settle(scanner: Scanner, at: int) -> Gained:
+    """Remember what the simple command sets that *scanner* has just read.
 
     Args:
-        reader: Stands behind it.
+        scanner: Stands behind it.
         at: Where the command begins; another one is none that sets anything.
     """
-    before = reader.set_names
-    if reader.commands[-1].at != at:
+    before = scanner.set_names
+    if scanner.commands[-1].at != at:
         return Gained(before, before)
-    command = reader.commands[-1]
+    command = scanner.commands[-1]
     if not command.words:
         if not command.redirections:
-            _assigned(reader, command)
-        return Gained(reader.set_names, reader.set_names)
+            _assigned(scanner, command)
+        return Gained(scanner.set_names, scanner.set_names)
     names = set_by(command)
     if names is None:
         return Gained(before, before)
     gained = set(before)
-    for name, value, is_learnt in _values(reader, command, names):
+    for name, value, is_learnt in _values(scanner, command, names):
         if not is_learnt:
-            reader.forget(name)
-        reader.values.setdefault(name, ())
-        reader.put(name, value if is_own(name) else None)
+            scanner.forget(name)
+        scanner.values.setdefault(name, ())
+        scanner.put(name, value if is_own(name) else None)
         if value is not None and is_own(name):
             gained.add(name)
     is_certain = not command.redirections or all(one.operator == "<<<" for one in command.redirections)
     if command.words[0].text not in DECLARING:
         # From what cannot be read, such as a folder, `read` sets nothing.
         is_certain = is_certain and bool(command.redirections)
-    reader.set_names = frozenset(gained) if is_certain else before
-    return Gained(frozenset(gained), reader.set_names)
+    scanner.set_names = frozenset(gained) if is_certain else before
+    return Gained(frozenset(gained), scanner.set_names)
 
 
-def _assigned(reader: Reader, command: Command) -> None:
+def _assigned(scanner: Scanner, command: Command) -> None:
     for name, value, form in command.assignments:
-        if form in reader.arrays.pending:
-            if is_own(name) and name not in reader.set_values:
-                reader.set_names = reader.arrays.learn(name, form, reader.set_names)
+        if form in scanner.arrays.pending:
+            if is_own(name) and name not in scanner.set_values:
+                scanner.set_names = scanner.arrays.learn(name, form, scanner.set_names)
             continue
-        found = _value_of(reader, value, adds=not form.startswith(f"{name}="))
+        found = _value_of(scanner, value, adds=not form.startswith(f"{name}="))
         if found is None or not is_own(name):
             continue
-        reader.put(name, found)
-        expression = reader.sums.get(value.form.strip('"'))
+        scanner.put(name, found)
+        expression = scanner.sums.get(value.form.strip('"'))
         if form.startswith(f"{name}=") and not (expression is not None and expression.may_fail):
-            reader.set_names |= {name}
+            scanner.set_names |= {name}
 
 
-def _value_of(reader: Reader, word: Word, *, adds: bool = False) -> Value | None:
+def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | None:
     """What a variable holds that is set to *word*; None if that is not known."""
-    at = len(reader.commands) - 1
-    is_deep = bool(reader.branches or reader.within)
-    expression = reader.sums.get(word.form.strip('"'))
+    at = len(scanner.commands) - 1
+    is_deep = bool(scanner.branches or scanner.within)
+    expression = scanner.sums.get(word.form.strip('"'))
     if expression is not None and not adds:
         return number_of(expression)
     if word.text is not None:
@@ -105,9 +105,9 @@ def _value_of(reader: Reader, word: Word, *, adds: bool = False) -> Value | None
     return Value(None, None, at, is_shown=True, needs=needs)
 
 
-def _values(reader: Reader, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
+def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
     """What a builtin gives to each of *names*, and whether that has been learnt as its words were read."""
-    at = len(reader.commands) - 1
+    at = len(scanner.commands) - 1
     if command.words[0].text not in DECLARING:
         read = None if is_array(command) else Value(None, None, at, is_shown=True)
         yield from ((name, read, False) for name in names)
@@ -117,37 +117,37 @@ def _values(reader: Reader, command: Command, names: tuple[str, ...]) -> Iterato
             continue  # A name alone keeps its value.
         text = None if word.text is None else word.text.removeprefix(f"{name}=")
         value = word._replace(form=word.form.partition("=")[2], text=text, is_number=False)
-        yield name, _value_of(reader, value), text is not None
+        yield name, _value_of(scanner, value), text is not None
 
 
-def look_for(reader: Reader, pattern: str) -> None:
+def look_for(scanner: Scanner, pattern: str) -> None:
     """Note the folders in which bash looks for names: a link on the way may lead out."""
     folder = pattern.rpartition("/")[0]
     if folder:
         path = folder if folder.startswith("/") else f"./{folder}"
-        reader.reaches.append(PathAccess(path, is_pattern=True, folders=reader.here))
+        scanner.reaches.append(PathAccess(path, is_pattern=True, folders=scanner.here))
 
 
-def may_list_elsewhere(reader: Reader, word: Word) -> bool:
+def may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
     """Whether bash itself may look outside for the names that *word*, of a loop, stands for: no command shows it."""
     if word.pattern is not None:
-        return objection(word.pattern, reader.here, reader.workspace, is_pattern=True) is not None
+        return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
     return word.text is None and not _GLOB_SIGNS.isdisjoint(word.form) and word.prefix[:1] in {"", "/", "~", "."}
 
 
-def of_loop(reader: Reader, name: str, words: Sequence[Word], positions: range) -> Value | None:
+def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
     """What the variable of a loop over *words* holds in its body; None if that is not known.
 
     Args:
-        reader: Stands behind the words.
+        scanner: Stands behind the words.
         name: Of the variable.
         words: As they are written.
         positions: The commands that substitutions among the words run.
     """
-    if not (reader.settles and is_own(name)):
+    if not (scanner.settles and is_own(name)):
         return None
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
-        printer = reader.commands[positions.start : positions.stop]
+        printer = scanner.commands[positions.start : positions.stop]
         if not (_ONE_OUTPUT.fullmatch(words[0].form) and _is_chain(printer, positions.start)):
             return None
         if not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(printer[0]):

@@ -12,8 +12,8 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
 from toolcharter.guards.shell.setters import Sum, set_by
-from toolcharter.guards.shell.word_parts import OUTPUT, literal
 
 MARK: Final = "="
 """What a part's name begins with whose variable the line has set."""

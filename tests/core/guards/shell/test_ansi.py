@@ -3,8 +3,8 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.ansi import unescaped
 from toolcharter.guards.shell.nodes import NotUnderstood
+from toolcharter.guards.shell.parse.ansi import unescaped
 
 
 @each_row(

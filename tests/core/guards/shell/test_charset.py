@@ -5,11 +5,11 @@ import time
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.braces import MAX_WORDS as MAX_BRACE_WORDS
 from toolcharter.guards.shell.charset import MAX_CHARS
-from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.scanner import MAX_COMMANDS, MAX_DEPTH, MAX_WORDS
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, NotUnderstood
+from toolcharter.guards.shell.parse.braces import MAX_WORDS as MAX_BRACE_WORDS
+from toolcharter.guards.shell.parse.scanner import MAX_DEPTH
+from toolcharter.guards.shell.parse.script import parse
 
 HIDDEN = "\x00\x01\x08\x0b\x0c\r\x1b\x7f\x85\xa0\xad\u034f\u061c\u115f\u180e\u2000\u2003\u200b\u200d\u200e\u2028\u2029\u202e\u202f\u2060\u2066\u2800\u3000\u3164\ufeff\uffa0\ud800\udfff\ue000\U000e0001"
 LOOKS = "\uff1b\uff5c\uff06\uff1c\uff1e\uff04\uff08\uff09\uff40\uff02\uff07\uff3c\uff5b\uff5d\u037e\uff03\uff0a\uff1d\uff0f\u2215\u2044\u2024\uff0e"

@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 
 WS = "/home/dev/ws"
 

@@ -5,10 +5,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.fast_path import script_of
-from toolcharter.guards.shell.grammar import Grammar
-from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.scanner import MAX_COMMANDS, MAX_WORDS
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, NotUnderstood, Script
+from toolcharter.guards.shell.parse.fast_path import script_of
+from toolcharter.guards.shell.parse.lists import read_line
 
 WORKSPACE = "/w/ws"
 TOKENS = st.sampled_from(
@@ -22,9 +21,8 @@ LINES = st.lists(st.tuples(TOKENS, st.sampled_from([" ", " ", "  ", "\t", "", "\
 
 def whole(line: str) -> Script | None:
     """What the whole grammar reads; None where tree-sitter-bash, the second reader, reads otherwise: `- a=b >c`."""
-    grammar = Grammar(line, WORKSPACE)
     try:
-        return grammar.script()
+        return read_line(line, WORKSPACE)
     except NotUnderstood as error:
         if "Two readers" in str(error) or "does not parse" in str(error):
             return None

@@ -7,7 +7,7 @@ from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.inputs import fed
 from toolcharter.guards.shell.nodes import Inner
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 
 WS = "/home/dev/ws"
 

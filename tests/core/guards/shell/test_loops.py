@@ -6,10 +6,10 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.loops import MAX_VALUES, stays
 from toolcharter.guards.shell.nodes import Command, Redirection
-from toolcharter.guards.shell.script import parse
-from toolcharter.guards.shell.word_parts import literal
+from toolcharter.guards.shell.parse.loops import MAX_VALUES, stays
+from toolcharter.guards.shell.parse.script import parse
+from toolcharter.guards.shell.parse.word_parts import literal
 
 WS = "/home/dev/ws"
 

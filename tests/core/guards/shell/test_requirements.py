@@ -9,8 +9,8 @@ from tests.rows import each_row
 
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell.nodes import Assignment, Command, Reading, Requirements, Word
+from toolcharter.guards.shell.parse.script import parse
 from toolcharter.guards.shell.requirements import read
-from toolcharter.guards.shell.script import parse
 
 WS = "/home/dev/ws"
 

@@ -5,7 +5,7 @@ from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
-from toolcharter.guards.shell.script import of_vector, parse
+from toolcharter.guards.shell.parse.script import of_vector, parse
 
 STRANGE, UNNAMED = "strange", "unnamed"
 

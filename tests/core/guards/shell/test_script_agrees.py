@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conftest import find_program
 
 from toolcharter.guards.shell.nodes import NotUnderstood, Script, Word
-from toolcharter.guards.shell.script import parse
+from toolcharter.guards.shell.parse.script import parse
 
 BASH = find_program("bash") or ""
 pytestmark = [pytest.mark.slow, pytest.mark.needs_program("bash")]

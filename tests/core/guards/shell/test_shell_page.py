@@ -13,9 +13,10 @@ from pages import quoted, rows
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.paths import glob_expand as patterns
 from toolcharter.guards.shell import analyse as judge
-from toolcharter.guards.shell import braces, table_file
 from toolcharter.guards.shell import charset as source
-from toolcharter.guards.shell import scanner as reader
+from toolcharter.guards.shell import nodes, table_file
+from toolcharter.guards.shell.parse import braces
+from toolcharter.guards.shell.parse import scanner as reader
 from toolcharter.guards.shell.table import KINDS, STYLES
 from toolcharter.guards.shell.tables import CORE
 from toolcharter.policy.evaluate import Policy
@@ -112,9 +113,9 @@ def test_limits_are_those_of_the_code() -> None:
     """Each number of the page."""
     assert [int(row[1].replace(",", "")) for row in LIMITS] == [
         source.MAX_CHARS,
-        reader.MAX_COMMANDS,
+        nodes.MAX_COMMANDS,
         judge.MAX_COMMANDS,
-        reader.MAX_WORDS,
+        nodes.MAX_WORDS,
         reader.MAX_DEPTH,
         judge.MAX_DEPTH,
         braces.MAX_WORDS,

@@ -11,9 +11,9 @@ from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import script as shell_script
+    from toolcharter.guards.shell.parse import script as shell_script
 else:
-    shell_script = lazy("toolcharter.guards.shell.script")
+    shell_script = lazy("toolcharter.guards.shell.parse.script")
 
 REMOTE_SHELL = "hands a shell to a remote host"
 _SOCKETS = ("/dev/tcp/", "/dev/udp/", "zsh/net/tcp")

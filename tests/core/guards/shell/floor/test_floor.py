@@ -13,7 +13,7 @@ from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor import catastrophe
 from toolcharter.guards.shell.floor.installs import USUAL_HOSTS
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.script import of_vector, parse
+from toolcharter.guards.shell.parse.script import of_vector, parse
 
 WORKSPACE = "/w/ws"
 HOME = "/home/me"

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import TypeAlias
 
 from toolcharter.guards.shell.nodes import NotUnderstood, Word, quoted
-from toolcharter.guards.shell.word_parts import Mode, Piece, word_of
+from toolcharter.guards.shell.parse.word_parts import Mode, Piece, word_of
 
 MAX_WORDS = 64
 """Of one word."""

@@ -1,4 +1,4 @@
-"""Reads the lines that most lines are: words without expansions, in pipelines and lists. Anything else is for `grammar`.
+"""Reads the lines that most lines are: words without expansions, in pipelines and lists. Anything else is for `lists`.
 
 One pattern per token, in which no character can be read in two ways, so that no second reader is asked.
 """
@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from toolcharter.guards.shell.cwd import Flow, after, either
-from toolcharter.guards.shell.nodes import Command, Redirection, Script, Word, quoted
-from toolcharter.guards.shell.scanner import MAX_COMMANDS, MAX_WORDS, Folders
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, Command, Redirection, Script, Word, quoted
+from toolcharter.guards.shell.parse.cwd import Flow, Folders, after, either
 
 # Only what `shlex.quote` leaves alone goes without quotes; within them nothing is special but in double ones a dollar, a
 # backtick, a backslash before one of these and, to an interactive shell, an exclamation mark. A word ends where a blank
@@ -43,7 +42,7 @@ _HERE: Final = (".",)
 
 
 def script_of(source: str, workspace: str, *, enters: bool = False) -> Script | None:
-    """What *source* runs, if it is that plain; None if `grammar` has to read it, or to refuse it.
+    """What *source* runs, if it is that plain; None if `lists` has to read it, or to refuse it.
 
     Args:
         source: Without control characters other than tab and newline.

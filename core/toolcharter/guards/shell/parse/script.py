@@ -1,8 +1,8 @@
 """From a shell line to all that it runs, and from an argument vector to the command that it is.
 
-A line is read twice: by `grammar`, which makes the values that everybody else looks at, and by tree-sitter-bash
-(`tree`). What one of them does not understand, and what they see differently, is not understood. Only a line that is
-nothing but words in pipelines and lists (`plain`) is read once, since nobody could read it in another way.
+A line is read twice: by `lists`, which makes the values that everybody else looks at, and by tree-sitter-bash
+(`crosscheck`). What one of them does not understand, and what they see differently, is not understood. Only a line that is
+nothing but words in pipelines and lists (`fast_path`) is read once, since nobody could read it in another way.
 """
 
 import re
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.charset import check_source
-from toolcharter.guards.shell.fast_path import script_of
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
-from toolcharter.guards.shell.word_parts import literal
+from toolcharter.guards.shell.parse.fast_path import script_of
+from toolcharter.guards.shell.parse.word_parts import literal
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import grammar as shell_grammar
+    from toolcharter.guards.shell.parse import lists as shell_lists
 else:
-    shell_grammar = lazy("toolcharter.guards.shell.grammar")
+    shell_lists = lazy("toolcharter.guards.shell.parse.lists")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+(?: +[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)* *")
 _MAX_PLAIN_CHARS = 1000
@@ -50,9 +50,7 @@ def parse(
     if (script := script_of(source, workspace, enters=enters)) is not None:
         return script
 
-    grammar = shell_grammar.Grammar(source, workspace, is_posix=is_posix, enters=enters)
-    grammar.settles = settles and not is_posix
-    return grammar.script()
+    return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, settles=settles)
 
 
 def of_vector(words: tuple[str, ...]) -> Command:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import tree_sitter
     import tree_sitter_bash
 
-    from toolcharter.guards.shell.scanner import Reader, Span
+    from toolcharter.guards.shell.parse.scanner import Scanner, Span
 else:
     tree_sitter = lazy("tree_sitter")
     tree_sitter_bash = lazy("tree_sitter_bash")
@@ -42,47 +42,47 @@ _ZERO = re.compile(rb"0[<>]")
 _NOT_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
-def check(reader: "Reader") -> None:
-    """Compare what *reader* found with the tree of its source.
+def check(scanner: "Scanner") -> None:
+    """Compare what *scanner* found with the tree of its source.
 
     Raises:
         NotUnderstood: The source does not parse, or the tree shows other words.
     """
-    source = _masked(reader).encode()
+    source = _masked(scanner).encode()
     if source.count(b"[") > _MAX_BRACKETS:
         raise NotUnderstood(f"The command line holds more than {_MAX_BRACKETS} brackets.")
     root = _parser().parse(source).root_node
-    if root.has_error and reader.here_strings:
-        source = _masked(reader, here_strings=True).encode()
+    if root.has_error and scanner.here_strings:
+        source = _masked(scanner, here_strings=True).encode()
         root = _parser().parse(source).root_node
     if root.has_error:
         raise NotUnderstood("The command line does not parse.")
     seen = _Seen()
     seen.look(root)
-    offsets = None if len(source) == len(reader.source) else _offsets(reader.source)
+    offsets = None if len(source) == len(scanner.source) else _offsets(scanner.source)
     if (
-        seen.programs != _in_bytes(reader.programs, offsets)
-        or seen.tests != _in_bytes(reader.tests, offsets)
-        or not _agree(seen.words, _in_bytes(reader.spans, offsets), source)
+        seen.programs != _in_bytes(scanner.programs, offsets)
+        or seen.tests != _in_bytes(scanner.tests, offsets)
+        or not _agree(seen.words, _in_bytes(scanner.spans, offsets), source)
     ):
         raise NotUnderstood("Two readers of the command line see different words in it.")
     if seen.strange is not None:
-        reader.wonder(f"A {seen.strange!r} stands in it.")
+        scanner.wonder(f"A {seen.strange!r} stands in it.")
 
 
-def _masked(reader: "Reader", *, here_strings: bool = False) -> str:
+def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
     """The source without the escapes of here-documents, before which tree-sitter-bash sees expansions.
 
     With *here_strings*, each of them is a file that is read: the same word behind another operator.
     """
-    if not (reader.masks or reader.hidden or here_strings):
-        return reader.source
-    characters = list(reader.source)
-    for at in reader.masks:
+    if not (scanner.masks or scanner.hidden or here_strings):
+        return scanner.source
+    characters = list(scanner.source)
+    for at in scanner.masks:
         characters[at : at + 2] = "__"
-    for start, end in reader.hidden:
+    for start, end in scanner.hidden:
         characters[start:end] = " " * (end - start)
-    for at in reader.here_strings if here_strings else ():
+    for at in scanner.here_strings if here_strings else ():
         characters[at : at + 3] = "  <"
     return "".join(characters)
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from posixpath import join, normpath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from toolcharter.guards.shell.nodes import Word
-from toolcharter.guards.shell.scanner import Folders
+
+Folders: TypeAlias = tuple[str, ...]
+"""Possible working folders; none, if they cannot be told."""
 
 _MAX_FOLDERS = 8
 # Programs of bash that move, or run source that may; through what `command` and `builtin` name too.

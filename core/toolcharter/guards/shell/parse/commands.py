@@ -1,0 +1,159 @@
+"""Reads simple commands, and gathers what they start by the way.
+
+Source: POSIX.1-2024, shell command language, 2.9.1; bash(1), "SIMPLE COMMAND EXPANSION".
+"""
+
+import re
+from collections.abc import Sequence
+
+from toolcharter.guards.shell.nodes import Assignment, Command, Redirection, Word
+from toolcharter.guards.shell.parse.cwd import Flow, after, enters, moves
+from toolcharter.guards.shell.parse.redirections import read_redirection
+from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
+from toolcharter.guards.shell.parse.words import read_assignment, read_words
+
+# A whole command of words that the shell takes as they are, up to what ends it.
+_PLAIN = re.compile(
+    r"[A-Za-z0-9_@%+:,./-]+(?:[ \t]+[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)*[ \t]*(?=[;|\n)]|&(?!>)|\Z)"
+)
+_PLAIN_WORD = re.compile(r"[^ \t]+")
+_PROGRAM = re.compile(r"[!-~]+")
+_DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
+
+
+def read_simple(scanner: Scanner) -> Flow:
+    """Read a simple command."""
+    if not scanner.is_timed and (found := _PLAIN.match(scanner.source, scanner.at)):
+        return _plain(scanner, found.group())
+    outer, scanner.feeding = scanner.feeding, Feeding([], [])
+    substitutes, scanner.substitutes = scanner.substitutes, []
+    flow = _simple(scanner)
+    scanner.feeding, scanner.substitutes = outer, substitutes
+    return flow
+
+
+def _plain(scanner: Scanner, text: str) -> Flow:
+    """Read a simple command of plain words, *text*, in the same way, but faster."""
+    start = scanner.at
+    words = list[Word]()
+    for found in _PLAIN_WORD.finditer(text):
+        scanner.at = start + found.end()
+        scanner.note(start + found.start())
+        word = found.group()
+        words.append(Word(word, word, None, word))
+    scanner.programs.add((start, start + len(words[0].form)))
+    scanner.at = start + len(text)
+    if words[0].form in _DECLARING:
+        _declare(scanner, words[1:])
+    scanner.emit(Command(tuple(words), (), (), scanner.feeders, (), scanner.here, scanner.within, start))
+    return _flow(scanner, words)
+
+
+def _simple(scanner: Scanner) -> Flow:
+    start = scanner.at
+    timed, scanner.is_timed = scanner.is_timed, False
+    assignments, redirections, words = list[Assignment](), list[Redirection](), list[Word]()
+    spans = list[Span]()
+    while not _is_over(scanner):
+        if (redirection := read_redirection(scanner)) is not None:
+            redirections.append(redirection)
+        elif not spans and (assignment := read_assignment(scanner)) is not None:
+            assignments.append(assignment)
+        else:
+            at = scanner.at
+            scanner.names_program = not spans
+            words += read_words(scanner)
+            scanner.names_program = False
+            spans.append((at, scanner.at))
+        scanner.blanks()
+    if scanner.at == start or (timed and not spans):
+        raise scanner.fail("A command is missing.")
+    if spans:
+        _check(scanner, words, spans, timed=timed)
+    add_command(scanner, start, tuple(words), tuple(assignments), tuple(redirections))
+    return _flow(scanner, words)
+
+
+def _is_over(scanner: Scanner) -> bool:
+    if scanner.at >= len(scanner.source):
+        return True
+    character = scanner.source[scanner.at]
+    if character == "#":
+        scanner.comment()
+        return True
+    if character == "&":
+        return not scanner.source.startswith("&>", scanner.at)
+    return character in ";|\n)"
+
+
+def _check(scanner: Scanner, words: Sequence[Word], spans: Sequence[Span], *, timed: bool) -> None:
+    if not timed:
+        scanner.programs.add(spans[0])
+    if not words:
+        scanner.unnamed = scanner.unnamed or "The name of a program expands to nothing."
+        return
+    program = words[0].text
+    if not program:
+        scanner.unnamed = scanner.unnamed or f"{words[0].form} is no literal, so that what runs is unknown."
+    elif not _PROGRAM.fullmatch(program):
+        raise scanner.fail(f"{words[0].form} is no name of a program.")
+    elif program == "[" and spans[0][1] - spans[0][0] == 1:
+        _is_test(scanner, spans)
+    elif program in _DECLARING:
+        _declare(scanner, words[1:])
+
+
+def _is_test(scanner: Scanner, spans: Sequence[Span]) -> None:
+    """For the second reader, a `[ ... ]` is one thing."""
+    scanner.spans.difference_update(spans)
+    scanner.programs.discard(spans[0])
+    scanner.tests.add((spans[0][0], spans[-1][1]))
+
+
+def _declare(scanner: Scanner, words: Sequence[Word]) -> None:
+    for word in words:
+        name, equals, value = (word.text or "").partition("=")
+        if equals:
+            scanner.learn(name.removesuffix("+"), Word(value, value), adds=name.endswith("+"))
+
+
+def add_command(
+    scanner: Scanner,
+    at: int,
+    words: tuple[Word, ...],
+    assignments: tuple[Assignment, ...] = (),
+    redirections: tuple[Redirection, ...] = (),
+) -> None:
+    """Add a command, with all that has been collected for it."""
+    substitutes = tuple(scanner.substitutes)
+    feeders = (*scanner.feeders, *scanner.feeding.inputs)
+    if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
+        feeders += substitutes
+    command = Command(words, assignments, redirections, _once(feeders), substitutes, scanner.here, scanner.within, at)
+    position = scanner.emit(command)
+    for fed in scanner.feeding.outputs:
+        feed(scanner, fed, (position,))
+
+
+def feed(scanner: Scanner, position: int, feeders: Sequence[int]) -> None:
+    """Let the command at *position* read what *feeders* write."""
+    command = scanner.commands[position]
+    scanner.commands[position] = command._replace(feeders=_once((*command.feeders, *feeders)))
+
+
+def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
+    here = scanner.here
+    if not moves(words):
+        return Flow(here, here)
+    scanner.moves += 1
+    if scanner.branches or "CDPATH" in scanner.values:
+        scanner.here = ()
+        return Flow((), ())
+    moved = after(words, here, scanner.workspace)
+    if scanner.enters:
+        return Flow(moved, moved)
+    return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
+
+
+def _once(positions: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(positions)) if positions else ()

@@ -1,0 +1,131 @@
+"""Reads compound commands: groups, subshells and functions here, `conditionals` and `loops` apart.
+
+Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compound Commands".
+"""
+
+import re
+
+from toolcharter.guards.shell.parse.branches import branching
+from toolcharter.guards.shell.parse.commands import add_command, feed
+from toolcharter.guards.shell.parse.conditionals import read_case, read_if, read_test
+from toolcharter.guards.shell.parse.cwd import Flow
+from toolcharter.guards.shell.parse.expansions import read_arithmetic
+from toolcharter.guards.shell.parse.loops import read_for, read_select, read_while
+from toolcharter.guards.shell.parse.redirections import read_redirections
+from toolcharter.guards.shell.parse.scanner import Scanner
+
+_NAME = r"[^ \t\n|&;()<>'\"\\$`={}\[\]!*?~]+"
+_FUNCTION = re.compile(rf"({_NAME})[ \t]*\([ \t]*\)")
+_FUNCTION_WORD = re.compile(rf"[ \t]+({_NAME})(?:[ \t]*\([ \t]*\))?")
+_BODIES = frozenset({"{", "if", "while", "until", "for", "case"})
+_OF_BASH = frozenset({"select", "function", "[["})
+
+
+def is_compound(scanner: Scanner) -> bool:
+    """Whether a compound command stands here."""
+    return scanner.bare() in _READERS or scanner.source.startswith("(", scanner.at)
+
+
+def read_compound(scanner: Scanner) -> Flow:
+    """Read a compound command, and the redirections behind it."""
+    if scanner.is_timed:
+        scanner.bash_only("'time' before a compound command")
+        _hide_time(scanner)
+    start = len(scanner.commands)
+    with scanner.deeper():
+        flow = _read(scanner)
+    _redirected(scanner, start)
+    scanner.comment()
+    if not scanner.is_break() or scanner.source.startswith("(", scanner.at):
+        raise scanner.fail("Something follows a compound command.")
+    return flow
+
+
+def _read(scanner: Scanner) -> Flow:
+    if scanner.bare() in _OF_BASH or scanner.source.startswith("((", scanner.at):
+        scanner.bash_only("This compound command")
+    if scanner.take("(("):
+        found = read_arithmetic(scanner)
+        if found is not None:
+            scanner.set_names |= found.certain
+        return Flow(scanner.here, scanner.here)
+    if scanner.take("("):
+        return _subshell(scanner)
+    word = scanner.bare()
+    scanner.at += len(word)
+    return _READERS[word](scanner)
+
+
+def _hide_time(scanner: Scanner) -> None:
+    """Take back what `lists` noted of a `time` before a compound command, where the second reader knows none."""
+    scanner.is_timed = False
+    scanner.programs.difference_update(scanner.timed)
+    scanner.spans.difference_update(scanner.timed)
+    scanner.hidden += scanner.timed
+
+
+def _redirected(scanner: Scanner, start: int) -> None:
+    """Read redirections of all that was read from *start* on; they are a command of their own."""
+    at, end = scanner.at, len(scanner.commands)
+    with scanner.collecting():
+        if redirections := read_redirections(scanner):
+            for position in range(start, end):
+                feed(scanner, position, scanner.feeding.inputs)
+            add_command(scanner, at, (), (), redirections)
+
+
+def _subshell(scanner: Scanner) -> Flow:
+    before = scanner.here
+    with scanner.apart("subshell"):
+        scanner.read_list(frozenset())
+    scanner.expect(")")
+    return Flow(before, before)
+
+
+def _group(scanner: Scanner) -> Flow:
+    flow = scanner.read_list(frozenset({"}"}))
+    scanner.close("}")
+    return flow
+
+
+def read_function(scanner: Scanner) -> Flow | None:
+    """Read `name() ...`, if it stands here."""
+    found = _FUNCTION.match(scanner.source, scanner.at)
+    if found is None:
+        return None
+    scanner.at = found.end()
+    return _function(scanner, found.group(1))
+
+
+def _function_word(scanner: Scanner) -> Flow:
+    found = _FUNCTION_WORD.match(scanner.source, scanner.at)
+    if found is None:
+        raise scanner.fail("The name of a function is not understood.")
+    scanner.at = found.end()
+    return _function(scanner, found.group(1))
+
+
+def _function(scanner: Scanner, name: str) -> Flow:
+    scanner.functions += [name]
+    scanner.newlines()
+    if scanner.bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
+        raise scanner.fail("The body of a function is not understood.")
+    before, moved, scanner.here = scanner.here, scanner.moves, ()
+    with scanner.deeper():
+        branching(scanner, read_compound, f"function {name}")
+    here = before if scanner.moves == moved else ()
+    return Flow(here, here)
+
+
+_READERS = {
+    "{": _group,
+    "if": read_if,
+    "while": read_while,
+    "until": read_while,
+    "for": read_for,
+    "select": read_select,
+    "case": read_case,
+    "function": _function_word,
+    "[[": read_test,
+}
+"""What reads a compound command from behind the word that it begins with."""

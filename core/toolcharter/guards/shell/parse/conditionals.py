@@ -1,0 +1,126 @@
+"""Reads `if`, `case` and `[[ ... ]]`.
+
+Source: POSIX.1-2024, shell command language, 2.9.4; bash(1), "Conditional Constructs".
+"""
+
+import re
+
+from toolcharter.guards.shell.nodes import Word
+from toolcharter.guards.shell.parse.branches import NAMED, branching, holds_found
+from toolcharter.guards.shell.parse.commands import add_command
+from toolcharter.guards.shell.parse.cwd import Flow
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import VALUE, literal
+from toolcharter.guards.shell.parse.words import read_word
+
+# Operands of these are evaluated, or name variables.
+_EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
+_EXPRESSION = re.compile(
+    r"(?:[A-Za-z0-9_.,:/@%+*?^|()\[\]{}=-]|\$(?=[)| \t\n])|\\[.+*?^$|()\[\]{}/\\-])+(?=[ \t\n])", re.ASCII
+)
+_CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
+
+
+def read_if(scanner: Scanner) -> Flow:
+    """Read from behind `if`."""
+    return branching(scanner, _if_parts)
+
+
+def _if_parts(scanner: Scanner) -> None:
+    scanner.read_list(frozenset({"then"}))
+    gained = scanner.gained
+    scanner.close("then")
+    scanner.set_names = gained.success
+    scanner.read_list(frozenset({"elif", "else", "fi"}))
+    scanner.set_names = gained.failure
+    word = scanner.bare()
+    scanner.close(word)
+    if word == "elif":
+        _if_parts(scanner)
+    elif word == "else":
+        scanner.read_list(frozenset({"fi"}))
+        scanner.close("fi")
+
+
+def read_case(scanner: Scanner) -> Flow:
+    """Read from behind `case`."""
+    return branching(scanner, _case_parts)
+
+
+def _case_parts(scanner: Scanner) -> None:
+    scanner.blanks()
+    _compared(scanner)
+    scanner.newlines()
+    scanner.close("in")
+    scanner.newlines()
+    while scanner.bare() != "esac":
+        _case_item(scanner)
+    scanner.close("esac")
+
+
+def _compared(scanner: Scanner) -> None:
+    """Read a word that is compared with another: which branch runs tells what a variable holds."""
+    word = read_word(scanner)
+    scanner.compared.update(NAMED.findall(word.form))
+    if holds_found(scanner, word):
+        scanner.wonder("A 'case' compares what cannot be told.")
+
+
+def _case_item(scanner: Scanner) -> None:
+    scanner.take("(")
+    while True:
+        scanner.blanks()
+        _compared(scanner)
+        scanner.blanks()
+        if not scanner.take("|"):
+            break
+    scanner.expect(")")
+    names = scanner.set_names
+    scanner.read_list(frozenset({"esac"}))
+    scanner.set_names = names
+    if not (scanner.take(";;&") or scanner.take(";;") or scanner.take(";&")) and scanner.bare() != "esac":
+        raise scanner.fail("A branch of 'case' is not closed.")
+    scanner.newlines()
+
+
+def read_test(scanner: Scanner) -> Flow:
+    """Read from behind `[[`, as a command of that name."""
+    start, words = scanner.at - 2, [literal("[[")]
+    with scanner.collecting():
+        scanner.newlines()
+        while scanner.bare() != "]]":
+            words.append(_test_word(scanner))
+            scanner.newlines()
+        scanner.close("]]")
+        words.append(literal("]]"))
+        if any(word.text in _EVALUATING for word in words):
+            scanner.wonder("A condition evaluates its operands.")
+        scanner.tests.add((start, scanner.at))
+        add_command(scanner, start, tuple(words))
+    return Flow(scanner.here, scanner.here)
+
+
+def _test_word(scanner: Scanner) -> Word:
+    if scanner.at == scanner.expression_at and (found := _EXPRESSION.match(scanner.source, scanner.at)):
+        return _expression(scanner, found.group())
+    if found := _CONNECTIVE.match(scanner.source, scanner.at):
+        scanner.at = found.end()
+        return literal(found.group())
+    if scanner.bare() == "=~":
+        scanner.at += 2
+        scanner.blanks()
+        scanner.expression_at = scanner.at
+        return literal("=~")
+    start = scanner.at
+    word = read_word(scanner, VALUE)
+    scanner.spans.discard((start, scanner.at))
+    return word
+
+
+def _expression(scanner: Scanner, text: str) -> Word:
+    """Read a regular expression behind `=~`: plain signs, and nothing that is expanded."""
+    # Of a parenthesis that is not closed, and of brackets with others in them, bash has ideas of its own.
+    if text.count("(") != text.count(")") or "[[" in text or "]]" in text:
+        raise scanner.fail("A regular expression of the shell's own is not understood.")
+    scanner.at += len(text)
+    return literal(text)

@@ -1,0 +1,358 @@
+"""Reads the expansions of a word: parameters, substitutions, arithmetic.
+
+Source: bash(1), "EXPANSION"; POSIX.1-2024, shell command language, 2.6.
+"""
+
+import re
+
+from toolcharter.guards.shell.arrays import end_of_count
+from toolcharter.guards.shell.nodes import Word
+from toolcharter.guards.shell.parse.ansi import unescaped
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.substitutions import read_substitution, read_text_between_backticks
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, Piece, combined
+from toolcharter.guards.shell.setters import Sum, sum_of
+from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, prints_number
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
+_BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_DEFAULT = re.compile(r":?[-+]|%%?|##?")
+_REPLACES = re.compile(r"//?[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*(?=\})")
+_QUOTED = re.compile(r'[^"\\$`]+')
+_BODY = re.compile(r"[^\\$`]+")
+_OPERAND = re.compile(r"[^\"'\\$`{}<>]+")
+_ARITHMETIC = re.compile(r"[0-9A-Za-z_ \t\n+\-*/%<>=!&|^~?:,#\[\]]+")
+_NUMBERS_ONLY = re.compile(r"[0-9 \t\n+\-*/%<>=!&|^~?:,()]*")
+# Nothing that subtracts, complements, shifts or raises to a power: what comes out begins with no dash.
+_ARITHMETIC_COUNT = re.compile(r"(?:[0-9 \t\n+/%>=!&|^?:,()]|<(?!<)|\*(?!\*))*")
+_NO_NUMBER = "$"
+"""Stands in an expression for what may be no number."""
+_MAX_DIGITS = 15
+"""With no more of them in all, sums and products stay below 2^63."""
+_USUAL = {"HOME": ("~",), "PWD": (".",)}
+"""What variables are before anything is assigned to them."""
+_NUMBERS = frozenset("#?$")
+_SHOWN = frozenset(
+    {
+        *("HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "UID", "EUID", "PPID", "SHELL", "HOSTNAME", "PATH"),
+        *("LANG", "TERM", "TZ", "CI", "NODE_ENV", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "GOPATH", "JAVA_HOME"),
+        *("BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE", "LINENO", "RANDOM", "SECONDS", "PORT"),
+    }
+)
+"""Variables of the environment, and of bash itself, that hold no secret."""
+_STATUSES = re.compile(r"\[(?:[@*]|[0-9]{1,2})\]\}")
+_WORD_CHARACTER = re.compile(r"\w")
+_COUNTS = frozenset("#?$!-")
+"""Parameters without blanks and globs."""
+
+
+def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
+    """Read what the `$` here begins."""
+    follows = scanner.source[scanner.at + 1 : scanner.at + 2]
+    if scanner.source.startswith("\\\n", scanner.at + 1):
+        raise scanner.fail("An expansion is parted by a joined line.")
+    if follows == "(":
+        return _parenthesis(scanner, quoted=quoted)
+    if follows == "{":
+        return _braced(scanner, quoted=quoted)
+    if follows == "[":
+        raise scanner.fail("Arithmetic is written in a way that bash calls obsolete.")
+    if not quoted and follows in {"'", '"'}:
+        return _dollar_quoted(scanner, follows)
+    if found := _NAME.match(scanner.source, scanner.at + 1):
+        scanner.at = found.end()
+        return _parameter(scanner, found.group(), quoted=quoted)
+    scanner.at += 1
+    return Piece("$", quoted)
+
+
+def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
+    """Read a substitution between backticks."""
+    start = scanner.at + 1
+    end = start
+    while (character := scanner.source[end : end + 1]) != "`":
+        if not character:
+            raise scanner.fail("A backtick is not closed.")
+        end += 1 + (character == "\\")
+    text = scanner.source[start:end]
+    if quoted and '\\"' in text:
+        raise scanner.fail("A quote is escaped between backticks within quotes.")
+    scanner.at = end + 1
+    scanner.check_body()
+    return _substituted(
+        scanner, read_text_between_backticks(scanner, re.sub(r"\\([$`\\])", r"\1", text)), quoted=quoted
+    )
+
+
+def read_double_quoted(scanner: Scanner) -> list[Piece]:
+    """Read from one `"` to the next."""
+    scanner.at += 1
+    pieces = _expanded(scanner, len(scanner.source), _QUOTED)
+    scanner.expect('"')
+    scanner.check_body()
+    return pieces
+
+
+def read_here_text(scanner: Scanner, end: int) -> list[Piece]:
+    """Read a here-document from here to *end*."""
+    pieces = _expanded(scanner, end, _BODY)
+    if scanner.at != end:
+        raise scanner.fail("An expansion in a here-document is not closed.")
+    return pieces
+
+
+def _expanded(scanner: Scanner, end: int, run: re.Pattern[str]) -> list[Piece]:
+    """Read text with expansions, to *end* or to a character that *run* leaves out and that begins none."""
+    pieces = [Piece("")]
+    escapable = '$`"\\\n' if run is _QUOTED else "$`\\\n"
+    while scanner.at < end:
+        if found := run.match(scanner.source, scanner.at, end):
+            scanner.at = found.end()
+            pieces.append(Piece(found.group()))
+        elif (character := scanner.source[scanner.at]) == "$":
+            pieces.append(read_dollar(scanner, quoted=True))
+        elif character == "`":
+            pieces.append(read_backticks(scanner, quoted=True))
+        elif character == "\\":
+            if run is _BODY and scanner.source.startswith(("$", "`"), scanner.at + 1):
+                scanner.masks.append(scanner.at)
+            pieces.append(Piece(_escape(scanner, escapable)))
+        else:
+            break
+    return pieces
+
+
+def _escape(scanner: Scanner, escapable: str) -> str:
+    character = scanner.source[scanner.at + 1 : scanner.at + 2]
+    scanner.at += 2
+    if character == "\n":
+        return ""
+    return character if character and character in escapable else "\\" + character
+
+
+def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
+    scanner.bash_only("A quote behind a dollar")
+    scanner.at += 1
+    if mark == '"':
+        # The translation is looked up in a catalogue, which variables name.
+        scanner.wonder('A text is to be translated (`$"..."`).')
+        pieces = read_double_quoted(scanner)
+        if all(piece.is_known for piece in pieces):
+            return Piece("".join(piece.text for piece in pieces))
+        return Piece("", is_known=False)
+    end = scanner.at + 1
+    while (character := scanner.source[end : end + 1]) != "'":
+        if not character:
+            raise scanner.fail("A quote is not closed.")
+        end += 1 + (character == "\\")
+    body, scanner.at = scanner.source[scanner.at + 1 : end], end + 1
+    scanner.check_body()
+    return Piece(unescaped(body))
+
+
+def _parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
+    splits = name == "@" if quoted else name not in _COUNTS
+    hints, pattern = _hints(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
+    known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
+    is_output = not known and name in _SHOWN and name not in scanner.values
+    return Piece(
+        "", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known, is_output=is_output
+    )
+
+
+def _hints(scanner: Scanner, name: str) -> tuple[str, ...]:
+    return scanner.values.get(name, _USUAL.get(name, ()))
+
+
+def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
+    scanner.at += 2
+    if scanner.take("#"):
+        return _length(scanner, quoted=quoted)
+    is_indirect = scanner.take("!")
+    name = _braced_name(scanner)
+    if not is_indirect and scanner.take("}"):
+        return _parameter(scanner, name, quoted=quoted)
+    if (
+        not is_indirect
+        and not scanner.names_program
+        and (element := _element(scanner, name, quoted=quoted)) is not None
+    ):
+        return element
+    if name in scanner.set_names and not is_indirect and (found := _REPLACES.match(scanner.source, scanner.at)):
+        scanner.at = found.end() + 1
+        scanner.check_body()
+        derived = MARK + DERIVED + name + DERIVED + found.group()
+        return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
+    if is_indirect or not (operator := _DEFAULT.match(scanner.source, scanner.at)):
+        scanner.wonder("An expansion does more than to insert a value.")
+        _operand(scanner, quoted=quoted)
+        return Piece("", quoted, is_known=False, splits=True)
+    start, scanner.at = scanner.at, operator.end()
+    operand = _operand(scanner, quoted=quoted)
+    splits = not quoted or name == "@" or any(piece.splits for piece in operand)
+    hints = _hints(scanner, name)
+    if operator.group().endswith("-"):
+        hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
+    derived, is_output = "", False
+    if all(one.is_known for one in operand):
+        if name in scanner.set_names:
+            derived = MARK + DERIVED + name + DERIVED + scanner.source[start : scanner.at - 1]
+        is_output = name in _SHOWN and name not in scanner.values
+    return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived, is_output=is_output)
+
+
+def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    """Read `[0]}`, if it stands here and the line has set that element, or it is a status."""
+    if name == "PIPESTATUS" and (statuses := _STATUSES.match(scanner.source, scanner.at)):
+        scanner.at = statuses.end()
+        return Piece("", quoted, is_known=False, splits="IFS" in scanner.source or not quoted, is_output=True)
+    found = scanner.arrays.element(name, scanner.source, scanner.at, scanner.set_names, quoted=quoted)
+    if found is None:
+        return None
+    scanner.at, text = found
+    return Piece(text)
+
+
+def _braced_name(scanner: Scanner) -> str:
+    found = _BRACED_NAME.match(scanner.source, scanner.at)
+    if found is None:
+        raise scanner.fail("A parameter in braces is not understood.")
+    scanner.at = found.end()
+    return found.group()
+
+
+def _length(scanner: Scanner, *, quoted: bool) -> Piece:
+    if not scanner.take("}"):
+        _braced_name(scanner)
+        if (end := end_of_count(scanner.source, scanner.at)) is not None:
+            scanner.at = end
+            return Piece("", quoted, is_known=False, splits=not quoted, pattern=NUMBER)
+        if not scanner.take("}"):
+            scanner.wonder("An expansion does more than to insert a value.")
+            _operand(scanner, quoted=quoted)
+    return Piece("", quoted, is_known=False, splits=not quoted)
+
+
+def _operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
+    """Read to the brace that closes the expansion."""
+    pieces = list[Piece]()
+    with scanner.deeper():
+        while not scanner.take("}"):
+            pieces += _operand_piece(scanner, quoted=quoted)
+    scanner.check_body()
+    return pieces
+
+
+def _operand_piece(scanner: Scanner, *, quoted: bool) -> list[Piece]:
+    character = scanner.source[scanner.at : scanner.at + 1]
+    if found := _OPERAND.match(scanner.source, scanner.at):
+        scanner.at = found.end()
+        return [Piece(found.group())]
+    if character == "$":
+        return [read_dollar(scanner, quoted=quoted)]
+    if character == "`":
+        return [read_backticks(scanner, quoted=quoted)]
+    if character == '"' and not quoted:
+        return read_double_quoted(scanner)
+    if character == "'" and not quoted:
+        return [read_single_quoted(scanner)]
+    # Bash's versions differ in what quotes, braces and backslashes mean here.
+    raise scanner.fail("An expansion in braces is not understood.")
+
+
+def read_single_quoted(scanner: Scanner) -> Piece:
+    """Read from one `'` to the next."""
+    end = scanner.source.find("'", scanner.at + 1)
+    if end < 0:
+        raise scanner.fail("A quote is not closed.")
+    text, scanner.at = scanner.source[scanner.at + 1 : end], end + 1
+    scanner.check_body()
+    return Piece(text)
+
+
+def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
+    if scanner.source.startswith("$((", scanner.at):
+        begin, scanner.at = scanner.at, scanner.at + 3
+        start = scanner.at
+        found = read_arithmetic(scanner)
+        digits = _ARITHMETIC_COUNT.fullmatch(scanner.source, start, scanner.at - 2)
+        pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER
+        if found is not None:
+            scanner.sums[scanner.source[begin : scanner.at]] = found
+        splits = "IFS" in scanner.source
+        return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=True)
+    scanner.at += 2
+    return _substituted(scanner, read_substitution(scanner), quoted=quoted)
+
+
+def _substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
+    scanner.substitutes += positions
+    is_number = prints_number(scanner.commands, positions)
+    return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number)
+
+
+def read_arithmetic(scanner: Scanner) -> Sum | None:
+    """Read to the `))` that closes an expression; what it does, if names in it hold numbers as far as can be told.
+
+    Raises:
+        NotUnderstood: It is none, and bash would take it for commands.
+    """
+    start, open_ = scanner.at, 2
+    texts = list[str]()
+    with scanner.deeper():
+        while open_:
+            open_ += _arithmetic_part(scanner, open_, texts)
+    scanner.check_body()
+    if _NUMBERS_ONLY.fullmatch(scanner.source, start, scanner.at):
+        return None
+    return compute(scanner, "".join(texts))
+
+
+def compute(scanner: Scanner, text: str) -> Sum | None:
+    """Note which variables an expression reads and sets: bash evaluates what they hold, so that all are numbers."""
+    found = sum_of(text)
+    read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
+    if found is None or not read <= scanner.set_names:
+        scanner.wonder("An arithmetic expression holds more than numbers.")
+        return None
+    scanner.computed |= found.names
+    for name in found.assigned:
+        scanner.learn(name, Word(""))
+        scanner.put(name, number_of(found))
+    return found
+
+
+def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
+    character = scanner.source[scanner.at : scanner.at + 1]
+    if found := _ARITHMETIC.match(scanner.source, scanner.at):
+        scanner.at = found.end()
+        texts.append(found.group())
+        return 0
+    if character in {"$", "`"}:
+        is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None
+        piece = read_dollar(scanner, quoted=True) if character == "$" else read_backticks(scanner, quoted=True)
+        is_apart = is_apart and _WORD_CHARACTER.match(scanner.source, scanner.at) is None
+        texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
+        return 0
+    if character == "(":
+        scanner.at += 1
+        texts.append(character)
+        return 1
+    if character == ")" and open_ > 2:  # noqa: PLR2004 - the two that it began with
+        scanner.at += 1
+        texts.append(character)
+        return -1
+    scanner.expect("))")
+    return -2
+
+
+def _operand_of(piece: Piece) -> str:
+    """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be more."""
+    if piece.is_number or piece.pattern == NUMBER:
+        return " 1 "
+    name = piece.name.removeprefix(MARK)
+    return f" {name} " if name != piece.name and DERIVED not in name else _NO_NUMBER
+
+
+def _may_overflow(text: str) -> bool:
+    return sum(character.isdigit() for character in text) > _MAX_DIGITS

@@ -1,0 +1,180 @@
+"""Reads lists and pipelines, where the grammar of a line begins.
+
+Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "SHELL GRAMMAR".
+"""
+
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.nodes import Script
+from toolcharter.guards.shell.parse.commands import read_simple
+from toolcharter.guards.shell.parse.compounds import is_compound, read_compound, read_function
+from toolcharter.guards.shell.parse.cwd import Flow, either
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.source import read_source
+from toolcharter.guards.shell.parse.words import read_words
+from toolcharter.guards.shell.setters import may_set
+from toolcharter.guards.shell.settled import Gained
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import remembered
+else:
+    remembered = lazy("toolcharter.guards.shell.remembered")
+
+_CLOSING = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
+_MISPLACED = _CLOSING | {"!", "time", "coproc", "in", "]]"}
+_PREFIXES = frozenset({"!", "time"})
+
+
+def read_line(
+    source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False, settles: bool = False
+) -> Script:
+    """Read *source*, as `script.parse` says, with the whole grammar.
+
+    Raises:
+        NotUnderstood: It is not understood, or the second reader sees something else in it.
+    """
+    scanner = Scanner(source, workspace, read_list, is_posix=is_posix, enters=enters)
+    scanner.settles = settles and not is_posix
+    return read_source(scanner)
+
+
+def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
+    """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end."""
+    flow = Flow(scanner.here, scanner.here)
+    scanner.newlines()
+    while not _is_end(scanner, ends):
+        start, before, moved, names = len(scanner.commands), scanner.here, scanner.moves, scanner.set_names
+        flow = _and_or(scanner)
+        scanner.blanks()
+        if scanner.source.startswith("&", scanner.at):
+            scanner.at += 1
+            _background(scanner, start)
+            scanner.set_names = names
+            scanner.here, scanner.moves, flow = before, moved, Flow(before, before)
+        else:
+            scanner.here = either(flow.success, flow.failure)
+            if not _separates(scanner):
+                break
+        scanner.newlines()
+    return flow
+
+
+def _is_end(scanner: Scanner, ends: frozenset[str]) -> bool:
+    if scanner.at >= len(scanner.source) or scanner.source.startswith((")", ";;", ";&"), scanner.at):
+        return True
+    word = scanner.bare()
+    if word in _CLOSING and word not in ends:
+        raise scanner.fail(f"A {word!r} closes nothing.")
+    return word in ends
+
+
+def _background(scanner: Scanner, start: int) -> None:
+    level = len(scanner.within)
+    for position in range(start, len(scanner.commands)):
+        command = scanner.commands[position]
+        within = (*command.within[:level], "background", *command.within[level:])
+        scanner.commands[position] = command._replace(within=within)
+
+
+def _separates(scanner: Scanner) -> bool:
+    scanner.comment()
+    if scanner.source.startswith((";;", ";&"), scanner.at):
+        return False
+    return scanner.take(";") or scanner.source.startswith("\n", scanner.at)
+
+
+def _and_or(scanner: Scanner) -> Flow:
+    flow = _pipeline(scanner)
+    success, failure = scanner.gained
+    while True:
+        if scanner.take("&&"):
+            scanner.newlines()
+            scanner.here, scanner.set_names = flow.success, success
+            following = _pipeline(scanner)
+            flow = Flow(following.success, either(flow.failure, following.failure))
+            success, failure = scanner.gained.success, failure & scanner.gained.failure
+        elif scanner.take("||"):
+            scanner.newlines()
+            scanner.here, scanner.set_names = flow.failure, failure
+            following = _pipeline(scanner)
+            flow = Flow(either(flow.success, following.success), following.failure)
+            success, failure = success & scanner.gained.success, scanner.gained.failure
+        else:
+            scanner.gained = Gained(success, failure)
+            scanner.set_names = success & failure
+            return flow
+
+
+def _pipeline(scanner: Scanner) -> Flow:
+    negated = scanner.bare() in _PREFIXES and _prefixes(scanner)
+    outer, start, before, moved = scanner.feeders, len(scanner.commands), scanner.here, scanner.moves
+    names, at = scanner.set_names, scanner.at
+    flow = _command(scanner)
+    gained = _settle(scanner, at, start)
+    while scanner.source.startswith("|", scanner.at) and not scanner.source.startswith("||", scanner.at):
+        if scanner.source.startswith("|&", scanner.at):
+            scanner.bash_only("A pipe with '|&'")
+            scanner.at += 1
+        scanner.at += 1
+        scanner.newlines()
+        scanner.here, scanner.set_names = before, names
+        scanner.feeders = (*outer, *range(start, len(scanner.commands)))
+        at, last = scanner.at, len(scanner.commands)
+        _command(scanner)
+        _settle(scanner, at, last)
+        flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, Gained(names, names)
+    scanner.feeders = outer
+    scanner.gained = Gained(gained.failure, gained.success) if negated else gained
+    return Flow(flow.failure, flow.success) if negated else flow
+
+
+def _settle(scanner: Scanner, at: int, start: int) -> Gained:
+    """Remember what the command sets that has just been read, from *at* on: the first of those from *start* on."""
+    if not scanner.settles or len(scanner.commands) <= start or not may_set(scanner.commands[-1]):
+        return Gained(scanner.set_names, scanner.set_names)
+    return remembered.settle(scanner, at)
+
+
+def _prefixes(scanner: Scanner) -> bool:
+    """Read `time` and `!`; whether the status is negated."""
+    _time(scanner)
+    return _negation(scanner)
+
+
+def _time(scanner: Scanner) -> None:
+    """Skip `time`, which only tells how long what follows it took."""
+    if scanner.bare() != "time":
+        return
+    start = scanner.at
+    scanner.at += len("time")
+    scanner.programs.add((start, scanner.at))
+    scanner.note(start)
+    scanner.timed = [(start, scanner.at)]
+    scanner.is_timed = True
+    scanner.blanks()
+    if scanner.bare() == "-p":
+        at = scanner.at
+        read_words(scanner)
+        scanner.timed.append((at, scanner.at))
+        scanner.blanks()
+    if scanner.source.startswith("-", scanner.at):
+        raise scanner.fail("An option of 'time' is not understood.")
+
+
+def _negation(scanner: Scanner) -> bool:
+    if scanner.bare() != "!":
+        return False
+    if scanner.is_timed:
+        raise scanner.fail("A timed pipeline is negated.")
+    scanner.at += 1
+    scanner.blanks()
+    return True
+
+
+def _command(scanner: Scanner) -> Flow:
+    if is_compound(scanner):
+        return read_compound(scanner)
+    if (word := scanner.bare()) in _MISPLACED:
+        raise scanner.fail(f"A {word!r} is not understood where it stands.")
+    return read_function(scanner) or read_simple(scanner)

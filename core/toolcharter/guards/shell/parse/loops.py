@@ -1,0 +1,240 @@
+"""Reads loops, and writes one over literal words out: its body once for each value that the variable has.
+
+Whatever is not certain leaves the words that hold the variable unknown. Source: POSIX.1-2024, shell command language,
+2.9.4; bash(1), "Looping Constructs" and "Word Splitting".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
+from toolcharter.guards.shell.parse.branches import ELSEWHERE, branching, holds_found
+from toolcharter.guards.shell.parse.cwd import Flow
+from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import literal
+from toolcharter.guards.shell.parse.words import read_words
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import remembered
+else:
+    remembered = lazy("toolcharter.guards.shell.remembered")
+
+_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
+_NUMBERS = re.compile(r"[\w \t+\-*/%<>=!&|]*;", re.ASCII)
+# Five digits, and no fewer: what nobody starts that often.
+_MANY = re.compile(r"[0-9]{5}")
+_MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
+MAX_VALUES = 16
+"""Of one loop."""
+_MOST = MAX_COMMANDS - 10
+"""Commands at the end of a loop that is written out; the line may go on."""
+# Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+# What may give a loop variable another value: by the way, and once and for all.
+_SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "export", "readonly", "unset"})
+_ALTERERS = frozenset({"eval", "source", ".", "trap", "declare", "typeset", "local"})
+_HIDERS = frozenset({"command", "builtin", "wait"})
+"""They may run one of those, or name a variable in an option."""
+
+
+def read_while(scanner: Scanner) -> Flow:
+    """Read from behind `while` or `until`."""
+    return branching(scanner, _while_parts, "loop")
+
+
+def _while_parts(scanner: Scanner) -> None:
+    is_until = scanner.source.startswith("until", scanner.at - len("until"))
+    scanner.read_list(frozenset({"do"}))
+    scanner.set_names = scanner.gained.failure if is_until else scanner.gained.success
+    _do(scanner)
+
+
+def _do(scanner: Scanner) -> None:
+    scanner.close("do")
+    scanner.read_list(frozenset({"done"}))
+    scanner.close("done")
+
+
+def read_select(scanner: Scanner) -> Flow:
+    """Read from behind `select`."""
+    scanner.wonder("A menu ('select') stands in it.")
+    return read_for(scanner)
+
+
+def read_for(scanner: Scanner) -> Flow:
+    """Read from behind `for`."""
+    scanner.blanks()
+    return branching(scanner, _counting if scanner.take("((") else _for_parts, "loop")
+
+
+def _counting(scanner: Scanner) -> None:
+    """Read `for ((...; ...; ...))` from behind its parentheses."""
+    scanner.bash_only("A loop over numbers")
+    condition = ""
+    for _ in range(2):
+        found = _NUMBERS.match(scanner.source, scanner.at)
+        if found is None:
+            raise scanner.fail("A loop over numbers is not understood.")
+        scanner.at, condition = found.end(), found.group()
+        expression = compute(scanner, condition[:-1])
+        if expression is not None:
+            scanner.set_names |= expression.certain
+    read_arithmetic(scanner)
+    _mark_endless(scanner, is_endless=not condition.strip(" \t;") or _MANY.search(condition) is not None)
+    scanner.comment()
+    scanner.take(";")
+    scanner.newlines()
+    _do(scanner)
+
+
+def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
+    """Note that the body of the loop which is read runs again and again."""
+    if is_endless:
+        scanner.within = (*scanner.within, ENDLESS)
+
+
+def _for_parts(scanner: Scanner) -> None:
+    # Others, such as `PATH`, may be variables that programs look at.
+    found = _VARIABLE.match(scanner.source, scanner.at)
+    if found is None or found.group().endswith("_proxy"):
+        raise scanner.fail("The variable of a loop is not understood.")
+    scanner.at, name = found.end(), found.group()
+    if not scanner.is_break():
+        raise scanner.fail("The variable of a loop is not understood.")
+    before = len(scanner.commands)
+    words = _loop_words(scanner)
+    value = remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+    if any(holds_found(scanner, word) for word in words):
+        scanner.wonder("A loop runs as often as what cannot be told has words.")
+    if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
+        scanner.wonder(ELSEWHERE)
+    for word in words:
+        remembered.look_for(scanner, word.pattern or "")
+        scanner.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
+    start = len(scanner.commands)
+    if len(words) == 1 and words[0].pattern is not None:
+        scanner.patterns[name] = words[0].pattern
+    values = values_of(words)
+    if values:
+        scanner.loops.add(name)
+    if value is not None:
+        scanner.put(name, value)
+        scanner.set_names |= {name}
+    _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
+    _do(scanner)
+    if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
+        scanner.wonder("A loop variable may get another value in the loop.")
+    is_certain = name in scanner.loops and _is_certain(scanner, start)
+    scanner.loops.discard(name)
+    scanner.commands[start:] = written_out(scanner.commands, start, name, values if is_certain else ())
+
+
+def _loop_words(scanner: Scanner) -> list[Word]:
+    scanner.newlines()
+    words = [Word('"$@"', splits=True)]
+    if scanner.bare() == "in":
+        scanner.at += 2
+        words = []
+        scanner.blanks()
+        while not scanner.is_break() and not scanner.source.startswith("#", scanner.at):
+            words += read_words(scanner)
+            scanner.blanks()
+        scanner.comment()
+        if not scanner.source.startswith((";", "\n"), scanner.at):
+            raise scanner.fail("The words of a loop are not understood.")
+    scanner.take(";")
+    scanner.newlines()
+    return words
+
+
+def _is_certain(scanner: Scanner, start: int) -> bool:
+    """Whether the variable of a loop, whose commands begin at *start*, has its own values and no others."""
+    if scanner.functions or scanner.strange or "IFS" in scanner.source or "IFS" in scanner.values:
+        return False
+    in_function = any(one.startswith("function ") for one in scanner.within)
+    return not in_function and stays(scanner.commands[start:], scanner.commands)
+
+
+def may_set(body: Iterable[Command], commands: Iterable[Command]) -> bool:
+    """Whether a command may set a variable that a loop with this *body*, the last of all *commands*, has set."""
+    return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs(commands, _ALTERERS)
+
+
+def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
+    """Whether one of *commands* is one of *names*, or may be."""
+    return any(one.program is not None and (one.program.text is None or one.program.text in names) for one in commands)
+
+
+def values_of(words: Sequence[Word]) -> tuple[str, ...]:
+    """The values of a loop over *words*; none, if they cannot be told, or are many."""
+    texts = tuple(dict.fromkeys(word.text for word in words if word.text is not None))
+    return texts if len(texts) <= MAX_VALUES and all(word.is_literal for word in words) else ()
+
+
+def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
+    """Whether nothing in *body*, the last of all *commands*, gives the variable of its loop another value."""
+    if _any_runs(body, _HIDERS) or any("{" in one.descriptor for command in body for one in command.redirections):
+        return False
+    return not may_set(body, commands)
+
+
+def _prints(command: Command) -> bool:
+    """Whether it is `printf` without options, of which one sets a variable."""
+    words = command.words[:2]
+    return [word.text for word in words[:1]] == ["printf"] and not (words[-1].text or "-").startswith("-")
+
+
+def written_out(commands: Sequence[Command], start: int, name: str, values: Sequence[str]) -> list[Command]:
+    """The body of a loop, once for each of *values*.
+
+    Args:
+        commands: All so far; the body begins at *start*.
+        start: A position.
+        name: The loop's variable.
+        values: None, if they cannot be told.
+    """
+    body = commands[start:]
+    if not any(_holds(word, name) for command in body for word in command.words):
+        return list(body)
+    if not values or start + len(body) * len(values) > _MOST:
+        return [command._replace(words=tuple(_unknown(word, name) for word in command.words)) for command in body]
+    return [
+        _with(command, name, value, start, turn * len(body)) for turn, value in enumerate(values) for command in body
+    ]
+
+
+def _holds(word: Word, name: str) -> bool:
+    return any(part.name == name for part in word.parts)
+
+
+def _unknown(word: Word, name: str) -> Word:
+    return word._replace(parts=()) if _holds(word, name) else word
+
+
+def _with(command: Command, name: str, value: str, start: int, offset: int) -> Command:
+    first, rest = command.words[:1], command.words[1:]
+    return command._replace(
+        # What names a program stays unknown.
+        words=(*(_unknown(word, name) for word in first), *(_filled(word, name, value) for word in rest)),
+        feeders=_moved(command.feeders, start, offset),
+        substitutes=_moved(command.substitutes, start, offset),
+    )
+
+
+def _moved(positions: Sequence[int], start: int, offset: int) -> tuple[int, ...]:
+    return tuple(one + offset if one >= start else one for one in positions)
+
+
+def _filled(word: Word, name: str, value: str) -> Word:
+    """*word* where the variable *name* has this *value*."""
+    if not _holds(word, name):
+        return word
+    if not _PLAIN.fullmatch(value) and any(part.name == name and not part.is_quoted for part in word.parts):
+        return word._replace(parts=())
+    parts = tuple(Part(value) if part.name == name else part for part in word.parts)
+    if any(part.name for part in parts):
+        return word._replace(parts=parts)
+    return literal("".join(part.text for part in parts))

@@ -1,0 +1,86 @@
+"""Reads whole sources: a line, or a text between backticks."""
+
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, Command, NotUnderstood, Script
+from toolcharter.guards.shell.parse.crosscheck import check
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.settled import are_numbers, certain_values, names_what_it_sets, settled
+
+_EVALUATING = frozenset({"eval", "source", ".", "trap"})
+
+
+def read_source(scanner: Scanner) -> Script:
+    """Read all of the source, and have the second reader agree.
+
+    Raises:
+        NotUnderstood: The source is not understood, or they differ.
+    """
+    scanner.read_list(frozenset())
+    if scanner.at < len(scanner.source) or scanner.body is not None:
+        raise scanner.fail("The command line is not understood.")
+    check(scanner)
+    _check_functions(scanner)
+    if scanner.arrays.pending:
+        scanner.wonder("An array is assigned.")
+    if scanner.arrays.is_used and (scanner.functions or not all(map(names_what_it_sets, scanner.commands))):
+        raise NotUnderstood("It cannot be told what an array holds where it is used: write its words out.")
+    _put_values(scanner)
+    if scanner.is_posix and any(map(_may_alias, scanner.commands)):
+        raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
+    return Script(
+        tuple(scanner.commands), scanner.strange, scanner.unnamed, tuple(scanner.functions), tuple(scanner.reaches)
+    )
+
+
+def _put_values(scanner: Scanner) -> None:
+    """Put what variables hold for certain into the words that use them."""
+    if not (scanner.set_values or scanner.computed):
+        return
+    is_told = not (scanner.functions or scanner.strange or _splits_otherwise(scanner))
+    certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
+    if not are_numbers(scanner.computed, certain):
+        scanner.wonder("An arithmetic expression holds more than numbers.")
+    compared = scanner.compared | scanner.computed
+    scanner.commands[:] = settled(scanner.commands, scanner.set_values, certain, compared)
+
+
+def _splits_otherwise(scanner: Scanner) -> bool:
+    """Whether a command may split words at other characters than blanks; `IFS=, read` alone reads so."""
+    if "IFS" not in scanner.source:
+        return False
+    own = [one for one in scanner.commands if one.assignments and one.words and one.words[0].text == "read"]
+    names = [assignment.name for one in own for assignment in one.assignments]
+    return scanner.source.count("IFS") != names.count("IFS")
+
+
+def read_inner(scanner: Scanner, text: str) -> Script:
+    """Read *text* as a source of its own that runs here."""
+    scanner.inners += 1
+    if scanner.inners > MAX_COMMANDS:
+        raise NotUnderstood(f"The command line has more than {MAX_COMMANDS} texts between backticks.")
+    with scanner.deeper():
+        inner = Scanner(
+            text,
+            scanner.workspace,
+            scanner.list_reader,
+            scanner.depth,
+            is_posix=scanner.is_posix,
+            enters=scanner.enters,
+        )
+        inner.here, inner.branches = scanner.here, scanner.branches
+        inner.inners = scanner.inners
+        inner.values, inner.patterns = dict(scanner.values), dict(scanner.patterns)
+        script = read_source(inner)
+    scanner.inners = inner.inners
+    return script
+
+
+def _check_functions(scanner: Scanner) -> None:
+    names = {command.program.text for command in scanner.commands if command.program is not None}
+    if scanner.functions and names & {*scanner.functions, *_EVALUATING}:
+        scanner.wonder("A function runs under the name of a program.")
+
+
+def _may_alias(command: Command) -> bool:
+    """Whether *command* may define an alias."""
+    texts = [word.text for word in command.words]
+    return texts[:1] == ["alias"] or (texts[:1] in (["command"], ["builtin"]) and ("alias" in texts or None in texts))

@@ -1,0 +1,200 @@
+"""Reads words and assignments.
+
+Source: bash(1), "QUOTING", "PARAMETERS"; POSIX.1-2024, shell command language, 2.2 and 2.3.
+"""
+
+import re
+
+from toolcharter.guards.shell.arrays import texts_of
+from toolcharter.guards.shell.charset import check_unquoted
+from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Word
+from toolcharter.guards.shell.parse.braces import words_of
+from toolcharter.guards.shell.parse.expansions import (
+    read_backticks,
+    read_dollar,
+    read_double_quoted,
+    read_single_quoted,
+)
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.substitutions import read_substitution
+from toolcharter.guards.shell.parse.word_parts import (
+    ARGUMENT,
+    MAX_HINTS,
+    VALUE,
+    Mode,
+    Piece,
+    literal,
+    word_of,
+)
+
+_RUN = re.compile(r"[^ \t\n|&;()<>'\"\\$`]+")
+# Words that are one text: of characters that `shlex.quote` leaves alone, or within one pair of quotes.
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*(?=[ \t\n|&;)]|\Z)")
+_QUOTED = re.compile(r"""(?:'([^']*)'|"([^"\\$`]*)")(?=[ \t\n|&;)]|\Z)""")
+_ASSIGNS = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
+_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+
+
+def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
+    """Read one word of the source; the words that it becomes, of which there may be none."""
+    start = scanner.at
+    if (
+        scanner.set_names
+        and mode is ARGUMENT
+        and not scanner.names_program
+        and (texts := _array_words(scanner)) is not None
+    ):
+        return texts
+    if found := _PLAIN.match(scanner.source, start):
+        scanner.at = found.end()
+        scanner.note(start)
+        text = found.group()
+        return [Word(text, text, None, text)]
+    if found := _QUOTED.match(scanner.source, start):
+        scanner.at = found.end()
+        scanner.check_body()
+        scanner.note(start)
+        return [literal(found.group(1) or found.group(2) or "")]
+    pieces = _pieces(scanner)
+    if not pieces:
+        raise scanner.fail("A word is missing.")
+    written = scanner.source[start : scanner.at]
+    if "{" in written and ("," in written or ".." in written):
+        _check_braces(scanner, pieces)
+    words = words_of(pieces, written, mode)
+    scanner.note(start, max(1, len(words)))
+    return words
+
+
+def _array_words(scanner: Scanner) -> list[Word] | None:
+    """Read `"${a[@]}"`, if it stands here and the line has set the array."""
+    start = scanner.at
+    found = scanner.arrays.whole(scanner.source, start, scanner.set_names)
+    if found is None:
+        return None
+    scanner.at, texts = found
+    scanner.check_body()
+    scanner.note(start, max(1, len(texts)))
+    return [literal(text) for text in texts]
+
+
+def read_word(scanner: Scanner, mode: Mode = VALUE) -> Word:
+    """Read one word that stays one."""
+    start = scanner.at
+    words = read_words(scanner, mode)
+    return words[0] if len(words) == 1 else Word(scanner.source[start : scanner.at], splits=True)
+
+
+def _pieces(scanner: Scanner) -> list[Piece]:
+    """Read one word; none, if there is none here."""
+    pieces = list[Piece]()
+    while scanner.at < len(scanner.source):
+        if found := _RUN.match(scanner.source, scanner.at):
+            scanner.at = found.end()
+            pieces.append(_run(found.group()))
+        elif not _special(scanner, pieces):
+            break
+    scanner.check_body()
+    return pieces
+
+
+def _check_braces(scanner: Scanner, pieces: list[Piece]) -> None:
+    if any("{" in piece.text for piece in pieces if not piece.is_quoted):
+        scanner.bash_only("A word of braces")
+
+
+def _run(text: str) -> Piece:
+    if not text.isascii():
+        check_unquoted(text)
+    return Piece(text, is_quoted=False)
+
+
+def _special(scanner: Scanner, pieces: list[Piece]) -> bool:
+    """Read one piece that does not begin like a plain one; whether there is one."""
+    character = scanner.source[scanner.at]
+    if character == "\\":
+        pieces.append(_escaped(scanner))
+    elif character == "'":
+        pieces.append(read_single_quoted(scanner))
+    elif character == '"':
+        pieces += read_double_quoted(scanner)
+    elif character == "$":
+        pieces.append(read_dollar(scanner, quoted=False))
+    elif character == "`":
+        pieces.append(read_backticks(scanner, quoted=False))
+    elif scanner.source.startswith(("<(", ">("), scanner.at):
+        pieces.append(_process(scanner, pieces))
+    else:
+        return False
+    return True
+
+
+def _escaped(scanner: Scanner) -> Piece:
+    character = scanner.source[scanner.at + 1 : scanner.at + 2]
+    if not character:
+        raise scanner.fail("A backslash ends the command line.")
+    if character == "\n":
+        # Bash joins lines before it looks for its own words and operators: `{\` is a brace.
+        raise scanner.fail("A word is continued on the next line.")
+    scanner.at += 2
+    return Piece(character)
+
+
+def _process(scanner: Scanner, pieces: list[Piece]) -> Piece:
+    if pieces:
+        raise scanner.fail("A process substitution stands within a word.")
+    scanner.bash_only("A process substitution")
+    outer, kind = scanner.feeding, scanner.source[scanner.at]
+    scanner.at += 2
+    positions = read_substitution(scanner)
+    (outer.inputs if kind == "<" else outer.outputs).extend(positions)
+    return Piece("", is_known=False, pattern=SUBSTITUTED if kind == "<" else None)
+
+
+def read_assignment(scanner: Scanner) -> Assignment | None:
+    """Read an assignment, if one stands here."""
+    start = scanner.at
+    if _SUBSCRIPT.match(scanner.source, start):
+        raise scanner.fail("A subscript is evaluated as arithmetic.")
+    found = _ASSIGNS.match(scanner.source, start)
+    if found is None:
+        return None
+    scanner.at = found.end()
+    name, operator = found.groups()
+    if operator == "+=":
+        scanner.bash_only("An assignment with '+='")
+    value = _value(scanner)
+    scanner.note(start)
+    form = f"{name}={value.form}" if value.is_literal and operator == "=" else scanner.source[start : scanner.at]
+    if value.form.startswith("(") and value.splits:
+        is_again = form in scanner.arrays.pending
+        scanner.arrays.pending[form] = None if is_again else texts_of(scanner.assigned)
+    scanner.learn(name, value, adds=operator == "+=")
+    return Assignment(name, value, form)
+
+
+def _value(scanner: Scanner) -> Word:
+    start = scanner.at
+    if scanner.source.startswith("(", start):
+        words = _array(scanner)
+        if not scanner.is_break():
+            raise scanner.fail("Something follows the end of an array.")
+        hints = tuple(word.text for word in words if word.text is not None)[:MAX_HINTS]
+        return Word(scanner.source[start : scanner.at], splits=True, hints=hints)
+    # Values of assignments are not split.
+    pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _pieces(scanner)]
+    return word_of(pieces, scanner.source[start : scanner.at])
+
+
+def _array(scanner: Scanner) -> list[Word]:
+    scanner.bash_only("An array")
+    words = list[Word]()
+    scanner.at += 1
+    scanner.newlines()
+    while not scanner.take(")"):
+        if scanner.source.startswith("[", scanner.at):
+            raise scanner.fail("A subscript is evaluated as arithmetic.")
+        words += read_words(scanner)
+        scanner.newlines()
+    scanner.assigned = words
+    return words
