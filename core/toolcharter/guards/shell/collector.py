@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from posixpath import normpath, splitext
 from typing import Final
 
 from toolcharter.api.command import PathAccess, Requirement
-from toolcharter.guards.shell import outputs, places
+from toolcharter.guards.shell import languages, outputs, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.table import Operands, Role
@@ -20,7 +19,6 @@ _MAX_FOLDERS: Final = 8
 _PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
 _NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
-_SCRIPTS: Final = "toolcharter.guards.shell.languages."
 _TAKE_OUTPUT: Final = frozenset({"said", "shown"})
 """Roles of which what other commands print may be a part."""
 _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
@@ -300,9 +298,9 @@ class RequirementCollector:
 
     def take_format(self, role: Role, word: Word) -> None:
         """A text in a little language."""
-        why = import_module(_SCRIPTS + role.argument).objection(word.text or "")
+        why = languages.objection(role.argument, word.text or "")
         if why:
-            self.need(word, str(why))
+            self.need(word, why)
 
     def take_passed(self, _: Role, word: Word) -> None:
         """A word for an unknown program: if it looks like a path, that path has to lie in the workspace."""

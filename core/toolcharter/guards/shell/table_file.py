@@ -28,7 +28,7 @@ path that is looked at, `local` one that is not if it holds a colon, `node` one 
 output (`made:requirements`: for lists of packages); `plain` a path in letters that mean nothing else; `trusted` a file whose content runs programs; `write` an output file; `program`, `code`; `script` shell source; `command` the words
 of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
 `assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
-words after it are for that; `format:NAME` a little language that `scripts/NAME.py` judges. `!` before a role of an operand:
+words after it are for that; `format:NAME` one of the little languages in `languages`. `!` before a role of an operand:
 the word has to be named.
 
 `[groups.NAME]` at the top is a set of options that tables below take over with `use = ["NAME"]`; their own count more.
@@ -47,7 +47,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from toolcharter.guards.shell import outputs
+from toolcharter.guards.shell import languages, outputs
 from toolcharter.guards.shell.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
@@ -277,8 +277,8 @@ def _role(text: str) -> Role:
         raise TableError(f"unknown role {text!r}; there are {', '.join(sorted(KINDS))}")
     if kind == "made" and argument not in outputs.KINDS:
         raise TableError(f"{text!r} names no kind of output; there are {', '.join(filter(None, outputs.KINDS))}")
-    if kind == "format" and not argument.isidentifier():
-        raise TableError(f"{text!r} names no little language")
+    if kind == "format" and argument not in languages.MODULES:
+        raise TableError(f"{text!r} names no little language; there are {', '.join(languages.MODULES)}")
     return Role(kind, argument, text.startswith("!"))
 
 

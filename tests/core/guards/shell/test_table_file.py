@@ -155,6 +155,7 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
             'operands = ["made:cake"]', "'made:cake' names no kind of output; there are requirements", id="output"
         ),
         pytest.param('operands = ["format:a.b"]', "'format:a.b' names no little language", id="little language"),
+        pytest.param('operands = ["format:gitt"]', "'format:gitt' names no little language", id="unknown language"),
         pytest.param('operands = ["read*", "text*"]', "`operands`: only one role may repeat", id="two that repeat"),
         pytest.param('operands = "read*"', "`operands` is a list of texts", id="operands' type"),
         pytest.param("number = 1", "`number` is true or false, not 1", id="flag"),

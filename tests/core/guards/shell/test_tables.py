@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row, failing
 
+from toolcharter.guards.shell.languages import MODULES
 from toolcharter.guards.shell.table import Entry, Role, Table
 from toolcharter.guards.shell.table_file import TableError
 from toolcharter.guards.shell.tables import CORE, Tables
@@ -51,14 +52,15 @@ def test_file_loads_and_is_named_after_its_first_program(file: Path) -> None:
     assert all(CORE.find(program) == entry for program in entry.programs)
 
 
-def test_little_languages_of_the_tables_have_a_judge() -> None:
-    """A role `format:NAME` without `scripts/NAME.py` would fail only when it is used."""
+def test_little_languages_of_the_tables_are_those_that_are_read() -> None:
+    """A role `format:NAME` without a function would fail only when it is used."""
     names = {role.argument for table in all_tables() for role in roles_of(table) if role.kind == "format"}
 
-    def is_judged(name: str) -> bool:
-        return callable(import_module(f"toolcharter.guards.shell.languages.{name}").objection)
+    def is_read(name: str) -> bool:
+        return callable(getattr(import_module(f"toolcharter.guards.shell.languages.{MODULES[name]}"), name))
 
-    assert failing(sorted(names), is_judged) == []
+    assert names <= MODULES.keys()
+    assert failing(sorted(MODULES), is_read) == []
 
 
 def test_modules_of_other_programs_have_a_table() -> None:

@@ -74,7 +74,7 @@ class _Token(NamedTuple):
     text: str
 
 
-def objection(text: str) -> str | None:
+def awk(text: str) -> str | None:
     """Why a program needs naming; None if it only reads its input and prints."""
     try:
         tokens = _Reader(text).tokens()

@@ -52,6 +52,10 @@ _FORBIDDEN = {
     "modulemeta": "reads a file",
 }
 _PAIRS = {"(": ")", "[": "]", "{": "}", "\\(": ")", "if": "end"}
+_YQ_REACHES = re.compile(
+    r"\b(?:load(?:_\w+)?|load_?(?:str|xml|base64|props)|(?:str|xml|base64|props)_?load|env|str_?env|env_?subst"
+    r"|import|include|modulemeta|input_filename|eval|system|exec|split_doc)\b|\$ENV|\$__prog"
+)
 
 
 class _Token(NamedTuple):
@@ -62,13 +66,23 @@ class _Token(NamedTuple):
     """Of a name: whether it stands where an object's key does."""
 
 
-def objection(text: str) -> str | None:
+def jq(text: str) -> str | None:
     """Why a filter needs naming; None if it only reads its input and prints."""
     try:
         _check(list(_Reader(text).tokens()))
     except ObjectionableError as error:
         return str(error)
     return None
+
+
+def yq(text: str) -> str | None:
+    """Expressions of yq: that of Mike Farah, and the one that hands them to jq. What reads files or the environment is named.
+
+    None if it computes from the input, and prints.
+
+    Source: yq 4.44, "Operators"; jq 1.7, jq(1).
+    """
+    return "is an expression that may read files or the environment" if _YQ_REACHES.search(text) else None
 
 
 class _Reader(Cursor):

@@ -15,7 +15,7 @@ _STREAMS = frozenset({"/dev/stdout", "/dev/stderr"})
 _S_FLAGS = frozenset("giImMp" + _DIGITS + _BLANKS)
 
 
-def objection(text: str) -> str | None:
+def sed(text: str) -> str | None:
     """Why a script, all `-e` fragments joined by newlines, needs naming; None if it only reads its input and prints."""
     try:
         _Script(text).read()

@@ -1,9 +1,4 @@
-"""SQL for psql, sqlite3 and their like: harmless if every statement only asks.
-
-It is read by words: texts and comments are taken out, quotes around names are removed, and what is left may hold no word that changes data, reads or
-writes a file, or reaches another host. A word too many makes the statement one that has to be named, no more.
-Source: PostgreSQL 15 manual, "SQL Commands", "System Administration Functions"; SQLite 3.40, "SQL As Understood".
-"""
+"""SQL for psql, sqlite3 and their like, and the commands of their own."""
 
 import re
 from typing import Final
@@ -24,10 +19,22 @@ _PRAGMA: Final = re.compile(
 _SPANS: Final = re.compile(r"'(?:[^'\\]|'')*'|\"([^\"\\]*)\"|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
 _NO_WORD: Final = re.compile(r"\W")
 _STRANGE: Final = re.compile(r"""['"$`\\]|--|/\*""")
+_PSQL_SHOWS: Final = re.compile(r"\\(?:d[a-zA-Z]*[S+]*|l\+?|z|conninfo|sv\+?|sf\+?|encoding)(?:\s+[\w.*?\"-]+)*\s*")
+_SQLITE_SHOWS: Final = re.compile(
+    r"\.(?:tables|schema|fullschema|indexes|indices|databases|dbinfo|dump|headers?|mode|nullvalue|separator|show|stats|timer"
+    r"|width|help|lint)(?:\s[^|`\n;]*)?"
+)
 
 
-def objection(text: str) -> str | None:
-    """Why the statements of *text* have to be named; None if all of them only ask."""
+def sql(text: str) -> str | None:
+    """SQL for psql, sqlite3 and their like: harmless if every statement only asks.
+
+    None if all of them only ask.
+
+    It is read by words: texts and comments are taken out, quotes around names are removed, and what is left may hold no word that changes data, reads or
+    writes a file, or reaches another host. A word too many makes the statement one that has to be named, no more.
+    Source: PostgreSQL 15 manual, "SQL Commands", "System Administration Functions"; SQLite 3.40, "SQL As Understood".
+    """
     bare = _SPANS.sub(_without_quotes, text)
     if _STRANGE.search(bare):
         return "is SQL that is not understood"
@@ -40,6 +47,43 @@ def objection(text: str) -> str | None:
         if words[0] == "pragma" and not _PRAGMA.fullmatch(statement.strip()):
             return "is SQL that does more than ask"
     return None
+
+
+def psql(text: str) -> str | None:
+    """What psql's `-c` runs: SQL, or one of its own commands, which begin with a backslash.
+
+    None if it only shows what the database holds.
+
+    Source: PostgreSQL 15, psql(1), "Meta-Commands".
+    """
+    if text.lstrip().startswith("\\"):
+        return None if _PSQL_SHOWS.fullmatch(text.strip()) else "is a command that does more than show"
+    return sql(text)
+
+
+def sqlite(text: str) -> str | None:
+    """What sqlite3 is given to run: SQL, or one of its own commands, which begin with a dot.
+
+    None if it only shows what the database holds.
+
+    Source: SQLite 3.40, "Command Line Shell For SQLite".
+    """
+    lines = text.splitlines()
+    if text.startswith("."):
+        return None if len(lines) == 1 and _SQLITE_SHOWS.fullmatch(text) else "is a command that does more than show"
+    if any(line.startswith((".", "#")) for line in lines):
+        return "is a command that does more than show"
+    return sql(text)
+
+
+def database(text: str) -> str | None:
+    """Names of databases for psql: a plain name, or a connection that may lead to another host.
+
+    None for the plain name of a database.
+
+    Source: PostgreSQL 15, "Connection Strings".
+    """
+    return "may lead to another host" if any(mark in text for mark in "=:/") else None
 
 
 def _without_quotes(span: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages.awk import objection
+from toolcharter.guards.shell.languages.awk import awk
 
 _AWKS = [
     pytest.param((name, *rest), marks=pytest.mark.needs_program(name), id=name)
@@ -146,13 +146,13 @@ _PARTS = [
 @each_row("program", _HARMLESS)
 def test_program_that_only_prints(program) -> None:
     """It is proven harmless."""
-    assert objection(program) is None
+    assert awk(program) is None
 
 
 @each_row(("program", "why"), _HARMFUL.items())
 def test_program_that_needs_naming(program, why) -> None:
-    """It is objected to, and the objection says what for."""
-    assert objection(program) == why
+    """It is objected to, and the awk says what for."""
+    assert awk(program) == why
 
 
 @pytest.mark.slow
@@ -170,11 +170,7 @@ def test_awk_agrees(program, awk, watch) -> None:
 @pytest.mark.needs_program("strace")
 @pytest.mark.parametrize("awk", _AWKS)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    program=st.lists(st.sampled_from(_PARTS), max_size=8)
-    .map("".join)
-    .filter(lambda program: objection(program) is None)
-)
+@given(program=st.lists(st.sampled_from(_PARTS), max_size=8).map("".join).filter(lambda program: awk(program) is None))
 def test_awk_agrees_on_any(watch, awk, program) -> None:
     """Whatever is put together from what awk knows: what we call harmless is."""
     deeds = watch([*awk, "--", program, "in"])
@@ -186,5 +182,5 @@ def test_awk_agrees_on_any(watch, awk, program) -> None:
 @each_row("part", ["/[", '"', "(", "x / ", "\\\n", "#\n", "/[[:a", "1e", "a[", "++/"])
 def test_long_program_takes_linear_time(part) -> None:
     """A hostile program of 50,000 characters is read, or refused, at once."""
-    objection(part * (50_000 // len(part)))
-    objection("/" + part * (50_000 // len(part)))
+    awk(part * (50_000 // len(part)))
+    awk("/" + part * (50_000 // len(part)))

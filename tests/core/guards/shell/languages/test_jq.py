@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages.jq import objection
+from toolcharter.guards.shell.languages.jq import jq
 
 _HARMLESS = [
     "",
@@ -93,13 +93,13 @@ def printed(program: str) -> bytes:
 @each_row("program", _HARMLESS)
 def test_filter_that_only_prints(program) -> None:
     """It is proven harmless."""
-    assert objection(program) is None
+    assert jq(program) is None
 
 
 @each_row(("program", "why"), _HARMFUL.items())
 def test_filter_that_needs_naming(program, why) -> None:
-    """It is objected to, and the objection says what for."""
-    assert objection(program) == why
+    """It is objected to, and the jq says what for."""
+    assert jq(program) == why
 
 
 @pytest.mark.needs_program("jq")
@@ -120,7 +120,7 @@ def test_jq_agrees(program, watch) -> None:
 @pytest.mark.slow
 @pytest.mark.needs_program("jq")
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join).filter(lambda program: objection(program) is None))
+@given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join).filter(lambda program: jq(program) is None))
 def test_jq_agrees_on_any(program) -> None:
     """Whatever is put together from what jq knows: what we call harmless prints nothing of the environment."""
     assert b"seen by" not in printed(program)
@@ -129,4 +129,4 @@ def test_jq_agrees_on_any(program) -> None:
 @each_row("part", ['"\\(', "{", "[", "def ", '"', "\\", "#\n", "1e", ".a"])
 def test_long_filter_takes_linear_time(part) -> None:
     """A hostile filter of 50,000 characters is read, or refused, at once."""
-    objection(part * (50_000 // len(part)))
+    jq(part * (50_000 // len(part)))

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages.sed import objection
+from toolcharter.guards.shell.languages.sed import sed
 
 _HARMLESS = [
     "",
@@ -112,13 +112,13 @@ _PARTS = [
 @each_row("script", _HARMLESS)
 def test_script_that_only_prints(script) -> None:
     """It is proven harmless."""
-    assert objection(script) is None
+    assert sed(script) is None
 
 
 @each_row(("script", "why"), _HARMFUL.items())
 def test_script_that_needs_naming(script, why) -> None:
-    """It is objected to, and the objection says what for."""
-    assert objection(script) == why
+    """It is objected to, and the sed says what for."""
+    assert sed(script) == why
 
 
 @pytest.mark.needs_program("strace")
@@ -130,7 +130,7 @@ def test_sed_agrees(script, watch) -> None:
 
 @pytest.mark.needs_program("strace")
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join).filter(lambda script: objection(script) is None))
+@given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join).filter(lambda script: sed(script) is None))
 def test_sed_agrees_on_any(watch, script) -> None:
     """Whatever is put together from what sed knows: what we call harmless is."""
     assert watch(["sed", "--", script, "in"]) == ([], [], [])
@@ -139,5 +139,5 @@ def test_sed_agrees_on_any(watch, script) -> None:
 @each_row("part", ["s/[", "{", "s/a/b/;", "a\\\n", "[[:", "\\", "/[^"])
 def test_long_script_takes_linear_time(part) -> None:
     """A hostile script of 50,000 characters is read, or refused, at once."""
-    objection(part * (50_000 // len(part)))
-    objection("s/" + part * (50_000 // len(part)))
+    sed(part * (50_000 // len(part)))
+    sed("s/" + part * (50_000 // len(part)))

@@ -3,28 +3,21 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages import (
-    date,
-    git_count,
-    git_pretty,
-    git_range,
-    git_reflog,
-    printf,
-    pytest_plugin,
-    python_warning,
-)
+from toolcharter.guards.shell.languages.formats import date, printf
+from toolcharter.guards.shell.languages.git import git_count, git_pretty, git_range, git_reflog
+from toolcharter.guards.shell.languages.testing import pytest_plugin, python_warning
 
 
 @each_row("text", ["", "oneline", "%h %an <%ae> %s", "format:%C(auto)%h", "%(refname:short)", "%(trailers:key=a)"])
 def test_format_that_shows_the_repository_is_harmless(text: str) -> None:
     """Placeholders print what commits and references hold."""
-    assert git_pretty.objection(text) is None
+    assert git_pretty(text) is None
 
 
 @each_row("text", ["%G?", "%h %GS", "format:%GG", "%(signature)", "%(*signature:key)"])
 def test_format_that_looks_at_a_signature_has_to_be_named(text: str) -> None:
     """Git starts gpg for it."""
-    assert git_pretty.objection(text) == "looks at a signature, which starts gpg"
+    assert git_pretty(text) == "looks at a signature, which starts gpg"
 
 
 @each_row(
@@ -42,13 +35,13 @@ def test_format_that_looks_at_a_signature_has_to_be_named(text: str) -> None:
 )
 def test_log_of_references_is_only_shown(text: str, why: str | None) -> None:
     """Subcommands that change the log have to be named."""
-    assert git_reflog.objection(text) == why
+    assert git_reflog(text) == why
 
 
 @each_row("text", ["error", "ignore::DeprecationWarning", "default:a b.c:", "once:::a:1", "i"])
 def test_filter_of_python_s_own_warnings_is_harmless(text: str) -> None:
     """A category without a dot is a name that Python knows."""
-    assert python_warning.objection(text) is None
+    assert python_warning(text) is None
 
 
 @each_row(
@@ -64,44 +57,44 @@ def test_filter_of_python_s_own_warnings_is_harmless(text: str) -> None:
 )
 def test_filter_that_imports_has_to_be_named(text: str, why: str) -> None:
     """A category with a dot is imported; a module with one is not told from it."""
-    assert python_warning.objection(text) == why
+    assert python_warning(text) == why
 
 
 @pytest.mark.parametrize("text", ["no:cacheprovider", "no:a.b", " no:x"])
 def test_plugin_that_is_kept_out_is_harmless(text: str) -> None:
     """Nothing is imported."""
-    assert pytest_plugin.objection(text) is None
+    assert pytest_plugin(text) is None
 
 
 @each_row("text", ["evil", "", "xno:evil", "=no:x", "No:x"])
 def test_plugin_that_is_imported_has_to_be_named(text: str) -> None:
     """Any other value is a module."""
-    assert pytest_plugin.objection(text) == "is a module that is imported"
+    assert pytest_plugin(text) == "is a module that is imported"
 
 
 @each_row("text", ["", "%s\\n", "100%%n", "%d%s\n", "%(%Y)T", "%-5.3sn", "%", "n%5"])
 def test_format_that_prints_is_harmless(text: str) -> None:
     """Conversions print their words."""
-    assert printf.objection(text) is None
+    assert printf(text) is None
 
 
 @each_row("text", ["%n", "a%%%n", "%5n", "%ln", "%-*.*n", "%s %n"])
 def test_format_that_sets_a_variable_has_to_be_named(text: str) -> None:
     """In bash `printf %n PATH` sets PATH to 0, a folder of the workspace."""
-    assert printf.objection(text) == "sets a variable of the shell"
+    assert printf(text) == "sets a variable of the shell"
 
 
 @each_row("text", ["now", "2024-01-01 12:00 UTC", 'TZ="Europe/Paris" now', 'TZ="UTC0" 12:00', "TZ"])
 def test_date_in_a_zone_of_the_system_is_harmless(text: str) -> None:
     """Zones have names."""
-    assert date.objection(text) is None
+    assert date(text) is None
 
 
 @each_row("zone", ["/etc/passwd", ":/etc/passwd", "../../../../etc/passwd", "a/../../b", 'a\\"b', "a"])
 def test_date_in_a_zone_of_any_file_has_to_be_named(zone: str) -> None:
     """A zone is a file, which a path would find anywhere; one without an end may be any."""
     end = "" if zone == "a" else '"'
-    assert date.objection(f'1 day ago TZ="{zone}{end}') == "names a zone that may be any file"
+    assert date(f'1 day ago TZ="{zone}{end}') == "names a zone that may be any file"
 
 
 @each_row(
@@ -118,7 +111,7 @@ def test_date_in_a_zone_of_any_file_has_to_be_named(zone: str) -> None:
 )
 def test_lines_of_tags_are_a_small_number(text: str, why: str | None) -> None:
     """With minus one git makes a tag, and it takes some large numbers for that."""
-    assert git_count.objection(text) == why
+    assert git_count(text) == why
 
 
 @each_row(
@@ -133,4 +126,4 @@ def test_lines_of_tags_are_a_small_number(text: str, why: str | None) -> None:
 )
 def test_lines_of_a_file_elsewhere_have_to_be_named(text: str, why: str | None) -> None:
     """Git finds none there; whoever asks for them wants something else."""
-    assert git_range.objection(text) == why
+    assert git_range(text) == why

@@ -1,8 +1,9 @@
 """Values that developers' programs take: packages, tasks, repositories, queries; each harmless, or to be named."""
 
-from importlib import import_module
-
 from tests.rows import each_row
+
+from toolcharter.guards.shell.languages import objection
+from toolcharter.guards.shell.languages.sql import sql
 
 HARMLESS = {
     "ansible_value": ["a=b", '{"a": "b"}'],
@@ -163,23 +164,17 @@ NAMED = {
 @each_row("name", HARMLESS)
 def test_ordinary_value_needs_no_name(name: str) -> None:
     """It stays with the project, the host that one is logged in to, and what is there to be read."""
-    judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection
-
-    assert [text for text in HARMLESS[name] if judge(text) is not None] == []
+    assert [text for text in HARMLESS[name] if objection(name, text) is not None] == []
 
 
 @each_row("name", NAMED)
 def test_value_that_reaches_further_has_to_be_named(name: str) -> None:
     """It starts something, changes data, prints what is secret, or takes what it says from elsewhere."""
-    judge = import_module(f"toolcharter.guards.shell.languages.{name}").objection
-
-    assert [text for text in NAMED[name] if judge(text) is None] == []
+    assert [text for text in NAMED[name] if objection(name, text) is None] == []
 
 
 def test_long_statement_is_read_in_linear_time() -> None:
     """Open texts and comments in great number are no work."""
-    judge = import_module("toolcharter.guards.shell.languages.sql").objection
-
-    assert judge("select " + "'a' /* b */ " * 800) is None
-    assert judge("select " + "'" * 9_999) is not None
-    assert judge("select /*" + "*" * 9_000) is not None
+    assert sql("select " + "'a' /* b */ " * 800) is None
+    assert sql("select " + "'" * 9_999) is not None
+    assert sql("select /*" + "*" * 9_000) is not None
