@@ -1,4 +1,4 @@
-"""Which files and folders Python code of the gate comes from: the running interpreter, its packages, editable sources.
+"""Which files and folders Python code of the gate comes from: the running interpreter, its packages, editable sources, libraries.
 
 A user who can write to one of them decides what the gate runs next. Only the folders of a workspace are of interest, so the
 expensive questions are asked only where a folder of `sys.path` lies in the workspace.
@@ -10,7 +10,7 @@ import re
 import site as site_module
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.guards.paths.git_dirs import ways
-from toolcharter.loader.libraries import libraries_of
 from toolcharter.loader.scan import Installed, normalise, site_dirs
 
 CORE = "toolcharter"
@@ -28,6 +27,12 @@ _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
 _HARMLESS_FINDERS = frozenset({"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "six", CORE})
 _CUSTOM = ("sitecustomize", "usercustomize")
 _REQUIREMENT = re.compile(r"Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+# Folders of libraries and modules in C. Source: ld.so(8); openssl-env(7); iconv(3); locale(7).
+_LIBRARY_FOLDERS = ("LD_LIBRARY_PATH", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GCONV_PATH", "LOCPATH", "SSL_CERT_DIR")
+_LIBRARY_FILES = ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF", "SSL_CERT_FILE")
+_EMPTY_IS_HERE = frozenset({"LD_LIBRARY_PATH"})
+"""Where an empty entry means the current folder."""
+_LIBRARY_SEPARATORS = {"LD_LIBRARY_PATH": "[:;]", "LD_PRELOAD": "[: ]"}
 
 
 class Code(NamedTuple):
@@ -298,3 +303,27 @@ def _of_path_files() -> Iterator[str]:
                 for line in lines
                 if line.strip() and not line.startswith(("#", "import ", "import\t"))
             )
+
+
+def libraries_of(workspace: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Files and folders besides Python modules that the variables of *environ* have this process load, as they are written.
+
+    The dynamic loader and OpenSSL read these variables in every start, and search their folders each time that a module in C
+    is imported. Who can write there decides what the gate runs, or which servers it believes.
+
+    Raises:
+        ConfigurationError: A folder of libraries is the workspace itself, so that tools could write there.
+    """
+    for variable in (*_LIBRARY_FOLDERS, *_LIBRARY_FILES):
+        value = environ.get(variable)
+        if not value:
+            continue
+        for entry in re.split(_LIBRARY_SEPARATORS.get(variable, ":"), value):
+            path = entry or ("." if variable in _EMPTY_IS_HERE else "")
+            if not path:
+                continue
+            if variable in _LIBRARY_FOLDERS and os.path.realpath(path) == workspace:
+                named = repr(entry) if entry else "an empty entry, which is the current folder"
+                what = f"{variable} names {named}, and so the workspace: tools could write libraries that toolcharter loads."
+                raise ConfigurationError([Fault("workspace", "", what, f"Take that entry out of {variable}.")])
+            yield path

@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.loader.libraries import libraries_of
+from toolcharter.loader.interpreter import libraries_of
 
 
 @each_row(
