@@ -14,8 +14,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from toolcharter.guards.shell.table import Table, Takes
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.table import Table, Takes
+from toolcharter.guards.shell.programs.tables import CORE
 
 ROOT = Path(__file__).resolve().parent.parent
 # What stands behind an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.

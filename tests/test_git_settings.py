@@ -12,7 +12,7 @@ import pytest
 from tests.git_traps import PUSH, SHELL_TRAPS, TOOL_TRAPS, TRAPS, Place, Trap, spring
 
 from toolcharter import GIT_SETTINGS, git_setting_variables
-from toolcharter.guards.shell.git_environment import SHELL_SETTINGS, git_overrides
+from toolcharter.guards.shell.git.settings import SHELL_SETTINGS, git_overrides
 from toolcharter_git import config
 from toolcharter_git.repository import environment_for
 

@@ -101,9 +101,9 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
-    from toolcharter.guards.shell.git_settings import GIT_SETTINGS as GIT_SETTINGS
-    from toolcharter.guards.shell.git_settings import GIT_VARIABLES as GIT_VARIABLES
-    from toolcharter.guards.shell.git_settings import git_setting_variables as git_setting_variables
+    from toolcharter.guards.shell.git.settings import GIT_SETTINGS as GIT_SETTINGS
+    from toolcharter.guards.shell.git.settings import GIT_VARIABLES as GIT_VARIABLES
+    from toolcharter.guards.shell.git.settings import git_setting_variables as git_setting_variables
     from toolcharter.guards.state_folder import StateFolder as StateFolder
     from toolcharter.guards.state_folder import UnsafeState as UnsafeState
     from toolcharter.guards.state_folder import state_path as state_path
@@ -125,7 +125,7 @@ _HOMES = {
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.guards.secrets.text": "scrub_text",
-    "toolcharter.guards.shell.git_settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
+    "toolcharter.guards.shell.git.settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",

@@ -5,8 +5,8 @@ from random import Random
 
 from shell_fuzz import fragments, programs
 from shell_fuzz.spelling import spell
-from toolcharter.guards.shell.table import Operands, Role, Table, Takes
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.table import Operands, Role, Table, Takes
+from toolcharter.guards.shell.programs.tables import CORE
 
 _RISKY = frozenset({"write", "program", "code", "script", "chdir", "change", "into", "assignment"})
 _RISK = 0.02

@@ -9,7 +9,7 @@ from typing import IO, NamedTuple, Self, cast
 
 from shell_fuzz import driver
 from toolcharter.guards.process.programs import SEARCH_FOLDERS
-from toolcharter.guards.shell.git_environment import git_overrides
+from toolcharter.guards.shell.git.settings import git_overrides
 
 TOKEN = "SENTINELtoken"
 _MAX_BYTES = 2_000_000

@@ -11,7 +11,7 @@ from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.paths.hidden import HiddenNames
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import Programs
-from toolcharter.guards.shell.git_environment import git_overrides
+from toolcharter.guards.shell.git.settings import git_overrides
 
 PATIENCE_S = 20
 _LISTINGS = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell import analyse as judging
     from toolcharter.guards.shell import nodes as parts
     from toolcharter.guards.shell.analyse import Analysis
-    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.guards.shell.programs.tables import Tables
 else:
     judging = lazy("toolcharter.guards.shell.analyse")
     parts = lazy("toolcharter.guards.shell.nodes")

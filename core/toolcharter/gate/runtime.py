@@ -24,10 +24,10 @@ from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
     from toolcharter.gate import http
-    from toolcharter.guards.shell import git_environment
+    from toolcharter.guards.shell.git import settings as git_settings
 else:
     http = lazy("toolcharter.gate.http")
-    git_environment = lazy("toolcharter.guards.shell.git_environment")
+    git_settings = lazy("toolcharter.guards.shell.git.settings")
 
 
 class Runtime:
@@ -56,7 +56,7 @@ class Runtime:
             protected=() if bounded else PROTECTED_FROM_PROGRAMS,
             wanted=_present_call_goes_on,
             # Unbounded programs, and all that they start, keep git from running what a repository names.
-            environment={} if bounded else git_environment.git_overrides(str(state.workspace)),
+            environment={} if bounded else git_settings.git_overrides(str(state.workspace)),
         )
         acting = governed(check=self._require_mark)
         self.run: Runner = acting

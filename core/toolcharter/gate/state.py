@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.network import client as network_client
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
-    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.guards.shell.programs.tables import Tables
 else:
     compute_pool = lazy("toolcharter.guards.compute")
     network_client = lazy("toolcharter.guards.network.client")

@@ -26,10 +26,10 @@ from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
 from toolcharter.loader.select import CHANNEL, RUNNER, SINK, Need, needs_of, pin_faults, select
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import tables
-    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.guards.shell.programs import tables
+    from toolcharter.guards.shell.programs.tables import Tables
 else:
-    tables = lazy("toolcharter.guards.shell.tables")
+    tables = lazy("toolcharter.guards.shell.programs.tables")
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

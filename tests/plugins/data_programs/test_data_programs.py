@@ -8,8 +8,8 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.gate.commands import analyse_commands
-from toolcharter.guards.shell.table import Table
-from toolcharter.guards.shell.tables import Tables
+from toolcharter.guards.shell.programs.table import Table
+from toolcharter.guards.shell.programs.tables import Tables
 from toolcharter.loader.load import load_plugins
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import RuleInput, ToolFacts

@@ -15,7 +15,7 @@ from toolcharter.policy.matching import argument
 from toolcharter.policy.rule_input import Refusal, RuleInput, with_plain_paths
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.guards.shell.programs.tables import Tables
 
 MAX_MEMO = 256
 """Of how many calls a tool's decisions are remembered, for each caller."""

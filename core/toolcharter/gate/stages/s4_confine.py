@@ -24,10 +24,11 @@ from toolcharter.guards.process.programs import Programs
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import git_index, git_repository
+    from toolcharter.guards.shell.git import index as git_index
+    from toolcharter.guards.shell.git import repository as git_repository
 else:
-    git_index = lazy("toolcharter.guards.shell.git_index")
-    git_repository = lazy("toolcharter.guards.shell.git_repository")
+    git_index = lazy("toolcharter.guards.shell.git.index")
+    git_repository = lazy("toolcharter.guards.shell.git.repository")
 # What xargs parts words at, and what it takes away; of what is no text, `grep` prints a message in its place. Git writes
 # others than ASCII in a way of its own.
 _PARTED = re.compile(r"""[\s"'\\\udc80-\udcff]""")

@@ -27,14 +27,14 @@ from toolcharter.guards.shell.nodes import (
 )
 from toolcharter.guards.shell.parse.cwd import moves
 from toolcharter.guards.shell.parse.script import of_vector, parse
-from toolcharter.guards.shell.requirements import read
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.tables import CORE
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import inputs, kept
     from toolcharter.guards.shell import links as links_of_lines
     from toolcharter.guards.shell.inputs import Fed
-    from toolcharter.guards.shell.tables import Tables
+    from toolcharter.guards.shell.programs.tables import Tables
 else:
     inputs = lazy("toolcharter.guards.shell.inputs")
     kept = lazy("toolcharter.guards.shell.kept")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from toolcharter.api.command import Requirement
-from toolcharter.guards.shell.launchers import STARTERS, contained_words, started_words
 from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
+from toolcharter.guards.shell.programs.launchers import STARTERS, contained_words, started_words
 
 
 def bare(command: Command, needs: Sequence[Requirement]) -> str | None:

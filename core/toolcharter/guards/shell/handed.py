@@ -6,9 +6,9 @@ from typing import Any, Final
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import code_word, language
 from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
-from toolcharter.guards.shell.launchers import text_of
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.parse.script import of_vector
+from toolcharter.guards.shell.programs.launchers import text_of
 
 _MARK: Final = "toolcharterprobe"
 _PLAIN: Final = "value"

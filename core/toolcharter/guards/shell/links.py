@@ -13,8 +13,8 @@ from typing import Final
 
 from toolcharter.api.command import ListedNames, PathAccess, Requirement
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.collector import RequirementCollector
 from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
+from toolcharter.guards.shell.programs.collector import RequirementCollector
 
 _LINK_MAKERS: Final = frozenset({"ln", "link"})
 _CARRIERS: Final = frozenset({"cp", "mv", "rsync"})

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.expressions import tail_of
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.programs.expressions import tail_of
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."

@@ -9,7 +9,7 @@ from toolcharter.api.command import AnalysedCommand, PathAccess, Requirement
 from toolcharter.guards.shell import analyse as judging
 from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE
 
 WORKSPACE = "/w/ws"
 

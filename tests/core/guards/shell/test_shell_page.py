@@ -14,11 +14,12 @@ from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.paths import glob_expand as patterns
 from toolcharter.guards.shell import analyse as judge
 from toolcharter.guards.shell import charset as source
-from toolcharter.guards.shell import nodes, table_file
+from toolcharter.guards.shell import nodes
 from toolcharter.guards.shell.parse import braces
 from toolcharter.guards.shell.parse import scanner as reader
-from toolcharter.guards.shell.table import KINDS, STYLES
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs import table_file
+from toolcharter.guards.shell.programs.table import KINDS, STYLES
+from toolcharter.guards.shell.programs.tables import CORE
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.model import Profile

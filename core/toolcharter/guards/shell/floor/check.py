@@ -9,7 +9,6 @@ from toolcharter.guards.shell.floor import (
     deletes,
     dialects,
     forks,
-    functions,
     git,
     indices,
     installs,
@@ -22,13 +21,13 @@ from toolcharter.guards.shell.floor import (
 )
 from toolcharter.guards.shell.floor import embedded_commands as carried
 from toolcharter.guards.shell.floor import interpreters as running
-from toolcharter.guards.shell.floor.context import Call, Scene, base_name
+from toolcharter.guards.shell.floor.context import Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.files import made_and_run
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES
 from toolcharter.guards.shell.floor.words import readings
-from toolcharter.guards.shell.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 from toolcharter.guards.shell.nodes import Command, Redirection, Script, Word
+from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
 Check = Callable[[Call, Scene], str | None]
 _APPENDABLE = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
@@ -261,7 +260,7 @@ def _of_whole(scene: Scene, *, makes: bool, shells: bool) -> str | None:
 
 
 def _of_functions(scene: Scene) -> str | None:
-    calls = (call for command in functions.called(scene) for call in scene.calls(command))
+    calls = (call for command in called_functions(scene) for call in scene.calls(command))
     return next((why for call in calls for check in _checks(call.name) if (why := check(call, scene))), None)
 
 

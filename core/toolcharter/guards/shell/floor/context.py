@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
-from toolcharter.guards.shell.launchers import started_words
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.programs.launchers import started_words
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.parse import script as shell_script
@@ -198,3 +198,27 @@ def _found_base_name(program: str) -> str:
 
 
 _base_name = lru_cache(4096)(_found_base_name)
+
+
+def called_functions(scene: Scene) -> Iterator[Command]:
+    """The commands of functions that look at what they are called with, once for each call, its words in place of `$1`."""
+    for call in scene.script.commands:
+        name = (call.words[0].text or "") if call.words else ""
+        if name not in scene.script.functions:
+            continue
+        for command in scene.script.commands:
+            if f"function {name}" in command.within and any("$" in word.form for word in command.words):
+                yield command._replace(words=tuple(_given(command.words, call.words)))
+
+
+def _given(words: tuple[Word, ...], given: tuple[Word, ...]) -> Iterator[Word]:
+    """*words* of a function that is called with *given*, whose first word is its name."""
+    places = {f"{mark}": word for at, word in enumerate(given) if at for mark in (f"${at}", f"${{{at}}}")}
+    for word in words:
+        bare = word.form.strip('"')
+        if bare in {"$@", "$*", "${@}", "${*}"}:
+            yield from given[1:]
+        elif bare in places:
+            yield places[bare]
+        else:
+            yield word

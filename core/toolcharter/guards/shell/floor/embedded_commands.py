@@ -10,8 +10,8 @@ from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import SHELLS
 from toolcharter.guards.shell.floor.interpreters import EVALUATES
 from toolcharter.guards.shell.floor.words import Arg, args_of
-from toolcharter.guards.shell.launchers import CONTAINER, LAUNCHERS, after_options
 from toolcharter.guards.shell.nodes import Command
+from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, after_options
 
 _TAR = "-I --use-compress-program --to-command -F --info-script --new-volume-script --rmt-command --rsh-command"
 _TERMINAL = "-e -x --command"

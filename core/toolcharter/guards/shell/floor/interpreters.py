@@ -18,8 +18,8 @@ from toolcharter.guards.shell.floor.data_sources import (
 from toolcharter.guards.shell.floor.installs import module
 from toolcharter.guards.shell.floor.reverse import listens
 from toolcharter.guards.shell.floor.words import Arg, readings
-from toolcharter.guards.shell.launchers import text_of
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.programs.launchers import text_of
 
 EVALUATES = "evaluates text as code"
 _MAX_SOURCE = 10_000

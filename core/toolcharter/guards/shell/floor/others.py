@@ -15,14 +15,14 @@ from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.embedded_commands import SETTERS
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES, SYSTEM
-from toolcharter.guards.shell.launchers import CONTAINERS, LAUNCHERS, started_words
 from toolcharter.guards.shell.nodes import Command, Word
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.launchers import CONTAINERS, LAUNCHERS, started_words
+from toolcharter.guards.shell.programs.tables import CORE
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import requirements
+    from toolcharter.guards.shell.programs import requirements
 else:
-    requirements = lazy("toolcharter.guards.shell.requirements")
+    requirements = lazy("toolcharter.guards.shell.programs.requirements")
 
 _TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
     """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()

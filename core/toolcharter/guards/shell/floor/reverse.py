@@ -4,7 +4,7 @@ import re
 
 from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Scene
 from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language, reads_code
-from toolcharter.guards.shell.launchers import LAUNCHERS, Launcher, after_options
+from toolcharter.guards.shell.programs.launchers import LAUNCHERS, Launcher, after_options
 
 WHY = REMOTE_SHELL
 _THIS_MACHINE = (["localhost"], ["127.0.0.1"], ["::1"])

@@ -5,9 +5,8 @@ Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compoun
 
 import re
 
-from toolcharter.guards.shell.parse.branches import branching
 from toolcharter.guards.shell.parse.commands import add_command, feed
-from toolcharter.guards.shell.parse.conditionals import read_case, read_if, read_test
+from toolcharter.guards.shell.parse.conditionals import branching, read_case, read_if, read_test
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import read_arithmetic
 from toolcharter.guards.shell.parse.loops import read_for, read_select, read_while

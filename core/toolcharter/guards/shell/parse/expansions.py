@@ -9,7 +9,7 @@ from toolcharter.guards.shell.arrays import end_of_count
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.ansi import unescaped
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.substitutions import read_substitution, read_text_between_backticks
+from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
 from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
 from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, prints_number

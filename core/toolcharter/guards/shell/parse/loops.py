@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
-from toolcharter.guards.shell.parse.branches import ELSEWHERE, branching, holds_found
+from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner

@@ -16,7 +16,7 @@ from toolcharter.guards.shell.parse.expansions import (
     read_single_quoted,
 )
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.substitutions import read_substitution
+from toolcharter.guards.shell.parse.source import read_substitution
 from toolcharter.guards.shell.parse.word_parts import (
     ARGUMENT,
     MAX_HINTS,

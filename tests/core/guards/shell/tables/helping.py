@@ -3,7 +3,7 @@
 import shlex
 
 from toolcharter.guards.shell.nodes import Command, Reading, Word
-from toolcharter.guards.shell.requirements import read
+from toolcharter.guards.shell.programs.requirements import read
 
 WS = "/work/space"
 

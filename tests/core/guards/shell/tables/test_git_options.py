@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.table import Table
-from toolcharter.guards.shell.tables import CORE
+from toolcharter.guards.shell.programs.table import Table
+from toolcharter.guards.shell.programs.tables import CORE
 
 GIT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

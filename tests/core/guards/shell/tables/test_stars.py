@@ -4,7 +4,7 @@ from tests.core.guards.shell.tables.helping import needs_of, reading_of
 from tests.rows import each_row
 
 from toolcharter.api.command import PathAccess
-from toolcharter.guards.shell import outputs
+from toolcharter.guards.shell.programs import outputs
 
 
 @each_row(

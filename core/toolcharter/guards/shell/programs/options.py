@@ -7,9 +7,9 @@ and optional values.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.collector import RequirementCollector
 from toolcharter.guards.shell.nodes import Word, quoted
-from toolcharter.guards.shell.table import Table, Takes
+from toolcharter.guards.shell.programs.collector import RequirementCollector
+from toolcharter.guards.shell.programs.table import Table, Takes
 
 _STOPS: Final = frozenset({"posix", "subcommands"})
 """Styles in which the first operand ends the options. In style `find` it is `expressions` that knows."""

@@ -6,11 +6,12 @@ from posixpath import normpath, splitext
 from typing import Final
 
 from toolcharter.api.command import PathAccess, Requirement
-from toolcharter.guards.shell import languages, outputs, places
+from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Word
-from toolcharter.guards.shell.table import Operands, Role
-from toolcharter.guards.shell.unknown import ask_paths
+from toolcharter.guards.shell.programs import outputs
+from toolcharter.guards.shell.programs.table import Operands, Role
+from toolcharter.guards.shell.programs.unknown import ask_paths
 
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
@@ -25,7 +26,7 @@ _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
 class RequirementCollector:
-    """What one command asks for; only `toolcharter.guards.shell.requirements` makes one, and it lives as long as a read."""
+    """What one command asks for; only `toolcharter.guards.shell.programs.requirements` makes one, and it lives as long as a read."""
 
     def __init__(self, folders: tuple[str, ...], workspace: str) -> None:
         self.folders = folders

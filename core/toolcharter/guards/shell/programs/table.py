@@ -1,6 +1,6 @@
 """What a program's table says, as values: its options, what they take, and the roles of its operands.
 
-`toolcharter.guards.shell.table_file` makes them from TOML; docs of the format stand there.
+`toolcharter.guards.shell.programs.table_file` makes them from TOML; docs of the format stand there.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 Style = Literal["gnu", "posix", "single-dash", "subcommands", "find", "test", "words"]
 
 STYLES: Final = ("gnu", "posix", "single-dash", "subcommands", "find", "test", "words")
-"""How words divide into options and operands; `toolcharter.guards.shell.table_file` says what each means."""
+"""How words divide into options and operands; `toolcharter.guards.shell.programs.table_file` says what each means."""
 
 HARMLESS: Final = frozenset(
     {"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into", "plain"}

@@ -5,7 +5,7 @@ import struct
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
+from toolcharter.guards.shell.git.index import UnreadableIndexError, gitlinks, tracked
 
 LINK, FILE = 0o160000, 0o100644
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.git_config import UnreadableConfigError, settings_of
+from toolcharter.guards.shell.git.config import UnreadableConfigError, settings_of
 
 
 @each_row(

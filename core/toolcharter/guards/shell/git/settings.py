@@ -3,7 +3,8 @@
 A clone, an archive or an earlier step may have written `.git/config`. Keys that start a program, read a file elsewhere
 or send more than was asked are replaced by name, as `GIT_CONFIG_KEY_<n>` variables, which git reads after all files.
 Each key here is harmless for every caller: it takes nothing from git that a caller needs. What only one caller needs
-stands with that caller: `git_environment` for shell lines, the plugin `git` for its own tool.
+stands apart: `SHELL_SETTINGS` for shell lines, and the plugin `git` has those of its own tool. What cannot be switched off
+by name is what `repository` refuses.
 
 Source: git-config(1) and git(1) of git 2.39 to 2.51; GIT_CONFIG_COUNT since 2.31, GIT_CONFIG_GLOBAL since 2.32.
 """
@@ -70,6 +71,19 @@ GIT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What git reads from its environment alone, or before any setting."""
+SHELL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # `git status` would start git in each submodule, under that one's own settings. The tool `git` says it by options.
+        "diff.ignoreSubmodules": "all",
+        # `git init` would copy hooks and more from the machine into the workspace. The tool `git` makes no repository.
+        "init.templateDir": "",
+        # A folder of the workspace that looks like a repository is none. The tool `git` names its repository.
+        "safe.bareRepository": "explicit",
+    }
+)
+"""What a line needs beside `GIT_SETTINGS`, because it chooses its own folder and options."""
+SHELL_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"PAGER": "cat"})
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def git_setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
@@ -82,3 +96,18 @@ def git_setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = value
     return variables
+
+
+def git_overrides(workspace: str, settings: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+    """The variables that a shell's environment carries for git.
+
+    Args:
+        workspace: Its real path. A repository around it is none: git looks no further up.
+        settings: More keys and values, such as `user.name`; they cannot undo ours.
+    """
+    return {
+        **GIT_VARIABLES,
+        **SHELL_VARIABLES,
+        **git_setting_variables({**settings, **GIT_SETTINGS, **SHELL_SETTINGS}),
+        "GIT_CEILING_DIRECTORIES": workspace.rpartition("/")[0] or "/",
+    }

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.collector import RequirementCollector, assign
 from toolcharter.guards.shell.nodes import Word
-from toolcharter.guards.shell.options import divide
-from toolcharter.guards.shell.table import Role, Table, Takes
+from toolcharter.guards.shell.programs.collector import RequirementCollector, assign
+from toolcharter.guards.shell.programs.options import divide
+from toolcharter.guards.shell.programs.table import Role, Table, Takes
 
 _SYNTAX: Final = frozenset({"(", ")", "!", ","})
 _JOINING: Final = frozenset({*_SYNTAX, "-not", "-o", "-or", "-exec", "-execdir", "-ok", "-okdir", "-follow"})

@@ -10,9 +10,9 @@ import pytest
 from tests.rows import each_row, failing
 
 from toolcharter.guards.shell.languages import MODULES
-from toolcharter.guards.shell.table import Entry, Role, Table
-from toolcharter.guards.shell.table_file import TableError
-from toolcharter.guards.shell.tables import CORE, Tables
+from toolcharter.guards.shell.programs.table import Entry, Role, Table
+from toolcharter.guards.shell.programs.table_file import TableError
+from toolcharter.guards.shell.programs.tables import CORE, Tables
 
 # What programs take and do not list, or list in another way.
 UNLISTED = {"--from", "--help", "--version"} | {

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell.git_environment import SHELL_SETTINGS, SHELL_VARIABLES, git_overrides
-from toolcharter.guards.shell.git_settings import GIT_SETTINGS, GIT_VARIABLES, git_setting_variables
+from toolcharter.guards.shell.git.settings import (
+    GIT_SETTINGS,
+    GIT_VARIABLES,
+    SHELL_SETTINGS,
+    SHELL_VARIABLES,
+    git_overrides,
+    git_setting_variables,
+)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 _PEOPLE = [(who, what) for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]

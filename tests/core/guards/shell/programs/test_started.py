@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import AnalysedCommand
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.tables import CORE, Tables
+from toolcharter.guards.shell.programs.tables import CORE, Tables
 
 TABLE = """programs = ["frob"]
 source = "frob(1)"

@@ -7,10 +7,10 @@ the folder, and only one that is not makes us read the first lines of all files.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from toolcharter.guards.shell.table import Entry
-from toolcharter.guards.shell.table_file import TableError, entry_of, programs_of
+from toolcharter.guards.shell.programs.table import Entry
+from toolcharter.guards.shell.programs.table_file import TableError, entry_of, programs_of
 
-_FOLDER = Path(__file__).with_name("tables")
+_FOLDER = Path(__file__).parents[1] / "tables"
 
 
 class Tables:

@@ -8,22 +8,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import Requirement
-from toolcharter.guards.shell import expressions, places, redirected, unknown
+from toolcharter.api.command import PathAccess, Requirement
+from toolcharter.guards.shell import places
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.collector import RequirementCollector, assign, is_number
-from toolcharter.guards.shell.launchers import started_words
-from toolcharter.guards.shell.nodes import Command, Reading, Requirements, Word
-from toolcharter.guards.shell.options import Divided, divide
-from toolcharter.guards.shell.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
-from toolcharter.guards.shell.tables import CORE, Tables
+from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Requirements, Word
+from toolcharter.guards.shell.programs import expressions, unknown
+from toolcharter.guards.shell.programs.collector import RequirementCollector, assign, is_number
+from toolcharter.guards.shell.programs.launchers import started_words
+from toolcharter.guards.shell.programs.options import Divided, divide
+from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
+from toolcharter.guards.shell.programs.tables import CORE, Tables
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import links
 else:
     links = lazy("toolcharter.guards.shell.links")
 
+_JOINS: Final = frozenset({">&", "<&"})
+_OUT: Final = frozenset({"", "1", "2"})
 _NOWHERE: Final = "(unknown folder)"
 """Stands for the place where a command runs, which only `bash:*` names."""
 _HERE: Final = (".",)
@@ -57,7 +60,7 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
     """
     asking = RequirementCollector(command.folders, workspace)
     for redirection in command.redirections:
-        redirected.ask(redirection, asking)
+        _ask_redirection(redirection, asking)
     if not command.words:
         for assignment in command.assignments:
             if not is_own(assignment.name):
@@ -279,3 +282,57 @@ def _roles(table: Table, divided: Divided) -> Operands:
 
 
 _EXPRESSIONS: Final = {"find": expressions.find, "test": expressions.test}
+
+
+def _ask_redirection(redirection: Redirection, asking: RequirementCollector) -> None:
+    """Gather what *redirection* asks for: only the null device, the standard streams and input are ordinary."""
+    operator = redirection.operator
+    if operator in {"<<", "<<-", "<<<"}:
+        if redirection.text is None or redirection.descriptor not in {"", "0"}:
+            _need_redirection(redirection, asking, "feeds what cannot be told")
+    elif operator == "<":
+        _read_input(redirection, asking)
+    elif not _is_ordinary_redirection(redirection):
+        _need_redirection(redirection, asking, "is a redirection that writes or joins")
+        if redirection.operator not in _JOINS or not _is_descriptor(redirection.target):
+            _written(redirection.target, asking)
+
+
+def _is_descriptor(target: Word | None) -> bool:
+    return target is not None and target.text is not None and (target.text == "-" or target.text.rstrip("-").isdigit())
+
+
+def _written(target: Word | None, asking: RequirementCollector) -> None:
+    """Note the file, if it lies in the workspace by its letters: a rule may mention it, and it may be a protected one."""
+    if (
+        target is not None
+        and target.text
+        and target.text != "/dev/null"
+        and not places.objection(target.text, asking.folders, asking.workspace)
+    ):
+        asking.reaches.append(PathAccess(target.text, folders=asking.folders, change="write"))
+
+
+def _is_ordinary_redirection(redirection: Redirection) -> bool:
+    """Whether the output goes to the null device or joins the other stream."""
+    operator, target = redirection.operator, redirection.target
+    text = None if target is None else target.text
+    if operator == ">&" and text in {"1", "2"}:
+        return redirection.descriptor in _OUT
+    if operator in {"&>", "&>>", ">&"}:
+        return text == "/dev/null" and not redirection.descriptor
+    return operator in {">", ">>", ">|"} and text == "/dev/null" and redirection.descriptor in _OUT
+
+
+def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
+    target = redirection.target
+    if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
+        _need_redirection(redirection, asking, "reads what cannot be told")
+    elif target.text == "-":
+        asking.path(Word(redirection.form, "./-", prefix="./-"))  # A file of that name: no shell reads it as its input.
+    else:
+        asking.value(_READ, target._replace(form=redirection.form))
+
+
+def _need_redirection(redirection: Redirection, asking: RequirementCollector, why: str) -> None:
+    asking.need(Word(redirection.form), why)

@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Requirements, Word
-from toolcharter.guards.shell.requirements import read
+from toolcharter.guards.shell.programs.requirements import read
 
 WS = "/home/dev/ws"
 ECHO = (Word("echo", "echo", prefix="echo"),)

@@ -6,8 +6,8 @@ import pytest
 
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.nodes import Command, Inner, Reading, Word
-from toolcharter.guards.shell.requirements import read
-from toolcharter.guards.shell.tables import Tables
+from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.tables import Tables
 
 WS = "/home/dev/ws"
 

@@ -10,7 +10,7 @@ from tests.rows import each_row
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell.nodes import Assignment, Command, Reading, Requirements, Word
 from toolcharter.guards.shell.parse.script import parse
-from toolcharter.guards.shell.requirements import read
+from toolcharter.guards.shell.programs.requirements import read
 
 WS = "/home/dev/ws"
 

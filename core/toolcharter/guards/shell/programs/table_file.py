@@ -38,7 +38,7 @@ A key of `[sub]` that ends with a star (`list-*`) is for all subcommands that be
 behind `--`. `run` is the role of a command that is covered with its starter, `passed` that of a word for any program.
 
 Other keys: `number`, `separate`, `abbreviations`, `nested`, `named_with_operands`, `at_least`, `written_out`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
-`input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.table.Table`.
+`input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.programs.table.Table`.
 """
 
 import re
@@ -47,8 +47,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from toolcharter.guards.shell import languages, outputs
-from toolcharter.guards.shell.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
+from toolcharter.guards.shell import languages
+from toolcharter.guards.shell.programs import outputs
+from toolcharter.guards.shell.programs.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
 # Read for every file when a program has no file of its own name, so that it must not take a parser's time.

@@ -1,6 +1,6 @@
 """Whether git may run in a folder: not where the repository can choose what git starts or where it reads.
 
-A shell line names no repository: git finds one from the folder that it runs in. What `git_environment` cannot switch
+A shell line names no repository: git finds one from the folder that it runs in. What `settings` cannot switch
 off by name (filters and diff drivers bear any name) is refused here. Only the files of the repository are read, none
 is run, and at most `_MAX_BYTES` of each.
 
@@ -17,8 +17,8 @@ from typing import Final
 
 from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.git_dirs import is_repository
-from toolcharter.guards.shell.git_config import UnreadableConfigError, settings_of
-from toolcharter.guards.shell.git_index import UnreadableIndexError, gitlinks, tracked
+from toolcharter.guards.shell.git.config import UnreadableConfigError, settings_of
+from toolcharter.guards.shell.git.index import UnreadableIndexError, gitlinks, tracked
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_INDEX: Final = 100_000_000

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.shell import git_repository
-from toolcharter.guards.shell.git_repository import blame_objection, objection
+from toolcharter.guards.shell.git import repository as git_repository
+from toolcharter.guards.shell.git.repository import blame_objection, objection
 
 pytestmark = pytest.mark.needs_program("git")
 
@@ -283,7 +283,7 @@ def test_what_the_system_refuses_is_refused(space: Path, monkeypatch: pytest.Mon
     def lstat(_: str) -> os.stat_result:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("toolcharter.guards.shell.git_repository.os.lstat", lstat)
+    monkeypatch.setattr("toolcharter.guards.shell.git.repository.os.lstat", lstat)
 
     assert objection(space, space) == "The repository cannot be looked at: Permission denied."
 

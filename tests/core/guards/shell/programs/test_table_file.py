@@ -3,8 +3,8 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.table import Operands, Role, Table, Takes
-from toolcharter.guards.shell.table_file import TableError, entry_of, programs_of
+from toolcharter.guards.shell.programs.table import Operands, Role, Table, Takes
+from toolcharter.guards.shell.programs.table_file import TableError, entry_of, programs_of
 
 HEAD = 'programs = ["x"]\nsource = "x(1)"\n'
 

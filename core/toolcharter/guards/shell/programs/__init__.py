@@ -1,0 +1,1 @@
+"""What the words of a command ask for, by the table of its program."""
