@@ -115,6 +115,28 @@ def test_no_source_file_is_longer_than_400_lines(folder: str) -> None:
     assert {str(path): length for path, length in lengths.items() if length > 400} == {}
 
 
+SMALL = {
+    "__main__.py": "Python runs a module of this name",
+    "cli/__main__.py": "Python runs a module of this name",
+    "_fork.py": "one mechanism for all layers, below all of them",
+    "api/words.py": "closed lists of words, one row for each",
+    "gate/observers.py": "pytest loads it in each project that has toolcharter installed, and nothing beside it",
+    "gate/stages/s6_limits.py": "each stage of a call is a module",
+    "gate/tool.py": "what the stages, the pipeline and the building of tools share, between them in the gate's layers",
+    "profile/names.py": "how names are written, below all that reads a profile",
+}
+"""Modules of the core with 40 lines or less that are no package's face, and why each is one."""
+
+
+def test_small_modules_are_those_with_a_reason() -> None:
+    """Who looks for something opens few files: what is read together lies together. A reason without a module goes."""
+    core = ROOT / "core/toolcharter"
+    files = (path for path in core.rglob("*.py") if path.name != "__init__.py")
+    small = {str(path.relative_to(core)) for path in files if len(path.read_text().splitlines()) <= 40}
+
+    assert small == SMALL.keys()
+
+
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty house with the project's contracts: each layer, module of the gate and plugin is one bare module."""
