@@ -38,6 +38,20 @@ def spec_with_runtime(make: Callable[[Any], Callable[..., Any]], **facts: Any) -
     return ToolSpec(make.__name__, ToolPolicy, lambda _workspace, _policy, rt: make(rt), **facts)
 
 
+def echo(word: str = "hi") -> str:
+    """Say *word*."""
+    return word
+
+
+def act(action: str = "look", what: str = "") -> str:
+    """Do *action*."""
+    return f"{action} {what}"
+
+
+ECHO = spec_of(echo, capabilities={"text"}, safety="low")
+ACT = spec_of(act, capabilities={"look": {"fs:read"}, "push": {"fs:read", "net:write"}}, safety="medium")
+
+
 def rules(texts: list[str | dict[str, Any]]) -> tuple[Rule, ...]:
     """Rules as a profile would write them, at made-up places."""
     long = [{"rule": text} if isinstance(text, str) else dict(text) for text in texts]

@@ -1,11 +1,14 @@
 """`Toolbox` and `Tool`: a mapping of governed tools, for one caller at a time."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from tests.core.gate.conftest import spec_of, spec_with_runtime
 
 from toolcharter.api.call import Caller
 from toolcharter.api.policy import ToolPolicy
@@ -13,8 +16,6 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import NotGated, SyncCallInLoop, ToolboxClosed
 from toolcharter.gate import state as gate_state
 from toolcharter.profile.model import Limits
-
-from .conftest import spec_of, spec_with_runtime
 
 
 def greet(name: str = "you") -> str:
@@ -312,8 +313,6 @@ def test_a_closed_toolbox_has_no_loop_thread_left(make_toolbox) -> None:
 def test_identifiers_differ_after_a_fork(tmp_path: Path) -> None:
     """A forked child does not repeat its parent's identifiers."""
     import os  # noqa: PLC0415 - only this test forks
-    import subprocess  # noqa: PLC0415
-    import sys  # noqa: PLC0415
 
     program = (
         "import os, sys\n"
@@ -365,3 +364,15 @@ def test_a_tool_tells_which_other_names_its_arguments_have(make_toolbox) -> None
     tool = make_toolbox(spec_of(greet, argument_aliases={"who": "name"}))["greet"]
 
     assert dict(tool.argument_aliases) == {"who": "name"}
+
+
+def test_a_host_that_changes_a_schema_changes_its_own_copy(make_toolbox) -> None:
+    """What one host does to a tool's parameters no other sees."""
+
+    def quick(name: str) -> str:
+        return name
+
+    toolbox = make_toolbox(spec_of(quick))
+    toolbox["quick"].parameters["properties"].clear()
+
+    assert list(toolbox["quick"].parameters["properties"]) == ["name"]

@@ -5,9 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.core.gate.conftest import spec_of
+from tests.core.gate.conftest import ACT, ECHO, spec_of
 
-from toolcharter.api.call import Invocation
+from toolcharter.api.call import Caller, Invocation
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import (
+    Availability,
+    CallerPattern,
+    Capabilities,
+    Ceiling,
+)
 
 
 def bash_spec() -> Any:
@@ -129,3 +136,61 @@ def test_a_rule_may_use_another_name_of_an_argument(make_toolbox) -> None:
     reasons = [toolbox.call("note", args).reason for args in ({"path": "a-secret"}, {"file": "x"}, {"path": "b"})]
 
     assert reasons == ["denied_by_rule", "denied_by_rule", None]
+
+
+class TestAvailability:
+    def test_a_tool_that_is_not_available_is_hidden_and_denied(self, make_toolbox, events) -> None:
+        """Listing and calling use one evaluator; the denial names the entry for people."""
+        entry = Availability(CallerPattern(agent=("guest*",)), tools=("echo",), name="guests", place="p.yaml:9:5")
+        toolbox = make_toolbox(ECHO, ACT, availability=(entry,))
+        guest = toolbox.for_caller(Caller(agent="guest-1"))
+
+        result = guest.call("act", {})
+
+        assert (list(toolbox), list(guest), "act" in guest, len(guest)) == (["echo", "act"], ["echo"], False, 1)
+        assert (result.outcome, result.reason) == ("denied", "not_available")
+        assert (events[-1]["stage"], events[-1]["rule"]) == ("availability", {"text": "[echo]", "source": "p.yaml:9:5"})
+        assert guest["act"].call({}).reason == "not_available"
+
+    def test_a_near_match_never_names_what_is_hidden(self, make_toolbox) -> None:
+        """A hint is for the model: it gives nothing of the policy away."""
+        toolbox = make_toolbox(ECHO, availability=(Availability(tools=()),))
+
+        assert (toolbox.call("ecko", {}).reason, toolbox.call("ecko", {}).hint) == ("unknown_tool", None)
+
+    def test_subagents_have_fewer_tools(self, make_toolbox) -> None:
+        """A deny list by depth holds for every agent below the first."""
+        entry = Availability(CallerPattern(depth=((">=", 1),)), deny=("act",))
+        toolbox = make_toolbox(ECHO, ACT, availability=(entry,))
+
+        assert list(toolbox.for_caller(Caller(depth=0))) == ["echo", "act"]
+        assert list(toolbox.for_caller(Caller(depth=2))) == ["echo"]
+
+
+class TestCeilings:
+    @pytest.mark.parametrize(
+        ("ceiling", "reason"),
+        [
+            pytest.param({"deny": ["act:push"]}, "denied_by_rule", id="deny"),
+            pytest.param({"mode": "restrict"}, "not_in_allow", id="mode"),
+            pytest.param({"capabilities": Capabilities(allow=("fs:read",))}, "capability_not_allowed", id="allow"),
+            pytest.param({"capabilities": Capabilities(deny=("net:*",))}, "capability_not_allowed", id="capability"),
+            pytest.param({"capabilities": Capabilities(max_safety="low")}, "safety_too_high", id="safety"),
+        ],
+    )
+    def test_each_part_of_a_ceiling_tightens(self, make_toolbox, ceiling, reason) -> None:
+        """What a profile permits, a ceiling can take away."""
+        deny = tuple(parse_rule(rule, "policy.yaml:1:8") for rule in ceiling.pop("deny", ()))
+        toolbox = make_toolbox(ACT, ceilings=(Ceiling("policy.yaml", deny=deny, **ceiling),))
+
+        assert make_toolbox(ACT).call("act", {"action": "push"}).outcome == "ok"
+        assert toolbox.call("act", {"action": "push"}).reason == reason
+
+    def test_a_workspaces_file_holds_wherever_the_toolbox_is_opened(self, make_toolbox, tmp_path: Path) -> None:
+        """The file is read when the toolbox is built; a broken one stops the start."""
+        (tmp_path / ".toolcharter").mkdir()
+        (tmp_path / ".toolcharter/policy.yaml").write_text("deny: [echo]\n")
+        from toolcharter.testing import toolbox_of  # noqa: PLC0415 - reads the folder just made
+
+        with toolbox_of(ECHO, workspace=tmp_path) as toolbox:
+            assert toolbox.call("echo", {}).reason == "denied_by_rule"

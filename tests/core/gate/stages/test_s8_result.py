@@ -9,7 +9,6 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.runtime import Completed
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, ToolError
-from toolcharter.gate.observe import ContractBroken
 from toolcharter.profile.model import Limits
 
 
@@ -75,117 +74,6 @@ def test_a_secret_is_scrubbed_before_the_limit_cuts_it(make_toolbox) -> None:
     toolbox = make_toolbox(spec_of(talk), limits=Limits(max_output_chars=200))
 
     assert "AK" + "IA" not in toolbox.call("talk", {}).text
-
-
-def test_a_reason_outside_the_closed_list_is_a_fault(make_toolbox, events) -> None:
-    """In use, an undeclared reason is passed on and marked."""
-
-    def odd(rt):
-        def tool():
-            return rt.start("odd").deny("made_up")
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(odd, reasons=("name_not_allowed",)))
-
-    assert toolbox.call("odd", {}).reason == "made_up"
-    assert events[-1]["fault"] == ["undeclared_reason"]
-
-
-def test_a_reason_outside_the_closed_list_is_an_error_under_test(make_toolbox, events) -> None:
-    """A strict toolbox raises, after the events are written."""
-
-    def odd(rt):
-        def tool():
-            return rt.start("odd").deny("made_up")
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(odd, reasons=("name_not_allowed",)), strict=True)
-
-    with pytest.raises(ContractBroken, match=r"^'odd' gave the reason 'made_up', which its spec does not declare$"):
-        toolbox.call("odd", {})
-
-    assert events[-1]["event"] == "hook.tool.after"
-
-
-@pytest.mark.parametrize("reason", ["read_failure", "path_not_found", "tool_error"])
-def test_core_and_guard_reasons_need_no_declaration(reason, make_toolbox, events) -> None:
-    """A tool may pass on what the guards behind `rt` report."""
-
-    def plain(rt):
-        def tool():
-            return rt.start("plain").error("ERROR: x", reason=reason)
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(plain, reasons=()))
-
-    toolbox.call("plain", {})
-
-    assert "fault" not in events[-1]
-
-
-def test_a_staged_body_that_never_marks_is_a_fault(make_toolbox, events) -> None:
-    """A promise to mark that is not kept shows on the after."""
-
-    def sloppy(rt):
-        def tool():
-            return rt.start("sloppy").ok("done")
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(sloppy, staged=True))
-
-    toolbox.call("sloppy", {})
-
-    assert events[-1]["fault"] == ["mark_missing"]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [pytest.param("\ud800", id="a-lone-surrogate"), pytest.param(3, id="a-number-for-text")],
-)
-def test_a_text_that_cannot_be_written_still_closes_the_call(value, make_toolbox, events) -> None:
-    """Whatever a tool records, its call has an after."""
-
-    def odd(rt):
-        def tool():
-            return rt.start("odd").ok(value, note=value)
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(odd))
-
-    result = toolbox.call("odd", {})
-
-    assert result.text.encode()
-    assert [event["event"] for event in events] == ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        pytest.param({"x": 2**70}, id="a-huge-number"),
-        pytest.param({"x": "\ud800"}, id="a-surrogate"),
-        pytest.param({"x": object()}, id="an-object"),
-        pytest.param({"x": float("nan")}, id="not-a-number"),
-        pytest.param({"x": {1: 2}}, id="a-key-that-is-no-text"),
-    ],
-)
-def test_extra_fields_that_are_no_json_still_close_the_call(field, make_toolbox, events) -> None:
-    """A field that no event line can carry is shown as text or left out."""
-
-    def odd(rt):
-        def tool():
-            return rt.start("odd").ok("done", **field)
-
-        return tool
-
-    toolbox = make_toolbox(spec_with_runtime(odd))
-
-    assert toolbox.call("odd", {}).outcome == "ok"
-    assert events[-1]["event"] == "hook.tool.after"
 
 
 def test_data_that_is_no_json_is_an_error_of_the_tool(make_toolbox, events) -> None:
@@ -291,20 +179,6 @@ def test_what_the_person_reads_is_held_to_the_limit_too(make_toolbox) -> None:
     result = make_toolbox(spec_with_runtime(talk), limits=Limits(max_output_chars=100)).call("talk", {})
 
     assert (len(result.user_text or ""), len(result.data["long"])) == (100, 500)
-
-
-def test_extra_fields_without_bound_are_left_out(make_toolbox, events) -> None:
-    """A tool cannot make event lines of any length."""
-
-    def flood(rt):
-        def tool():
-            return rt.start("flood").ok("done", **{f"f{n}": "x" * 300 for n in range(1000)})
-
-        return tool
-
-    make_toolbox(spec_with_runtime(flood)).call("flood", {})
-
-    assert list(events[-1]["fields"]) == ["omitted_bytes"]
 
 
 def completed(exit_code: int = 0, *, timed_out: bool = False) -> Completed:

@@ -1,0 +1,128 @@
+"""Stage 4, the guards that remember a session's calls: what they refuse, what they add, whose calls they count."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.core.gate.conftest import ACT, ECHO, spec_of, spec_with_runtime
+
+from toolcharter.api.call import Caller
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.profile.rules import parse_rule
+from toolcharter.profile.settings import (
+    AfterCall,
+    DependsOn,
+    ReadBeforeWrite,
+    Repeats,
+    SessionGuards,
+    SkipDuplicate,
+)
+
+
+class TestMemory:
+    def test_repeated_calls_are_warned_and_denied(self, make_toolbox, events) -> None:
+        """The model is told first; then the call is refused, and so is the next."""
+        toolbox = make_toolbox(ECHO, session_guards=SessionGuards(repeated_calls=Repeats(warn=2, deny=3)))
+
+        results = [toolbox.call("echo", {}) for _ in range(4)]
+
+        assert [result.outcome for result in results] == ["ok", "ok", "denied", "denied"]
+        assert results[0].text == "hi"
+        assert results[1].text.startswith("hi\nNOTE: ")
+        assert (results[2].reason, events[-1]["stage"]) == ("repeated_call", "guard")
+        assert toolbox.decide("echo", {}).reason == "repeated_call"
+        assert toolbox.call("echo", {"word": "other"}).outcome == "ok"
+
+    def test_sessions_do_not_share_memory_and_subagents_do(self, make_toolbox) -> None:
+        """The caller's session is the key; one that names none shares that of all who name none."""
+        toolbox = make_toolbox(ECHO, session_guards=SessionGuards(repeated_calls=Repeats(deny=2)))
+        one, child, other = (
+            toolbox.for_caller(Caller(agent=agent, session=session, depth=depth))
+            for agent, session, depth in (("a", "s1", 0), ("b", "s1", 1), ("a", "s2", 0))
+        )
+
+        assert [view.call("echo", {}).outcome for view in (one, child, other)] == ["ok", "denied", "ok"]
+
+    def test_calls_need_an_earlier_one_and_leave_a_message(self, make_toolbox) -> None:
+        """`depends_on` and `after_call` speak the rule language."""
+        memory = SessionGuards(
+            depends_on=(DependsOn(parse_rule("act:push"), parse_rule("act:look"), "Look first."),),
+            after_call=(AfterCall(parse_rule("act:push(what=v*)"), "Tell the team."),),
+        )
+        toolbox = make_toolbox(ACT, session_guards=memory)
+
+        early = toolbox.call("act", {"action": "push"})
+        toolbox.call("act", {})
+        late = toolbox.call("act", {"action": "push", "what": "v1"})
+
+        assert (early.reason, early.message) == ("precondition_failed", "Look first.")
+        assert late.text == "push v1\nNOTE: Tell the team."
+
+    def test_an_existing_file_must_be_read_before_it_is_written(self, make_toolbox, tmp_path: Path) -> None:
+        """The path is asked about through the workspace's own guard."""
+
+        def read_file(rt: Any) -> Callable[[str], str]:
+            def read(path: str) -> str:
+                with rt.paths.open_file(path) as file:
+                    return file.read(100).decode()
+
+            return read
+
+        def write_file(path: str) -> str:
+            (tmp_path / path).write_text("new")
+            return "written"
+
+        (tmp_path / "old.txt").write_text("old")
+        memory = SessionGuards(read_before_write=ReadBeforeWrite("strict"))
+        toolbox = make_toolbox(
+            spec_with_runtime(read_file, capabilities={"fs:read"}), spec_of(write_file), session_guards=memory
+        )
+
+        blind = toolbox.call("write_file", {"path": "old.txt"})
+        fresh = toolbox.call("write_file", {"path": "new.txt"})
+        toolbox.call("read_file", {"path": "./old.txt"})
+        seeing = toolbox.call("write_file", {"path": "old.txt"})
+
+        assert (blind.outcome, blind.reason, fresh.outcome, seeing.outcome) == (
+            "denied",
+            "precondition_failed",
+            "ok",
+            "ok",
+        )
+
+    def test_duplicates_are_skipped(self, make_toolbox) -> None:
+        """No cached result is given: the model has it already."""
+        toolbox = make_toolbox(
+            ACT, session_guards=SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("act:look"), ("what",)),))
+        )
+
+        outcomes = [toolbox.call("act", {"what": what}).outcome for what in ("a", "b", "a")]
+
+        assert outcomes == ["ok", "ok", "denied"]
+
+    def test_what_the_model_no_longer_sees_may_be_called_again(self, make_toolbox) -> None:
+        """The results that are named, or all of them; of this session, and of no other's."""
+        toolbox = make_toolbox(
+            ACT, session_guards=SessionGuards(skip_duplicate=(SkipDuplicate(parse_rule("act:look")),))
+        )
+        one, other = (toolbox.for_caller(Caller(session=name)) for name in ("one", "other"))
+
+        def outcomes(view: Toolbox) -> str:
+            return " ".join(view.call("act", {"what": what}).outcome for what in ("a", "b"))
+
+        first = one.call("act", {"what": "a"})
+        one.call("act", {"what": "b"})
+        outcomes(other)
+        one.forget_results(first.call_id, "unknown")
+        named = outcomes(one)
+        one.forget_results()
+
+        assert (named, outcomes(one), outcomes(other)) == ("ok denied", "ok ok", "denied denied")
+
+    def test_without_guards_there_is_nothing_to_forget(self, make_toolbox) -> None:
+        """A host need not know what the profile remembers."""
+        toolbox = make_toolbox(ACT)
+
+        toolbox.forget_results()
+
+        assert toolbox.call("act", {}).outcome == "ok"
