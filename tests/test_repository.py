@@ -137,6 +137,21 @@ def test_small_modules_are_those_with_a_reason() -> None:
     assert small == SMALL.keys()
 
 
+UNTESTED = {"tool": "values only, which the tests of all stages make"}
+"""Modules of the gate that have no file of tests of their name, and why."""
+
+
+def test_each_module_of_the_gate_has_a_file_of_tests() -> None:
+    """Who changes `gate/stages/s6_limits.py` finds its tests in `tests/core/gate/stages/test_s6_limits.py`."""
+    gate, tests = ROOT / "core/toolcharter/gate", ROOT / "tests/core/gate"
+    modules = [path.relative_to(gate) for path in sorted(gate.rglob("*.py")) if path.name != "__init__.py"]
+
+    missing = [path for path in modules if not (tests / path.with_name(f"test_{path.name}")).is_file()]
+
+    assert len(modules) > 30
+    assert {str(path.with_suffix("")) for path in missing} == UNTESTED.keys()
+
+
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty house with the project's contracts: each layer, module of the gate and plugin is one bare module."""

@@ -19,8 +19,8 @@ def is_blank(text: str) -> bool:
     return all(line.strip() in {"", "---"} or line.lstrip().startswith("#") for line in text.splitlines())
 
 
-def appended(text: str, entry: Mapping[str, Any]) -> str:
-    """*text* with *entry* at its end, a line for each key.
+def appended(text: str, entry: Mapping[str, str]) -> str:
+    """*text*, which holds a comment at least, with *entry* at its end, a line for each key.
 
     Raises:
         UnsafeState: The list is not written as a block.
@@ -88,8 +88,8 @@ def _line_end(text: str, token: Any) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _flow(value: Any) -> str:
-    """*value* in one line, every text in double quotes: what no quote can hold is written as an escape."""
+def _flow(value: str) -> str:
+    """*value* in one line, in double quotes: what no quote can hold is written as an escape."""
 
     class Quoting(yaml.SafeDumper):
         def represent_str(self, data: str) -> Any:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.core.gate.conftest import ACT, ECHO, spec_of, spec_with_runtime
 
-from toolcharter.api.call import Caller
+from toolcharter.api.call import Call, Caller
+from toolcharter.gate.stages.s4_session import has_effects
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
@@ -126,3 +128,20 @@ class TestMemory:
         toolbox.forget_results()
 
         assert toolbox.call("act", {}).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        pytest.param(None, True, id="none declared"),
+        pytest.param(frozenset(), False, id="declared to have none"),
+        pytest.param(frozenset({"fs:read", "text"}), False, id="reads"),
+        pytest.param(frozenset({"fs:read", "net:write"}), True, id="reads and writes"),
+        pytest.param(frozenset({"text:write"}), True, id="a word that begins like text"),
+    ],
+)
+def test_what_only_reads_has_no_effects(capabilities, expected, tmp_path: Path) -> None:
+    """Of a call whose tool declares nothing it has to be expected that it does something."""
+    call = Call("t", None, {}, Caller(), "c", None, "p", tmp_path, "builtin", capabilities, None)
+
+    assert has_effects(call) is expected

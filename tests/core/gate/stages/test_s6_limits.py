@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.core.gate.conftest import ECHO, spec_of, spec_with_runtime
 
 from toolcharter.api.call import Caller
+from toolcharter.gate.call import CallContext
+from toolcharter.gate.stages.s6_limits import keys_of, refuse_if_limited
+from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.profile.settings import (
     Rate,
     Rates,
@@ -66,3 +70,36 @@ class TestRates:
             return [(await toolbox.acall("echo", {})).outcome for _ in range(2)]
 
         assert asyncio.run(twice()) == ["ok", "denied"]
+
+
+@pytest.mark.parametrize(
+    ("caller", "keys"),
+    [
+        pytest.param(Caller(agent="a", session="s"), Keys("s", "a"), id="both"),
+        pytest.param(Caller(agent="a"), Keys("a", "a"), id="an agent without a session"),
+        pytest.param(Caller(session="s"), Keys("s", "s"), id="a session without an agent"),
+        pytest.param(Caller(), Keys("-", "-"), id="neither"),
+    ],
+)
+def test_every_caller_is_counted(caller: Caller, keys: Keys) -> None:
+    """Those that name neither session nor agent are counted together, never not at all."""
+    assert keys_of(caller) == keys
+
+
+@pytest.mark.parametrize(
+    ("answer", "ended"),
+    [
+        pytest.param(None, (None, None, None, False), id="there is room"),
+        pytest.param(Refused("l", 3.0, "Wait."), ("denied", "rate_limited", "Wait.", False), id="room later"),
+        pytest.param(Refused("l", None, "No more."), ("denied", "rate_limited", "No more.", True), id="never again"),
+        pytest.param(Unavailable("Gone."), ("denied", "rate_limited", "Gone.", False), id="no counts"),
+    ],
+)
+def test_an_answer_without_room_refuses(answer: Answer | None, ended: tuple[object, ...]) -> None:
+    """`is_final` says that waiting does not help."""
+    ctx = CallContext("echo", Caller(), "call-1", 0.0, 1.0)
+
+    refuse_if_limited(ctx, answer)
+
+    assert (ctx.outcome, ctx.reason, ctx.message, ctx.is_final) == ended
+    assert ctx.stage == (None if answer is None else "limit")
