@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages.jq import jq
+from toolcharter.guards.shell.languages.jq import jq, yq
 
 _HARMLESS = [
     "",
@@ -130,3 +130,15 @@ def test_jq_agrees_on_any(program) -> None:
 def test_long_filter_takes_linear_time(part) -> None:
     """A hostile filter of 50,000 characters is read, or refused, at once."""
     jq(part * (50_000 // len(part)))
+
+
+@each_row("text", [".a.b", '.items[] | select(.kind == "Service")', ".loader"])
+def test_expression_of_yq_that_computes_is_harmless(text: str) -> None:
+    """It takes what it is given, and prints."""
+    assert yq(text) is None
+
+
+@each_row("text", ['load("x")', "strenv(A)", "env", "$ENV.A", 'load_str("/etc/passwd")', "eval(.a)"])
+def test_expression_of_yq_that_reaches_further_has_to_be_named(text: str) -> None:
+    """It reads files or the environment, or evaluates."""
+    assert yq(text) is not None
