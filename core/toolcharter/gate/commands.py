@@ -10,13 +10,12 @@ from toolcharter.api.reasons import Reason
 from toolcharter.policy.rule_input import Refusal, Requirements, as_often
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import analyse as judging
-    from toolcharter.guards.shell import nodes as parts
+    from toolcharter.guards.shell import analyse, nodes
     from toolcharter.guards.shell.analyse import Analysis
     from toolcharter.guards.shell.programs.tables import Tables
 else:
-    judging = lazy("toolcharter.guards.shell.analyse")
-    parts = lazy("toolcharter.guards.shell.nodes")
+    analyse = lazy("toolcharter.guards.shell.analyse")
+    nodes = lazy("toolcharter.guards.shell.nodes")
 
 
 class CommandAnalysis(NamedTuple):
@@ -53,8 +52,8 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
         return NOTHING
 
     try:
-        judgement = judging.analyse(commands, workspace, tables)
-    except parts.NotUnderstood as error:
+        judgement = analyse.analyse(commands, workspace, tables)
+    except nodes.NotUnderstood as error:
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
     except Exception as error:  # noqa: BLE001 - what cannot be judged cannot be permitted
         message = f"The commands cannot be judged: {type(error).__name__}."

@@ -142,6 +142,6 @@ class TestMemory:
 )
 def test_what_only_reads_has_no_effects(capabilities, expected, tmp_path: Path) -> None:
     """Of a call whose tool declares nothing it has to be expected that it does something."""
-    call = Call("t", None, {}, Caller(), "c", None, "p", tmp_path, "builtin", capabilities, None)
+    call = Call("t", None, {}, Caller(), "c", None, "p", tmp_path, "builtin", capabilities, "low")
 
     assert has_effects(call) is expected

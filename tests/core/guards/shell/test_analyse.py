@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.api.command import AnalysedCommand, PathAccess, Requirement
-from toolcharter.guards.shell import analyse as judging
+from toolcharter.guards.shell import analyse as shell_analyse
 from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.programs.tables import CORE
@@ -496,7 +496,7 @@ def test_commands_may_start_commands_as_deep_as_the_limit() -> None:
 
 def test_a_call_runs_no_more_commands_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that others start count, too, and those of all lines together."""
-    monkeypatch.setattr(judging, "MAX_COMMANDS", 4)
+    monkeypatch.setattr(shell_analyse, "MAX_COMMANDS", 4)
 
     assert len(run("ls; ls", "env ls").commands) == 4
     with pytest.raises(NotUnderstood, match="more than 4 commands"):

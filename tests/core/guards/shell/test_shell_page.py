@@ -11,12 +11,9 @@ from tests.rows import each_row
 
 from pages import quoted, rows
 from toolcharter.gate.commands import analyse_commands
-from toolcharter.guards.paths import glob_expand as patterns
-from toolcharter.guards.shell import analyse as judge
-from toolcharter.guards.shell import charset as source
-from toolcharter.guards.shell import nodes
-from toolcharter.guards.shell.parse import braces
-from toolcharter.guards.shell.parse import scanner as reader
+from toolcharter.guards.paths import glob_expand
+from toolcharter.guards.shell import analyse, charset, nodes
+from toolcharter.guards.shell.parse import braces, scanner
 from toolcharter.guards.shell.programs import table_file
 from toolcharter.guards.shell.programs.table import KINDS, STYLES
 from toolcharter.guards.shell.programs.tables import CORE
@@ -113,14 +110,14 @@ def test_what_no_rule_covers_is_asked_or_runs(line: str, decided) -> None:
 def test_limits_are_those_of_the_code() -> None:
     """Each number of the page."""
     assert [int(row[1].replace(",", "")) for row in LIMITS] == [
-        source.MAX_CHARS,
+        charset.MAX_CHARS,
         nodes.MAX_COMMANDS,
-        judge.MAX_COMMANDS,
+        analyse.MAX_COMMANDS,
         nodes.MAX_WORDS,
-        reader.MAX_DEPTH,
-        judge.MAX_DEPTH,
+        scanner.MAX_DEPTH,
+        analyse.MAX_DEPTH,
         braces.MAX_WORDS,
-        patterns.MAX_NAMES,
+        glob_expand.MAX_NAMES,
     ]
 
 

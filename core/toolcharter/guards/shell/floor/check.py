@@ -8,10 +8,12 @@ from toolcharter.guards.shell.floor import (
     databases,
     deletes,
     dialects,
+    embedded_commands,
     forks,
     git,
     indices,
     installs,
+    interpreters,
     others,
     removers,
     reverse,
@@ -19,8 +21,6 @@ from toolcharter.guards.shell.floor import (
     variables,
     windows,
 )
-from toolcharter.guards.shell.floor import embedded_commands as carried
-from toolcharter.guards.shell.floor import interpreters as running
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.files import made_and_run
@@ -83,32 +83,32 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (installs.install, ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm")),
     (installs.install_go, ("go",)),
     (installs.container, ("docker", "podman", "nerdctl")),
-    (carried.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
+    (embedded_commands.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
     (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
     (reverse.socat, ("socat",)),
     (reverse.forward, ("ssh", "autossh")),
     (reverse.talk, ("telnet", "openssl", "websocat")),
     (reverse.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
-    (running.shell, SHELLS),
-    (running.evaluate, ("eval",)),
-    (running.interpreter, (*INTERPRETERS, "awk", "mawk", "nawk")),
-    (running.shell, ("source", ".")),
-    (running.text, (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text))),
-    (running.trap, ("trap",)),
-    (running.found, ("find", "gfind", "bfs")),
-    (running.fed_lines, ("at", "batch", "parallel", "newgrp", "su")),
-    (running.timetable, ("crontab",)),
+    (interpreters.shell, SHELLS),
+    (interpreters.evaluate, ("eval",)),
+    (interpreters.interpreter, (*INTERPRETERS, "awk", "mawk", "nawk")),
+    (interpreters.shell, ("source", ".")),
+    (interpreters.text, (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text))),
+    (interpreters.trap, ("trap",)),
+    (interpreters.found, ("find", "gfind", "bfs")),
+    (interpreters.fed_lines, ("at", "batch", "parallel", "newgrp", "su")),
+    (interpreters.timetable, ("crontab",)),
     (forks.many, ("xargs", "parallel")),
-    (carried.options, carried.OPTIONS),
-    (carried.written, carried.OUTPUTS),
-    (carried.operands, carried.LINES),
-    (carried.checkpoint, ("tar", "gtar")),
-    (carried.connection, ("ssh", "scp", "sftp", "autossh")),
-    (carried.settings, carried.SETTERS),
-    (carried.aliases, ("alias",)),
-    (carried.callback, ("mapfile", "readarray")),
-    (carried.parallel, ("parallel",)),
-    (carried.screen, ("screen",)),
+    (embedded_commands.options, embedded_commands.OPTIONS),
+    (embedded_commands.written, embedded_commands.OUTPUTS),
+    (embedded_commands.operands, embedded_commands.LINES),
+    (embedded_commands.checkpoint, ("tar", "gtar")),
+    (embedded_commands.connection, ("ssh", "scp", "sftp", "autossh")),
+    (embedded_commands.settings, embedded_commands.SETTERS),
+    (embedded_commands.aliases, ("alias",)),
+    (embedded_commands.callback, ("mapfile", "readarray")),
+    (embedded_commands.parallel, ("parallel",)),
+    (embedded_commands.screen, ("screen",)),
     (git.carried, ("git",)),
     (dialects.editor, dialects.EDITORS),
     (dialects.sed, ("sed", "gsed")),
@@ -214,7 +214,9 @@ def _judge(scene: Scene) -> str | None:
                 return why
         if not command.words:
             continue
-        if command.assignments and (why := carried.assigned(command, scene) or others.set_for(command, scene)):
+        if command.assignments and (
+            why := embedded_commands.assigned(command, scene) or others.set_for(command, scene)
+        ):
             return why
         program = command.words[0].text
         interest = _UNKNOWN if program is None else _interest(program)
@@ -234,7 +236,7 @@ def _of_command(command: Command, at: int, scene: Scene) -> str | None:
                 return why
         if (why := others.set_by(call, scene) or others.started(call, scene)) is not None:
             return why
-    return running.program(command, scene) if command.words[0].text is None else None
+    return interpreters.program(command, scene) if command.words[0].text is None else None
 
 
 def _checks(name: str) -> tuple[Check, ...]:
