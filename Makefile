@@ -4,6 +4,7 @@
 # make lint    ruff, mypy, pyright, import-linter
 # make test-fast  what a change of the core can break, without slow tests: below a minute on two cores
 # make environment  `.venv` alone, with the developers' tools
+# make hosts       the plugins for frameworks, each beside its framework (ARGS="openai" chooses, ARGS="openai -- -k x" selects)
 # make clients     Gemini CLI from the npm registry, with a scripted model, behind the guard
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
@@ -23,7 +24,9 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13; do \
 	if $$python -c 'import ensurepip' 2>/dev/null; then $$python -c 'import sys; print(sys.executable)'; break; fi; done)
 PYTHON := $(PYTHON)
 BIN := .venv/bin
-CODE := core $(wildcard plugins/*/toolcharter_*)
+# Plugins for frameworks have an environment of their own each; `scripts/hosts.py` checks and tests them there.
+HOSTS := $(patsubst plugins/%/constraints.txt,%,$(wildcard plugins/*/constraints.txt))
+CODE := core $(filter-out $(foreach host,$(HOSTS),plugins/$(host)/%),$(wildcard plugins/*/toolcharter_*))
 SCRIPTS := $(wildcard benchmarks/*.py benchmarks/ours/*.py examples/*.py scripts/*.py)
 
 # Imports without bytecode take 2.6 times as long, and another project's folders have no place on our path.
@@ -31,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: clients run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: clients hosts run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -39,6 +42,7 @@ run: python
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)
+	@$(if $(ARGS),:,$(BIN)/python scripts/hosts.py test)
 
 # Without what is marked slow, and without what no change of the core's own code can break. Below a minute on two cores.
 test-fast: python
@@ -55,6 +59,11 @@ lint: python
 	$(BIN)/mypy $(CODE) $(SCRIPTS) tests
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/hosts.py lint
+
+hosts: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/hosts.py test $(ARGS)
 
 clients: python
 	@$(PYTHON) scripts/environment.py dev
@@ -99,7 +108,9 @@ lock: python
 	@test -x $(BIN)/uv || $(PYTHON) scripts/environment.py lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary=:all: \
 		--no-header --no-annotate --no-emit-package toolcharter $(ARGS) \
-		--group dev pyproject.toml $(wildcard plugins/*/pyproject.toml) --output-file constraints.txt
+		--group dev pyproject.toml $(filter-out $(foreach host,$(HOSTS),plugins/$(host)/%),$(wildcard plugins/*/pyproject.toml)) \
+		--output-file constraints.txt
+	$(BIN)/python scripts/hosts.py lock
 
 clean:
 	rm -rf .venv .venvs .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,8 @@ LOCK = ROOT / "constraints.txt"
 VENV = ROOT / ".venv"
 STAMP = "toolcharter-setup.json"
 LEVELS = ("run", "dev")
+HOST_TOOLS = ("files", "git", "shell")
+"""The plugins whose tools the tests of hosts call."""
 
 
 class Stamp(NamedTuple):
@@ -41,8 +43,21 @@ class Stamp(NamedTuple):
 
 
 def projects() -> list[Path]:
-    """The folders of all distributions, the core's first."""
-    return [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+    """The folders of all distributions that `.venv` holds, the core's first."""
+    return [ROOT, *(folder for folder in _plugins() if not _has_own_environment(folder))]
+
+
+def hosts() -> list[Path]:
+    """The folders of the plugins for frameworks: each has an environment of its own, beside its framework."""
+    return [folder for folder in _plugins() if _has_own_environment(folder)]
+
+
+def _plugins() -> list[Path]:
+    return sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+
+
+def _has_own_environment(folder: Path) -> bool:
+    return _load(folder).get("tool", {}).get("toolcharter", {}).get("environment") == "own"
 
 
 def prepare(venv: Path, python: Path, level: str) -> None:
@@ -64,6 +79,30 @@ def prepare(venv: Path, python: Path, level: str) -> None:
     _install(venv, level)
     (venv / STAMP).write_text(json.dumps(wanted))
     print(f"Set up {venv.relative_to(ROOT)} in {time.monotonic() - started:.1f} s.", flush=True)
+
+
+def prepare_host(folder: Path) -> Path:
+    """Make `.venvs/NAME` for the plugin in *folder*, unless it is there; returns its Python.
+
+    It holds the plugin, its framework, the core, and the plugins whose tools the tests of hosts call.
+    """
+    venv, lock = ROOT / ".venvs" / folder.name, folder / "constraints.txt"
+    python, local = venv / "bin" / "python", [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
+    inputs = [Path(__file__), lock, *(project / "pyproject.toml" for project in local)]
+    wanted = Stamp(f"{ROOT} {_version(Path(sys.executable))}", _digest_of(inputs), LEVELS.index("dev"))
+    if _read_stamp(venv) == wanted:
+        return python
+    started = time.monotonic()
+    uv = VENV / "bin" / "uv"
+    run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)
+    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python]
+    settings = _uv_settings(VENV / "bin" / "python")
+    run(*install, "--compile-bytecode", "--only-binary=:all:", "--require-hashes", "-r", lock, environment=settings)
+    editable = [word for project in local for word in ("--editable", str(project))]
+    run(*install, "--no-deps", "--no-sources", "--no-build-isolation", *editable, environment=settings)
+    (venv / STAMP).write_text(json.dumps(wanted))
+    print(f"Set up {venv.relative_to(ROOT)} in {time.monotonic() - started:.1f} s.", flush=True)
+    return python
 
 
 def bring_uv(venv: Path, python: Path, *, clear: bool = False) -> None:
@@ -146,7 +185,10 @@ def _version(python: Path) -> str:
 
 
 def _digest() -> str:
-    inputs = [Path(__file__), LOCK, *(project / "pyproject.toml" for project in projects())]
+    return _digest_of([Path(__file__), LOCK, *(project / "pyproject.toml" for project in projects())])
+
+
+def _digest_of(inputs: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(str(path).encode() + path.read_bytes() for path in inputs)).hexdigest()
 
 

@@ -114,7 +114,8 @@ def plugins() -> str:
     found: list[tuple[str, ...]] = []
     for folder in _plugin_folders():
         project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-        provided = [name for group in project["entry-points"].values() for name in group]
+        groups: dict[str, dict[str, str]] = project.get("entry-points", {})
+        provided = [name for group in groups.values() for name in group]
         listed = ", ".join(f"`{name}`" for name in provided)
         found.append((f"[{folder.name}](plugins/{folder.name}/README.md)", listed, project["description"]))
     return _table(("plugin", "provides", "what it does"), found)

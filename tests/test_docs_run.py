@@ -4,7 +4,7 @@ A page is run from top to bottom in one shell, in a folder that stands for the c
 comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
 identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one, and
 their cases must hold. `yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken`
-are only read, as is `sh illustration`. `console bwrap` needs that program: without it the block is left out, and in CI
+are only read, as is `sh illustration`. `python host` runs in `tests/hosts`, beside the framework that it is about. `console bwrap` needs that program: without it the block is left out, and in CI
 that is a failure. `pip install` is done by uv from its cache, if that has all of it.
 """
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import pytest
 import uv
 
-from environment import _uv_settings
+from environment import _uv_settings, projects
 from pages import ROOT, Block, blocks, pages
 
 ELSEWHERE = {"commands.md", "testing.md"}  # tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py
@@ -44,7 +44,7 @@ pip() {
 }
 status=0
 """
-OURS = " ".join(f"-e plugins/{path.parent.name}" for path in sorted(ROOT.glob("plugins/*/pyproject.toml")))
+OURS = " ".join(f"-e {folder}" for folder in map(str, projects()[1:]))
 DEVELOPERS = f"-e . {OURS} pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
 
 VOLATILE = [
@@ -126,7 +126,7 @@ def _steps(text: str, out: Path) -> Iterator[Step]:
     if "add a tool in ten steps" in text.lower():
         yield Step(0, f"pip install {DEVELOPERS}", None)
     for block in blocks(text):
-        if block.language in SHELL and "illustration" not in block.words and _can_run(block):
+        if block.language in SHELL and not {"illustration", "host"} & {*block.words} and _can_run(block):
             yield from _steps_of(block, out)
 
 

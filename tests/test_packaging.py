@@ -105,7 +105,9 @@ def installed(
         """Install the core and *folder* in an environment of their own; returns what runs a program of it."""
         if folder not in done:
             place = tmp_path_factory.mktemp(f"installed-{name_of(folder)}")
-            install(place / "venv", [built(each).wheel for each in dict.fromkeys([ROOT, folder])])
+            lock = folder / "constraints.txt"  # of its own, where the plugin is one for a framework
+            wheels = [built(each).wheel for each in dict.fromkeys([ROOT, folder])]
+            install(place / "venv", wheels, lock if lock.exists() else ROOT / "constraints.txt")
             done[folder] = place
         bin_folder = done[folder] / "venv" / "bin"
         return lambda program, *arguments: run(bin_folder / program, *arguments, cwd=done[folder])
@@ -113,11 +115,11 @@ def installed(
     return get
 
 
-def install(venv: Path, wheels: list[Path]) -> None:
+def install(venv: Path, wheels: list[Path], lock: Path) -> None:
     program = uv.find_uv_bin()
     run(program, "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent)
     command: list[str | Path] = [program, "pip", "install", "--quiet", "--python", venv / "bin" / "python"]
-    command += ["--only-binary=:all:", "--constraint", ROOT / "constraints.txt", *wheels]
+    command += ["--only-binary=:all:", "--constraint", lock, *wheels]
     offline = subprocess.run(
         [*command, "--offline"], cwd=venv.parent, env=ENVIRONMENT, capture_output=True, check=False
     )
@@ -126,7 +128,10 @@ def install(venv: Path, wheels: list[Path]) -> None:
 
 
 each_distribution = pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
-each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=name_of)
+# Plugins for frameworks are no plugins of toolcharter's own: a framework or its user imports them.
+each_plugin = pytest.mark.parametrize(
+    "folder", [folder for folder in PLUGINS if not (folder / "constraints.txt").exists()], ids=name_of
+)
 
 
 @each_distribution
@@ -136,7 +141,8 @@ def test_wheel_holds_the_package_and_its_metadata(folder: Path, built: Callable[
 
     names = sorted(content(distribution.wheel))
 
-    metadata = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
+    entry_points = ["entry_points.txt"] if {"entry-points", "scripts"} & distribution.project.keys() else []
+    metadata = ["METADATA", "RECORD", "WHEEL", *entry_points, "licenses/LICENSE"]
     expected = [*package_files(folder), *(f"{distribution.stem}.dist-info/{name}" for name in metadata)]
     assert names == sorted(expected)
 
@@ -221,7 +227,7 @@ def test_core_alone_lists_no_plugin(installed: Callable[[Path], Callable[..., st
 def test_installed_plugin_is_listed(folder: Path, installed: Callable[[Path], Callable[..., str]]) -> None:
     """Installing a plugin is all it takes for its distribution and its tools to appear."""
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    groups = project["entry-points"]
+    groups = project.get("entry-points", {})
     expected = {project["name"], *groups.get("toolcharter", ()), *groups.get("toolcharter.extensions", ())}
 
     said = installed(folder)("toolcharter", "plugins", "--check")

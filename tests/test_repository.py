@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS]
 MAKEFILE = (ROOT / "Makefile").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = sorted([ROOT / "constraints.txt", *ROOT.glob("plugins/*/constraints.txt")])
 CONTRACTS = {contract["name"]: contract for contract in SETTINGS["tool"]["importlinter"]["contracts"]}
 
 each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
@@ -52,12 +53,15 @@ def test_plugin_follows_the_house(folder: Path) -> None:
     """Folder, distribution and import names belong together, and every entry point leads into the own package."""
     settings = tomllib.loads((folder / "pyproject.toml").read_text())
     project, package = settings["project"], f"toolcharter_{folder.name}"
-    groups = project["entry-points"]
+    groups = project.get("entry-points", {})
+    # A plugin for a framework is imported by who uses it, or found by the framework.
+    is_apart = settings["tool"].get("toolcharter", {}).get("environment") == "own"
 
     assert project["name"] == f"toolcharter-{folder.name.replace('_', '-')}"
     assert "toolcharter>=0.1,<1" in project["dependencies"]
-    assert set(groups) <= {"toolcharter", "toolcharter.extensions", "toolcharter.commands"}
-    assert {place.split(".")[0] for group in groups.values() for place in group.values()} == {package}
+    assert set(groups) <= ({"llm"} if is_apart else {"toolcharter", "toolcharter.extensions", "toolcharter.commands"})
+    leads = {place.split(".")[0] for group in groups.values() for place in group.values()}
+    assert leads == {package} or (is_apart and not groups)
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [package]
     assert (folder / package / "py.typed").is_file()
 
@@ -69,9 +73,10 @@ def test_plugin_carries_the_licence(folder: Path) -> None:
     assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_lock_file_pins_every_package_with_hashes_and_no_addresses() -> None:
+@pytest.mark.parametrize("file", LOCKS, ids=lambda file: file.parent.name)
+def test_lock_file_pins_every_package_with_hashes_and_no_addresses(file: Path) -> None:
     """Each entry is a name, a version and hashes: no index, no path, nothing unpinned."""
-    lock = (ROOT / "constraints.txt").read_text()
+    lock = file.read_text()
     entry = (
         r"[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.+]*( ; [a-z_ '.<>=!0-9PyP-]+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+"
     )
@@ -88,17 +93,21 @@ def test_no_file_names_a_package_index(folder: str) -> None:
     assert [str(path.relative_to(ROOT)) for path in files if named.search(path.read_text(errors="replace"))] == []
 
 
-def test_lock_file_covers_every_requirement() -> None:
+@pytest.mark.parametrize("file", LOCKS, ids=lambda file: file.parent.name)
+def test_lock_file_covers_every_requirement(file: Path) -> None:
     """What a pyproject.toml asks for is locked; if not, `make lock` has been forgotten."""
-    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    locked = set(re.findall(r"^([a-z0-9-]+)==", file.read_text(), re.MULTILINE))
     local = {"toolcharter", *(f"toolcharter-{folder.name}" for folder in PLUGINS)}
+    apart = {lock.parent for lock in LOCKS}
+    folders = [folder for folder in PLUGINS if folder not in apart] if file.parent == ROOT else [file.parent]
+    groups = list(SETTINGS["dependency-groups"]) if file.parent == ROOT else ["hosts"]
 
-    assert {name for name in _requirements() if name not in locked | local} == set()
+    assert {name for name in _requirements(folders, groups) if name not in locked | local} == set()
 
 
-def _requirements() -> Iterator[str]:
-    settings = [SETTINGS, *(tomllib.loads((folder / "pyproject.toml").read_text()) for folder in PLUGINS)]
-    groups = SETTINGS["dependency-groups"].values()
+def _requirements(folders: Sequence[Path], names: Sequence[str]) -> Iterator[str]:
+    settings = [SETTINGS, *(tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders)]
+    groups = [SETTINGS["dependency-groups"][name] for name in names]
     asked: list[Any] = [
         entry for each in [*(one["project"]["dependencies"] for one in settings), *groups] for entry in each
     ]

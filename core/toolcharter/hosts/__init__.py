@@ -3,7 +3,7 @@
 A host gets schemas in its model's format, makes calls by name, and may put tools that are not ours behind the same gate.
 """
 
-from toolcharter.hosts.formats import FORMATS, Format, HostTool, formatted
+from toolcharter.hosts.formats import FORMATS, Format, HostTool, arguments_of, formatted
 from toolcharter.hosts.host import Host, HostResult, described, open_host
 from toolcharter.hosts.pending import PendingApproval, StateRejected
 
@@ -15,6 +15,7 @@ __all__ = [
     "HostTool",
     "PendingApproval",
     "StateRejected",
+    "arguments_of",
     "described",
     "formatted",
     "open_host",

@@ -14,6 +14,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.api.words import Kind
 from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.build.tool_function import ToolFunction
+from toolcharter.gate.dry_run import adry_run
 from toolcharter.gate.pipeline import CallPipeline
 from toolcharter.gate.stages.s1_arguments import ArgumentReader
 from toolcharter.gate.stages.s8_result import OutputLimit
@@ -72,6 +73,12 @@ class ForeignTools:
             return await pipeline.acall(args, **ids)
         finally:
             _BODY.reset(token)
+
+    async def adecide(
+        self, name: str, args: Mapping[str, Any], parameters: Mapping[str, Any] | None, kind: Kind
+    ) -> Decision:
+        """What the gate would say of a call; nothing is executed, counted or logged."""
+        return (await adry_run(self._pipeline(name, parameters, kind, is_async=True), args)).decision
 
     def isolated(self, name: str) -> CallPipeline | None:
         """The stages of the tool *name* with its body in a thread of its own; None if it needs none."""

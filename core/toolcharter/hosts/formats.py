@@ -1,5 +1,6 @@
 """The tools of a host in the format of each model's interface."""
 
+import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Literal, NamedTuple, get_args
@@ -61,6 +62,19 @@ def formatted(tools: Iterable[HostTool], form: Format, *, strict: bool = False) 
     if form == "json":
         return [tool._asdict() for tool in tools]
     raise ValueError(f"{form!r} is none of {', '.join(FORMATS)}.")
+
+
+def arguments_of(text: str) -> Any:
+    """The arguments that a model wrote as JSON *text*; the text itself if it is none, which the gate refuses.
+
+    Nothing at all counts as no arguments.
+    """
+    if not text.strip():
+        return {}
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _function(tool: HostTool, *, strict: bool) -> dict[str, Any]:

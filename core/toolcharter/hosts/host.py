@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 from toolcharter.api.approval import Answer, ApprovalAnswer, Approver
-from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.call import Caller, Decision, ToolResult
 from toolcharter.api.words import Kind
 from toolcharter.errors import ToolboxClosed
 from toolcharter.events.sinks import SinkLike
@@ -196,6 +196,29 @@ class Host:
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
+
+    async def adecide(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        kind: Kind | None = None,
+        caller: Caller | None = None,
+    ) -> Decision:
+        """What a call would meet; nothing is executed, counted or logged.
+
+        Args:
+            name: As for `call`.
+            args: As for `call`.
+            parameters: As for `govern`.
+            kind: `custom` or `mcp` for a tool that is not ours, of which `govern` would make the call.
+            caller: As for `call`.
+        """
+        toolbox = self._view(caller)
+        if kind is None or toolbox.built_tool(name) is not None:
+            return await toolbox.adecide(name, args)
+        return await self._foreign_tools(toolbox, caller).adecide(name, args, parameters, kind)
 
     def answer(
         self,

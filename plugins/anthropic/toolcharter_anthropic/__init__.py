@@ -1,0 +1,5 @@
+"""Gives a profile's tools to Anthropic's models: schemas, and the results of the calls that a message asks for."""
+
+from toolcharter_anthropic.messages import aanswer_tool_uses, answer_tool_uses, anthropic_tools
+
+__all__ = ["aanswer_tool_uses", "answer_tool_uses", "anthropic_tools"]

@@ -1,0 +1,79 @@
+"""Calls that need a person, as interrupts of LangGraph."""
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.types import interrupt
+
+from toolcharter import ApprovalAnswer, Caller
+from toolcharter.hosts import PendingApproval
+
+MAX_WAITING = 10_000
+"""How many calls that wait for a person are remembered; a forgotten one asks again when its graph goes on."""
+_ANSWERS = ("allow_once", "allow_always", "deny")
+
+
+class Approvals:
+    """The pending approvals of interrupted calls. A graph that goes on makes the interrupted call from its beginning."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
+        self._lock = threading.Lock()
+
+    def waiting(
+        self, call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
+    ) -> PendingApproval | None:
+        """That of the call, if it has interrupted its graph before."""
+        with self._lock:
+            return self._waiting.get(_key(call_id, name, args, caller))
+
+    def ask(
+        self,
+        call_id: str | None,
+        name: str,
+        args: Mapping[str, Any],
+        caller: Caller | None,
+        pending: PendingApproval,
+    ) -> ApprovalAnswer | None:
+        """Interrupt the graph, or return what it was resumed with; None outside of a graph, where no one can be asked.
+
+        Raises:
+            GraphInterrupt: The graph stops here, and goes on with `Command(resume="allow_once")` or `"deny"`.
+        """
+        key = _key(call_id, name, args, caller)
+        with self._lock:
+            self._waiting[key] = pending
+            if len(self._waiting) > MAX_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+        request = pending.request
+        try:
+            said = interrupt(
+                {
+                    "tool": request.tool,
+                    "args": dict(request.args),
+                    "reason": request.reason,
+                    "message": request.message,
+                    "answers": ["allow_once", "deny", *(["allow_always"] if request.always else [])],
+                }
+            )
+        except (KeyError, RuntimeError):  # there is no graph around the call
+            said = None
+        with self._lock:
+            self._waiting.pop(key, None)
+        return None if said is None else _answer(said)
+
+
+def _answer(said: Any) -> ApprovalAnswer:
+    """What the graph was resumed with; anything but a plain yes is a no."""
+    if isinstance(said, ApprovalAnswer):
+        return said
+    word = said.get("answer") if isinstance(said, dict) else said
+    return ApprovalAnswer(word if word in _ANSWERS else "deny")
+
+
+def _key(
+    call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
+) -> tuple[str, str, str, Caller | None]:
+    return call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller

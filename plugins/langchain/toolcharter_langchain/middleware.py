@@ -1,0 +1,132 @@
+"""An agent's own tools behind the gate."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools.tool_node import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+
+from toolcharter import Caller, ToolError
+from toolcharter.hosts import Host, HostResult
+from toolcharter_langchain.approvals import Approvals
+from toolcharter_langchain.tools import ProfileTool, answered
+
+Response = ToolMessage | Command[Any]
+
+
+class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
+
+    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. A `Command` that a tool returns is
+    handed on as it is; of a message, the text is scrubbed, and other content is left out.
+
+    Args:
+        host: Of the profile.
+        caller: Says who calls, from the request; by default the host's own caller.
+    """
+
+    def __init__(self, host: Host, *, caller: Callable[[ToolCallRequest], Caller | None] | None = None) -> None:
+        super().__init__()
+        self._host = host
+        self._caller = caller
+        self._approvals = Approvals()
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Response]) -> Response:
+        """Make the call of *request*, if the gate lets it through; what the model sees of it."""
+        if isinstance(request.tool, ProfileTool):
+            return handler(request)
+        call, caller, held = request.tool_call, self._caller and self._caller(request), _Held()
+
+        def body(args: dict[str, Any]) -> Any:
+            try:
+                return held.keep(handler(request.override(tool_call={**call, "args": args})))
+            except GraphBubbleUp as stop:
+                raise held.stopped(stop) from stop
+
+        schema = _schema(request.tool)
+        pending = self._approvals.waiting(call["id"], call["name"], call["args"], caller)
+        if pending is None:
+            ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
+            result = self._host.govern(call["name"], call["args"], body, parameters=schema, **ids)
+            pending = result.pending
+        if pending is not None:
+            answer = self._approvals.ask(call["id"], call["name"], call["args"], caller, pending)
+            if answer is not None:
+                result = self._host.answer(pending.state, answer, body=body, parameters=schema)
+        return held.response(result, call["name"], call["id"])
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Response]]
+    ) -> Response:
+        """The same from asynchronous code."""
+        if isinstance(request.tool, ProfileTool):
+            return await handler(request)
+        call, caller, held = request.tool_call, self._caller and self._caller(request), _Held()
+
+        async def body(args: dict[str, Any]) -> Any:
+            try:
+                return held.keep(await handler(request.override(tool_call={**call, "args": args})))
+            except GraphBubbleUp as stop:
+                raise held.stopped(stop) from stop
+
+        schema = _schema(request.tool)
+        pending = self._approvals.waiting(call["id"], call["name"], call["args"], caller)
+        if pending is None:
+            ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
+            result = await self._host.agovern(call["name"], call["args"], body, parameters=schema, **ids)
+            pending = result.pending
+        if pending is not None:
+            answer = self._approvals.ask(call["id"], call["name"], call["args"], caller, pending)
+            if answer is not None:
+                result = await self._host.aanswer(pending.state, answer, body=body, parameters=schema)
+        return held.response(result, call["name"], call["id"])
+
+
+class _Held:
+    """What the tool itself has returned or raised, beside what the gate makes of it."""
+
+    def __init__(self) -> None:
+        self._command: Command[Any] | None = None
+        self._stop: GraphBubbleUp | None = None
+
+    def keep(self, response: Response) -> str:
+        """The text of *response*, for the gate.
+
+        Raises:
+            ToolError: The tool has failed.
+        """
+        if isinstance(response, Command):
+            self._command = response
+            return ""
+        text = response.text
+        if response.status == "error":
+            raise ToolError(text, reason="tool_failed")
+        return text
+
+    def stopped(self, stop: GraphBubbleUp) -> ToolError:
+        """What the gate is told of a tool that interrupts the graph itself."""
+        self._stop = stop
+        return ToolError("The tool has interrupted the graph.", reason="interrupted")
+
+    def response(self, result: HostResult, name: str, call_id: str | None) -> Response:
+        """What the model sees."""
+        if self._stop is not None:
+            raise self._stop
+        if self._command is not None and not result.is_error:
+            return self._command
+        message = answered(result, name, call_id or "")
+        assert isinstance(message, ToolMessage)  # noqa: S101 - there is an identifier
+        return message
+
+
+def _schema(tool: BaseTool | None) -> dict[str, Any] | None:
+    """The JSON Schema of what the model gives *tool*, without what LangChain injects."""
+    if tool is None:
+        return None
+    schema: dict[str, Any] = convert_to_openai_tool(tool)["function"].get("parameters") or {"type": "object"}
+    return schema

@@ -1,0 +1,103 @@
+"""A profile's tools as LangChain's."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from toolcharter import Caller
+from toolcharter.hosts import Host, HostResult
+from toolcharter_langchain.approvals import Approvals
+
+_CALL_ID: ContextVar[str | None] = ContextVar("call_id", default=None)
+
+
+def langchain_tools(host: Host, *, caller: Callable[[], Caller | None] | None = None) -> list[BaseTool]:
+    """The tools of *host* for `create_agent(model, tools)` or a `ToolNode`.
+
+    Args:
+        host: Whose tools.
+        caller: Says who calls, each time anew; by default the host's own caller. LangChain's context variables hold
+            the configuration of the run.
+    """
+    approvals = Approvals()
+    return [
+        ProfileTool.of(host, tool.name, tool.description, tool.parameters, caller, approvals) for tool in host.tools()
+    ]
+
+
+class ProfileTool(BaseTool):
+    """One tool of a profile. Its result is a `ToolMessage` where the call has an identifier, else text.
+
+    A refusal has the status `error`, and its reason in the `artifact`.
+    """
+
+    _host: Host = PrivateAttr()
+    _caller: Callable[[], Caller | None] | None = PrivateAttr(default=None)
+    _approvals: Approvals = PrivateAttr()
+
+    @classmethod
+    def of(
+        cls,
+        host: Host,
+        name: str,
+        description: str,
+        parameters: dict[str, Any],
+        caller: Callable[[], Caller | None] | None,
+        approvals: Approvals,
+    ) -> "ProfileTool":
+        """The tool *name* of *host*."""
+        tool = cls(name=name, description=description, args_schema=parameters)
+        tool._host, tool._caller, tool._approvals = host, caller, approvals
+        return tool
+
+    def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **more: Any) -> Any:
+        """As LangChain's, which gives the body no identifier of the call."""
+        token = _CALL_ID.set(tool_call_id)
+        try:
+            return super().run(tool_input, *args, tool_call_id=tool_call_id, **more)
+        finally:
+            _CALL_ID.reset(token)
+
+    async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **more: Any) -> Any:
+        """As LangChain's, which gives the body no identifier of the call."""
+        token = _CALL_ID.set(tool_call_id)
+        try:
+            return await super().arun(tool_input, *args, tool_call_id=tool_call_id, **more)
+        finally:
+            _CALL_ID.reset(token)
+
+    def _run(self, /, *_: Any, **arguments: Any) -> Any:
+        call_id, caller = _CALL_ID.get(), self._caller and self._caller()
+        pending = self._approvals.waiting(call_id, self.name, arguments, caller)
+        if pending is None:
+            result = self._host.call(self.name, arguments, call_id=call_id, caller=caller)
+            pending = result.pending
+        if pending is not None:
+            answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
+            if answer is not None:
+                result = self._host.answer(pending.state, answer)
+        return answered(result, self.name, call_id)
+
+    async def _arun(self, /, *_: Any, **arguments: Any) -> Any:
+        call_id, caller = _CALL_ID.get(), self._caller and self._caller()
+        pending = self._approvals.waiting(call_id, self.name, arguments, caller)
+        if pending is None:
+            result = await self._host.acall(self.name, arguments, call_id=call_id, caller=caller)
+            pending = result.pending
+        if pending is not None:
+            answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
+            if answer is not None:
+                result = await self._host.aanswer(pending.state, answer)
+        return answered(result, self.name, call_id)
+
+
+def answered(result: HostResult, name: str, call_id: str | None) -> ToolMessage | str:
+    """*result* as LangChain wants it: the message that answers a call, or text for who called without one."""
+    if call_id is None:
+        return result.text
+    status = "error" if result.is_error else "success"
+    return ToolMessage(result.text, tool_call_id=call_id, name=name, status=status, artifact=result.structured)

@@ -1,0 +1,72 @@
+"""A profile's tools as those of `llm`, and as a toolbox for its command line.
+
+    llm -T 'Toolcharter("reviewer")' 'What is in notes.txt?'
+
+Source: llm 0.36, "Tools" and "Plugin hooks".
+"""
+
+import atexit
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import llm
+
+from toolcharter import ApprovalAnswer, Caller, TerminalApprover
+from toolcharter.hosts import Host, HostResult, PendingApproval, open_host
+
+Ask = Callable[[PendingApproval], ApprovalAnswer]
+"""Asks a person about a call that needs one, and returns the answer."""
+
+
+def llm_tools(host: Host, *, caller: Caller | None = None, ask: Ask | None = None) -> list[llm.Tool]:
+    """The tools of *host* for `model.chain(..., tools=...)`.
+
+    Args:
+        host: Whose tools.
+        caller: Who calls, if it is not the host's own caller.
+        ask: Whom to ask about calls that need a person; without it the model reads that no one could be asked.
+    """
+    return [
+        llm.Tool(
+            tool.name, tool.description, tool.parameters, _implementation(host, tool.name, caller, ask), "toolcharter"
+        )
+        for tool in host.tools(caller)
+    ]
+
+
+def _implementation(host: Host, name: str, caller: Caller | None, ask: Ask | None) -> Callable[..., str]:
+    def call(llm_tool_call: llm.ToolCall, **arguments: Any) -> str:
+        result: HostResult = host.call(name, arguments, call_id=llm_tool_call.tool_call_id, caller=caller)
+        if result.pending is not None and ask is not None:
+            result = host.answer(result.pending.state, ask(result.pending))
+        return result.text
+
+    return call
+
+
+class Toolcharter(llm.Toolbox):  # type: ignore[no-untyped-call] # its `__init_subclass__`
+    """The tools of a profile: `llm -T 'Toolcharter("reviewer")'`. At a terminal, calls that need a person are asked there.
+
+    Args:
+        profile: A profile's name or path.
+        workspace: The folder that the tools may touch.
+        events: Where events go, such as `file:events.jsonl`; by default where the profile says.
+    """
+
+    def __init__(self, profile: str, workspace: str = ".", events: str = "") -> None:
+        approver = TerminalApprover() if sys.stdin.isatty() else None
+        sinks = [events] if events else []
+        self._host = open_host(profile, workspace=Path(workspace).resolve(), events=sinks, approver=approver)
+        atexit.register(self._host.close)
+
+    def tools(self) -> Iterable[llm.Tool]:
+        """Those of the profile; the class has none of its own."""
+        return llm_tools(self._host)
+
+
+@llm.hookimpl
+def register_tools(register: Callable[..., None]) -> None:
+    """Make `Toolcharter` known to `llm`."""
+    register(Toolcharter)

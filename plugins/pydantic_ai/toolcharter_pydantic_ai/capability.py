@@ -1,0 +1,117 @@
+"""An agent's own tools behind the gate."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai import ModelRetry, RunContext, ToolFailed, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailedError, ToolRetryError
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_jsonable_python
+
+from toolcharter import ApprovalAnswer, Caller, ToolError, scrub_text
+from toolcharter.hosts import Host, HostResult
+from toolcharter_pydantic_ai.approvals import Approvals
+from toolcharter_pydantic_ai.toolset import MARK
+
+_DEFERRALS = (ApprovalRequired, CallDeferred)
+_RETRIES = (ModelRetry, ToolRetryError)
+# The framework has its own forms of both failures by the time that it hands them to a capability.
+_STOPS = (*_DEFERRALS, *_RETRIES, ToolFailed, ToolFailedError)
+
+
+class Govern(AbstractCapability[Any]):
+    """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
+
+    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Rules see the arguments as the model wrote
+    them. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
+
+    Args:
+        host: Of the profile.
+        caller: Says who calls, from the run's context; by default the host's own caller.
+    """
+
+    def __init__(self, host: Host, *, caller: Callable[[RunContext[Any]], Caller | None] | None = None) -> None:
+        self._host = host
+        self._caller = caller
+        self._approvals = Approvals()
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Make the call, if the gate lets it through.
+
+        Raises:
+            ToolFailed: It was refused, or failed; the model reads why.
+            ModelRetry: The tool asks the model to try again.
+            ApprovalRequired: It needs a person.
+        """
+        if (tool_def.metadata or {}).get("toolcharter") == MARK:
+            return await handler(args)
+        held, given = _Held(), call.args_as_dict()
+
+        async def body(_: dict[str, Any]) -> Any:
+            try:
+                return held.keep(await handler(args))
+            except _STOPS as stop:
+                raise held.stopped(stop) from stop
+
+        async def make() -> HostResult:
+            caller = self._caller and self._caller(ctx)
+            ids: dict[str, Any] = {"call_id": call.tool_call_id, "caller": caller}
+            return await self._host.agovern(call.tool_name, given, body, parameters=schema, **ids)
+
+        async def answer(state: str, said: ApprovalAnswer) -> HostResult:
+            return await self._host.aanswer(state, said, body=body, parameters=schema)
+
+        schema = tool_def.parameters_json_schema
+        return held.returned(await self._approvals.call(ctx, call.tool_name, given, make, answer))
+
+
+class _Held:
+    """What the tool itself has returned or raised, beside what the gate makes of it."""
+
+    def __init__(self) -> None:
+        self._return: ToolReturn[Any] | None = None
+        self._is_text = False
+        self._stop: Exception | None = None
+
+    def keep(self, value: Any) -> Any:
+        """*value*, for the gate: text or JSON data."""
+        if isinstance(value, ToolReturn):
+            self._return = value
+            value = value.return_value
+        self._is_text = isinstance(value, str)
+        return value if self._is_text else to_jsonable_python(value)
+
+    def stopped(self, stop: Exception) -> ToolError:
+        """What the gate is told of a tool that has failed, or cannot answer yet."""
+        self._stop = stop
+        deferred = isinstance(stop, _DEFERRALS)
+        return ToolError(
+            "The tool answers later." if deferred else str(stop), reason="deferred" if deferred else "tool_failed"
+        )
+
+    def returned(self, result: HostResult) -> Any:
+        """What the framework shows its model."""
+        if isinstance(self._stop, _RETRIES):
+            raise ModelRetry(result.result.message or result.text)
+        if isinstance(self._stop, _DEFERRALS):
+            raise self._stop
+        if result.is_error:
+            raise ToolFailed(result.text)
+        value = result.text if self._is_text else result.result.data
+        if self._return is None:
+            return value
+        content = self._return.content
+        return replace(
+            self._return, return_value=value, content=scrub_text(content)[0] if isinstance(content, str) else content
+        )

@@ -1,0 +1,78 @@
+"""A profile's tools as those of Strands."""
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from strands import ToolContext
+from strands.middleware import ToolResultEvent
+from strands.types.tools import AgentTool, ToolResult, ToolResultContent, ToolSpec, ToolUse
+
+from toolcharter import ApprovalAnswer, Caller
+from toolcharter.hosts import Host, HostResult, HostTool
+from toolcharter_strands.approvals import NAME, Approvals
+
+CallerOf = Callable[[dict[str, Any]], Caller | None]
+"""Says who calls, from the `invocation_state` of the run; None is the host's own caller."""
+
+
+def strands_tools(host: Host, *, caller: CallerOf | None = None) -> list[AgentTool]:
+    """The tools of *host* for `Agent(tools=...)`.
+
+    Args:
+        host: Whose tools.
+        caller: Who calls.
+    """
+    approvals = Approvals()
+    return [ProfileTool(host, tool, caller, approvals) for tool in host.tools()]
+
+
+class ProfileTool(AgentTool):
+    """One tool of a profile. A refusal is a result of the status `error`, with its reason in the text."""
+
+    def __init__(self, host: Host, tool: HostTool, caller: CallerOf | None, approvals: Approvals) -> None:
+        super().__init__()
+        self._host = host
+        self._tool = tool
+        self._caller = caller
+        self._approvals = approvals
+
+    @property
+    def tool_name(self) -> str:
+        """Its name."""
+        return self._tool.name
+
+    @property
+    def tool_spec(self) -> ToolSpec:
+        """What the model is shown."""
+        schema = {"json": self._tool.parameters}
+        return {"name": self._tool.name, "description": self._tool.description, "inputSchema": schema}
+
+    @property
+    def tool_type(self) -> str:
+        """A word for displays."""
+        return "toolcharter"
+
+    async def stream(
+        self, tool_use: ToolUse, invocation_state: dict[str, Any], **_: Any
+    ) -> AsyncGenerator[ToolResultEvent, None]:
+        """One governed call; its result is the only event."""
+        call_id, args = tool_use["toolUseId"], tool_use["input"]
+
+        async def make() -> HostResult:
+            caller = self._caller and self._caller(invocation_state)
+            return await self._host.acall(self.tool_name, args, call_id=call_id, caller=caller)
+
+        def interrupt(question: dict[str, Any]) -> Any:
+            return ToolContext(tool_use, invocation_state["agent"], invocation_state).interrupt(NAME, question)
+
+        async def answer(state: str, said: ApprovalAnswer) -> HostResult:
+            return await self._host.aanswer(state, said)
+
+        result = await self._approvals.call(call_id, self.tool_name, args, make, interrupt, answer)
+        yield ToolResultEvent(answered(result, call_id))
+
+
+def answered(result: HostResult, call_id: str) -> ToolResult:
+    """*result* as Strands wants it."""
+    content: list[ToolResultContent] = [{"text": result.text}]
+    return {"toolUseId": call_id, "status": "error" if result.is_error else "success", "content": content}

@@ -1,0 +1,37 @@
+"""The contract of hosts, held by `Host` itself as a loop of one's own uses it."""
+
+import asyncio
+from collections.abc import Sequence
+
+from toolcharter.hosts import HostResult
+
+from .contract import Adapter, Call, ForeignContract, Seen
+
+
+class Loop(Adapter):
+    """A loop that makes the calls of a turn at once."""
+
+    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+        made = await asyncio.gather(*(self.host.acall(one.name, one.args, call_id=one.id) for one in calls))
+        return [_seen(result) for result in made]
+
+    async def answer(self, call: Call, *, granted: bool) -> Seen:
+        asked = await self.host.acall(call.name, call.args, call_id=call.id)
+        assert asked.pending is not None
+        return _seen(await self.host.aanswer(asked.pending.state, "allow_once" if granted else "deny"))
+
+    async def run_foreign(self, call: Call, output: str) -> Seen:
+        async def body(_args: object) -> str:
+            return output
+
+        return _seen(await self.host.agovern(call.name, call.args, body, call_id=call.id))
+
+
+class TestBareHost(ForeignContract):
+    """Sets what the others are compared with."""
+
+    adapter = Loop
+
+
+def _seen(result: HostResult) -> Seen:
+    return Seen(result.text, result.is_error)

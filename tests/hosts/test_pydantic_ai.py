@@ -1,0 +1,294 @@
+"""Pydantic AI: an agent with a scripted model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import (
+    Agent,
+    ApprovalRequired,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    RunContext,
+    ToolApproved,
+    ToolDenied,
+    ToolFailed,
+    ToolReturn,
+)
+from pydantic_ai.messages import ModelMessage, ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from toolcharter import Caller
+from toolcharter.hosts import Host
+from toolcharter_pydantic_ai import Govern, ProfileToolset
+
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
+from .readme import run_readme
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "pydantic_ai.py"
+
+
+def asking(calls: Sequence[Call]) -> FunctionModel:
+    """A model that asks for *calls* at once, then says "done"."""
+
+    def turn(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        if answers(messages):
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart(call.name, call.args, call.id) for call in calls])
+
+    return FunctionModel(turn)
+
+
+def answers(messages: Sequence[ModelMessage]) -> dict[str, Seen]:
+    """What the model saw of its calls, by their identifiers."""
+    found = dict[str, Seen]()
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, ToolReturnPart):
+            text = part.content if isinstance(part.content, str) else part.model_response_str()
+            found[part.tool_call_id] = Seen(text, part.outcome != "success")
+        elif isinstance(part, RetryPromptPart) and part.tool_call_id:
+            found[part.tool_call_id] = Seen(part.model_response(), is_error=True)
+    return found
+
+
+class PydanticAi(Adapter):
+    """An agent."""
+
+    answers_unknown = True
+    refuses_itself = True
+
+    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+        done = await Agent(asking(calls), toolsets=[ProfileToolset(self.host)]).run("go")
+        found = answers(done.all_messages())
+        return [found[call.id] for call in calls]
+
+    async def answer(self, call: Call, *, granted: bool) -> Seen:
+        toolset = ProfileToolset(self.host)
+        agent = Agent(asking([call]), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+        asked = await agent.run("go")
+        assert isinstance(asked.output, DeferredToolRequests)
+        [question] = asked.output.approvals
+        assert (question.tool_name, question.args_as_dict()) == (call.name, call.args)
+        assert asked.output.metadata[call.id]["tool"] == call.name
+        results = DeferredToolResults(approvals={question.tool_call_id: ToolApproved() if granted else ToolDenied()})
+        done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+        return answers(done.all_messages())[call.id]
+
+    async def run_foreign(self, call: Call, output: str) -> Seen:
+        agent = Agent(asking([call]), capabilities=[Govern(self.host)])
+
+        @agent.tool_plain(name=call.name)
+        def own(query: str) -> str:
+            """An agent's own tool."""
+            return output
+
+        return answers((await agent.run("go")).all_messages())[call.id]
+
+
+class TestPydanticAi(ForeignContract):
+    """An agent of Pydantic AI."""
+
+    adapter = PydanticAi
+
+
+@pytest.fixture
+def place(tmp_path: Any) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def host(place: Place) -> Any:
+    with place.open() as opened:
+        yield opened
+
+
+async def foreign(host: Host, function: Any, name: str = "search_notes", **more: Any) -> Any:
+    """The run of an agent whose own tool is called once."""
+    agent = Agent(asking([Call(name, {"query": "x"})]), capabilities=[Govern(host)], **more)
+    agent.tool(name=name)(function)
+    return await agent.run("go")
+
+
+async def test_caller_comes_from_the_context(host: Host, place: Place) -> None:
+    """Who calls is what the run's dependencies say."""
+    toolset = ProfileToolset(host, caller=lambda ctx: Caller(user=ctx.deps))
+    agent = Agent(asking([Call("read_file", {"path": "notes.txt"})]), toolsets=[toolset], deps_type=str)
+
+    await agent.run("go", deps="ada")
+
+    assert {event["user"] for event in place.events()} == {"ada"}
+
+
+async def test_run_that_goes_on_with_another_host(place: Place) -> None:
+    """It knows nothing of the question: the call asks anew, and runs once."""
+    call = Call("delete_file", {"path": "notes.txt"})
+    with place.open() as first:
+        agent = Agent(asking([call]), toolsets=[ProfileToolset(first)], output_type=[str, DeferredToolRequests])
+        asked = await agent.run("go")
+    results = DeferredToolResults(approvals={call.id: True})
+    with place.open() as second:
+        agent = Agent(asking([call]), toolsets=[ProfileToolset(second)], output_type=[str, DeferredToolRequests])
+        done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+
+    assert not answers(done.all_messages())[call.id].is_error
+    assert not (place.workspace / "notes.txt").exists()
+
+
+async def test_person_may_change_the_arguments(host: Host, place: Place) -> None:
+    """What runs is what the person wrote."""
+    agent = Agent(
+        asking([Call("delete_file", {"path": "notes.txt"})]),
+        toolsets=[ProfileToolset(host)],
+        output_type=[str, DeferredToolRequests],
+    )
+    asked = await agent.run("go")
+    results = DeferredToolResults(approvals={"call_1": ToolApproved(override_args={"path": "secret.txt"})})
+
+    await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+
+    assert (place.workspace / "notes.txt").exists()
+    assert not (place.workspace / "secret.txt").exists()
+
+
+async def test_our_tools_are_governed_once(host: Host, place: Place) -> None:
+    """The capability leaves them to the toolset."""
+    call = Call("read_file", {"path": "notes.txt"})
+    agent = Agent(asking([call]), toolsets=[ProfileToolset(host)], capabilities=[Govern(host)])
+
+    await agent.run("go")
+
+    assert len(place.shown("call_1")) == 3
+
+
+async def test_foreign_tool_returns_data(host: Host) -> None:
+    """Models become JSON data; secrets in them are masked."""
+
+    class Found(BaseModel):
+        number: int
+        text: str
+
+    def search(_ctx: RunContext[None], query: str) -> Found:
+        """Search."""
+        return Found(number=1, text=f"token {SECRET}")
+
+    seen = answers((await foreign(host, search)).all_messages())["call_1"]
+
+    assert seen == Seen('{"number":1,"text":"token [REDACTED]"}', is_error=False)
+
+
+async def test_foreign_tool_returns_more_than_a_value(host: Host) -> None:
+    """`ToolReturn` keeps its form; its texts are scrubbed."""
+
+    def search(_ctx: RunContext[None], query: str) -> ToolReturn[str]:
+        """Search."""
+        return ToolReturn(return_value=f"a {SECRET}", content=f"b {SECRET}", metadata={"kept": True})
+
+    messages = (await foreign(host, search)).all_messages()
+
+    assert answers(messages)["call_1"].text == "a [REDACTED]"
+    assert SECRET not in str(messages)
+    assert "b [REDACTED]" in str(messages)
+
+
+async def test_foreign_tool_fails(host: Host, place: Place) -> None:
+    """The failure is an error in the events; the model reads it."""
+
+    def search(_ctx: RunContext[None], query: str) -> str:
+        """Search."""
+        raise ToolFailed("no index")
+
+    seen = answers((await foreign(host, search)).all_messages())["call_1"]
+
+    assert seen == Seen("ERROR: no index", is_error=True)
+    assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "tool_failed")
+
+
+async def test_foreign_tool_asks_for_another_try(host: Host, place: Place) -> None:
+    """The framework's retry goes on as without the gate."""
+
+    def search(_ctx: RunContext[None], query: str) -> str:
+        """Search."""
+        raise ModelRetry("write more")
+
+    seen = answers((await foreign(host, search)).all_messages())["call_1"]
+
+    assert "write more" in seen.text
+    assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "tool_failed")
+
+
+@pytest.mark.parametrize("granted", [True, False])
+async def test_foreign_call_that_needs_a_person(host: Host, *, granted: bool) -> None:
+    """The gate defers it."""
+    ran: list[str] = []
+    agent = Agent(
+        asking([Call("send_mail", {"query": "x"})]),
+        capabilities=[Govern(host, caller=lambda _ctx: Caller(agent="b"))],
+        output_type=[str, DeferredToolRequests],
+    )
+
+    @agent.tool_plain
+    def send_mail(query: str) -> str:
+        """Send a mail."""
+        ran.append(query)
+        return "sent"
+
+    asked = await agent.run("go")
+    assert ran == []
+    results = DeferredToolResults(approvals={"call_1": granted})
+    done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+
+    assert ran == (["x"] if granted else [])
+    assert answers(done.all_messages())["call_1"].is_error is not granted
+
+
+async def test_foreign_tool_may_ask_itself(host: Host, place: Place) -> None:
+    """Its own deferral passes the gate."""
+
+    def search(ctx: RunContext[None], query: str) -> str:
+        """Search."""
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired
+        return "found"
+
+    done = await foreign(host, search, output_type=[str, DeferredToolRequests])
+
+    assert isinstance(done.output, DeferredToolRequests)
+    assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "deferred")
+
+
+async def test_example(place: Place) -> None:
+    """The agent loop of `examples/hosts`: the model sees the reason and goes on."""
+    converse = run_path(str(EXAMPLE))["converse"]
+    steps = [{"path": "notes.txt"}, {"path": "/etc/passwd"}]
+
+    def turn(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        done = list(answers(messages).values())
+        if len(done) < len(steps):
+            return ModelResponse(parts=[ToolCallPart("read_file", steps[len(done)], f"c{len(done)}")])
+        return ModelResponse(parts=[TextPart(" / ".join(seen.text for seen in done))])
+
+    said = await converse(place.workspace, FunctionModel(turn))
+
+    assert "first" in said
+    assert "path_outside_workspace" in said
+
+
+def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The snippet works: the profile's tool answers, and the agent's own is denied, which may do any harm."""
+    calls = [Call("read_file", {"path": "notes.txt"}, "a"), Call("search_web", {"query": "x"}, "b")]
+
+    def turn(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        done = [seen.text for seen in answers(messages).values()]
+        if done:
+            return ModelResponse(parts=[TextPart(" / ".join(done))])
+        return ModelResponse(parts=[ToolCallPart(call.name, call.args, call.id) for call in calls])
+
+    run_readme("pydantic_ai", place, monkeypatch, model=FunctionModel(turn))
+
+    said = capsys.readouterr().out
+    assert "first" in said
+    assert "reason=safety_too_high" in said
