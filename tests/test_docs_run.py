@@ -44,7 +44,7 @@ pip() {
 }
 status=0
 """
-OURS = " ".join(f"-e {folder}" for folder in map(str, projects()[1:]))
+OURS = " ".join(f"-e {folder.relative_to(ROOT)}" for folder in projects()[1:])
 DEVELOPERS = f"-e . {OURS} pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
 
 VOLATILE = [

@@ -1,5 +1,6 @@
 """The repository holds together: settings know every plugin, the lock file covers every need, import contracts bite."""
 
+import ast
 import re
 import shlex
 import shutil
@@ -15,7 +16,8 @@ from tests.rows import each_row
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
-PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS]
+FRAMEWORKS = [folder for folder in PLUGINS if (folder / "constraints.txt").exists()]
+PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS if folder not in FRAMEWORKS]
 MAKEFILE = (ROOT / "Makefile").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = sorted([ROOT / "constraints.txt", *ROOT.glob("plugins/*/constraints.txt")])
@@ -64,6 +66,20 @@ def test_plugin_follows_the_house(folder: Path) -> None:
     assert leads == {package} or (is_apart and not groups)
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [package]
     assert (folder / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("folder", FRAMEWORKS, ids=lambda folder: folder.name)
+def test_plugin_for_a_framework_imports_the_public_modules_only(folder: Path) -> None:
+    """Of ours, it knows the package root, `toolcharter.hosts` and itself: import-linter does not see its environment."""
+    trees = [ast.parse(path.read_text()) for path in folder.rglob("toolcharter_*/*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    named = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    named |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    own = f"toolcharter_{folder.name}"
+
+    ours = {name for name in named if name.startswith("toolcharter") and name.partition(".")[0] != own}
+    assert ours <= {"toolcharter", "toolcharter.hosts"}
+    assert "toolcharter.hosts" in ours
 
 
 @each_plugin

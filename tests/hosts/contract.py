@@ -25,7 +25,7 @@ tools: {read_file: {}, delete_file: {}, bash: {}}
 missing_ok: [search_notes, send_mail, leak]
 ask: [delete_file, "custom:send_mail"]
 allow: ["bash:echo *", "bash:sleep *", "custom:search_notes", "custom:leak"]
-limits: {timeout_s: 20, tools: {bash: {timeout_s: 0.5}}}
+limits: {timeout_s: 20, tools: {bash: {timeout_s: 2}}}
 """
 # In parts, so that no scanner takes this file for one that holds a key.
 SECRET = "gh" + "p_" + "A1b2C3d4E5" * 3 + "f6G7h8"
@@ -108,7 +108,7 @@ KINDS = {
     "denied": Call("read_file", {"path": "../x"}),
     "rule": Call("bash", {"command": "touch x"}),
     "error": Call("read_file", {"path": "none.txt"}),
-    "time": Call("bash", {"command": "sleep 5"}),
+    "time": Call("bash", {"command": "sleep 30"}),
     "secret": Call("read_file", {"path": "secret.txt"}),
 }
 
@@ -211,7 +211,7 @@ class HostContract:
 
     async def test_cancelled_call_ends(self, host: Host, place: Place) -> None:
         """The task is cancelled while a program runs: the program ends, and the call has its closing event."""
-        call = Call("bash", {"command": "sleep 0.4"})
+        call = Call("bash", {"command": "sleep 30"})
         running = asyncio.create_task(self.adapter(host).run([call]))
         await _until(lambda: any(event == "hook.policy.before" for event, _, _ in place.shown()))
 
