@@ -8,6 +8,7 @@
 changed, nothing is done. Stops with the line that failed if an environment can't be made.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,8 @@ def _plugins() -> list[Path]:
 
 
 def _has_own_environment(folder: Path) -> bool:
-    return _load(folder).get("tool", {}).get("toolcharter", {}).get("environment") == "own"
+    settings: dict[str, str] = _load(folder).get("tool", {}).get("toolcharter", {})
+    return settings.get("environment") == "own"
 
 
 def prepare(venv: Path, python: Path, level: str) -> None:
@@ -90,19 +92,26 @@ def prepare_host(folder: Path) -> Path:
     python, local = venv / "bin" / "python", [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
     inputs = [Path(__file__), lock, *(project / "pyproject.toml" for project in local)]
     wanted = Stamp(f"{ROOT} {_version(Path(sys.executable))}", _digest_of(inputs), LEVELS.index("dev"))
-    if _read_stamp(venv) == wanted:
-        return python
+    venv.parent.mkdir(exist_ok=True)
+    # Tests and linters may want the same environment at the same time.
+    with venv.with_suffix(".lock").open("w") as lock_of_venv:
+        fcntl.flock(lock_of_venv, fcntl.LOCK_EX)
+        if _read_stamp(venv) != wanted:
+            _make_host(venv, lock, local)
+            (venv / STAMP).write_text(json.dumps(wanted))
+    return python
+
+
+def _make_host(venv: Path, lock: Path, local: Sequence[Path]) -> None:
     started = time.monotonic()
     uv = VENV / "bin" / "uv"
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)
-    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python]
+    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", venv / "bin" / "python"]
     settings = _uv_settings(VENV / "bin" / "python")
     run(*install, "--compile-bytecode", "--only-binary=:all:", "--require-hashes", "-r", lock, environment=settings)
     editable = [word for project in local for word in ("--editable", str(project))]
     run(*install, "--no-deps", "--no-sources", "--no-build-isolation", *editable, environment=settings)
-    (venv / STAMP).write_text(json.dumps(wanted))
     print(f"Set up {venv.relative_to(ROOT)} in {time.monotonic() - started:.1f} s.", flush=True)
-    return python
 
 
 def bring_uv(venv: Path, python: Path, *, clear: bool = False) -> None:

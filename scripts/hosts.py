@@ -41,7 +41,7 @@ def _lock(folder: Path) -> None:
     left_out = [word for name in ours for word in ("--no-emit-package", name)]
     projects = [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
     files = [project / "pyproject.toml" for project in projects]
-    output = ["--output-file", folder / "constraints.txt"]
+    output: list[str | Path] = ["--output-file", folder / "constraints.txt"]
     run(*compile_, *options, *left_out, "--group", "hosts", *files, *output)
 
 
@@ -55,8 +55,8 @@ def _lint(folder: Path, _arguments: list[str]) -> str:
     files = [folder / f"toolcharter_{folder.name}", ROOT / "tests" / "hosts" / f"test_{folder.name}.py"]
     example = ROOT / "examples" / "hosts" / f"{folder.name}.py"
     cache = ROOT / ".mypy_cache" / folder.name
-    mypy = [VENV / "bin" / "mypy", "--python-executable", python, "--cache-dir", cache]
-    said = _outcome([*mypy, *files, *([example] if example.exists() else [])])
+    mypy: list[str | Path] = [VENV / "bin" / "mypy", "--python-executable", python, "--cache-dir", cache]
+    said = _outcome([*mypy, *files, example])
     return said if said.startswith("failed") else _outcome([VENV / "bin" / "pyright", "--pythonpath", python, files[0]])
 
 

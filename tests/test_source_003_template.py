@@ -1,27 +1,20 @@
 """The template of sample set 003 works as it stands but for its import lines, with Strands' `@tool` and without.
 
 `SHAPE` is the template without its comments.
-Strands itself is met in an environment of its own, `.venvs/strands`, made once for all Pythons and kept.
+Strands itself is met in an environment of its own, `.venvs/strands`, where the plugin for it is tested, too.
 """
 
-import fcntl
 import json
 import os
-import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import uv
 
-from environment import LOCK, ROOT, _uv_settings
+from environment import ROOT, prepare_host
 from toolcharter.testing import toolbox_of
-
-STRANDS = "strands-agents>=1.62"
 
 SHAPE = """
 from pathlib import Path
@@ -151,49 +144,8 @@ def test_template_reports_a_failure(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def strands_python() -> Path:
-    """The Python of an environment with Strands and what the core needs, made if there is none that fits."""
-    venv = ROOT / ".venvs" / "strands"
-    venv.parent.mkdir(exist_ok=True)
-    with (venv.parent / "strands.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # The workers of pytest-xdist share one environment.
-        problem = None if is_made(venv) else make(venv)
-    if problem and os.environ.get("CI"):
-        pytest.fail(f"no environment with Strands, and CI is set: {problem}", pytrace=False)
-    if problem:
-        pytest.skip(f"no environment with {STRANDS} can be made: {problem}")
-    return venv / "bin" / "python"
-
-
-def wanted() -> str:
-    """What the environment is made from: a new requirement or a new lock file makes a new one."""
-    return f"{STRANDS}\n{LOCK.read_text()}"
-
-
-def is_made(venv: Path) -> bool:
-    stamp = venv / "toolcharter-made-from.txt"
-    return stamp.exists() and stamp.read_text() == wanted() and (venv / "bin" / "python").exists()
-
-
-def make(venv: Path) -> str | None:
-    """Make *venv* from wheels alone; returns what went wrong."""
-    shutil.rmtree(venv, ignore_errors=True)
-    # Strands wants other versions of what the plugin `mcp` is locked to; the core needs none of them.
-    lock = venv.with_suffix(".constraints.txt")
-    lock.write_text(
-        re.sub(r"^(mcp|mcp-types|opentelemetry-api)==.*\n(?: +--hash.*\n)+", "", LOCK.read_text(), flags=re.MULTILINE)
-    )
-    program = uv.find_uv_bin()
-    install = [program, "pip", "install", "--quiet", "--only-binary=:all:", "--python", str(venv / "bin" / "python")]
-    for command in (
-        [program, "venv", "--quiet", "--python", sys.executable, str(venv)],
-        [*install, "--constraint", str(lock), "--requirement", str(ROOT / "pyproject.toml"), STRANDS],
-    ):
-        environment = os.environ | _uv_settings(Path(sys.executable))
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            return (done.stderr.strip().splitlines() or ["uv failed"])[-1]
-    (venv / "toolcharter-made-from.txt").write_text(wanted())
-    return None
+    """The Python of the environment in which the plugin for Strands is tested."""
+    return prepare_host(ROOT / "plugins" / "strands")
 
 
 DRIVER = """
