@@ -45,7 +45,7 @@ class Judge:
     def verdict(self, line: str) -> Verdict:
         """Whether *line* may run."""
         found = analyse_commands((line,), self.workspace)
-        subject = RuleInput(None, {"command": line}, found.commands, found.refusal, found.needs, found.strange)
+        subject = RuleInput(None, {"command": line}, found.commands, found.refusal, found.needs, found.unsupported)
         decision = self._view.decide(subject)
         if decision.outcome != "allow":
             return Verdict(str(decision.reason))

@@ -72,7 +72,7 @@ class AnalysedCommand(NamedTuple):
     """Whether it needs no allow rule beside those of what it starts."""
     within: tuple[str, ...] = ()
     """What it stands in, outermost first."""
-    guises: tuple[str, ...] = ()
+    deny_forms: tuple[str, ...] = ()
     """What else a deny rule may match: its words alone where assignments or redirections stand beside them, the bare
     name of a program given by a path, the subcommand without the options before it, `[` and `[[` as `test`. Those of the
     first command hold what the floor has found in texts and files of the line, too."""

@@ -27,7 +27,7 @@ class CommandAnalysis(NamedTuple):
     """Why no rule and no person may permit it."""
     needs: tuple[Requirements, ...] = ()
     """What each asks of the rule that would allow it."""
-    strange: str | None = None
+    unsupported: str | None = None
     """What in them no rule can cover."""
     world: DiskPreconditions | None = None
     judged: tuple[AnalysedCommand, ...] = ()
@@ -60,14 +60,14 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     judged = judgement.commands
     forms, needs = tuple(one.form for one in judged), tuple(map(_needs, judged))
-    return CommandAnalysis(forms, _refusal(judgement), needs, judgement.strange, _world(judgement), judged)
+    return CommandAnalysis(forms, _refusal(judgement), needs, judgement.unsupported, _world(judgement), judged)
 
 
 def _refusal(judgement: "Analysis") -> Refusal | None:
     if judgement.catastrophe is not None:
         return Refusal(Reason.DENIED_BY_FLOOR, judgement.catastrophe)
-    if judgement.unnamed is not None:
-        return Refusal(Reason.NOT_UNDERSTOOD, judgement.unnamed)
+    if judgement.unresolved_program is not None:
+        return Refusal(Reason.NOT_UNDERSTOOD, judgement.unresolved_program)
     return None
 
 
@@ -76,7 +76,7 @@ def _needs(one: AnalysedCommand) -> Requirements:
         frozenset(as_often(need.form, need.times) for need in one.needs),
         one.needs[0].why if one.needs else None,
         one.bare,
-        one.guises,
+        one.deny_forms,
         one.is_transparent,
     )
 

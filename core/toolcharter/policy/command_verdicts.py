@@ -44,7 +44,7 @@ def _matched(
     matchers: Sequence[Matcher], subject: RuleInput, command: str, needs: Requirements, said: str, *, decides: bool
 ) -> CommandVerdict | None:
     """What the first rule of `deny` or `ask` makes of a command that it matches."""
-    forms = (command, *needs.guises)
+    forms = (command, *needs.deny_forms)
     rule = _first(matchers, subject, lambda one: any(map(one.matches_command, forms)))
     return None if rule is None else CommandVerdict(f"{said} {rule.text!r} at {rule.source}", decides)
 
@@ -67,7 +67,7 @@ def _lacking(
 
 def _coverers(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:
     """The rules that may cover commands of the tool; none, where no rule covers the line."""
-    if subject.strange is not None:
+    if subject.unsupported is not None:
         return ()
     return [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.may_cover(view.facts)]
 

@@ -273,8 +273,8 @@ def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> De
 
 def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
     """Which command lacks a rule, and what one would have to name, as a sentence behind another."""
-    if subject.strange is not None:
-        return f" No rule can: {subject.strange}"
+    if subject.unsupported is not None:
+        return f" No rule can: {subject.unsupported}"
     if uncovered is None:
         return ""
     command, needs = uncovered

@@ -218,8 +218,8 @@ def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
     """What a `bash:` rule that matches some command leaves unnamed of it, as a clause."""
     if matcher.rule.prefix != "bash":
         return None
-    if subject.strange is not None:
-        return f"matches, but no rule covers the line: {subject.strange}"
+    if subject.unsupported is not None:
+        return f"matches, but no rule covers the line: {subject.unsupported}"
     for command, needs in subject.needing:
         if matcher.touches_command(command, needs) and not matcher.names_words(needs.words):
             return f"matches {command!r}, but does not mention every word that it has to: {needs.why}"
@@ -231,7 +231,7 @@ def missing_rules(view: ToolPolicyView, subject: RuleInput) -> tuple[str, ...]:
     facts, args = view.facts, subject.args
     if facts.kind == "bash" and subject.commands:
         having = [one for one in view.permits.matchers if one.rule.prefix == "bash" and one.condition_holds(args)]
-        if subject.strange is not None:
+        if subject.unsupported is not None:
             return ()
         open_ones = {
             f"bash:{escape_glob(command)}": (command, needs)

@@ -44,7 +44,7 @@ class Matcher:
             return False
         if self.rule.prefix == "bash":
             return (
-                subject.strange is None
+                subject.unsupported is None
                 and bool(subject.commands)
                 and all(self.covers_command(command, needs) for command, needs in subject.needing)
             )

@@ -69,7 +69,7 @@ class Requirements(NamedTuple):
     bare: str | None = None
     """The command without the assignments before it, where they are harmless (`LC_ALL=C sort x`): a rule may match this
     instead."""
-    guises: tuple[str, ...] = ()
+    deny_forms: tuple[str, ...] = ()
     """What a `deny` rule may match instead: the command without assignments and redirections, its program without a
     path, its subcommand without the options before it."""
     is_exempt: bool = False
@@ -91,7 +91,7 @@ class RuleInput(NamedTuple):
     """What it would run cannot be understood, or no one may permit it."""
     needs: tuple[Requirements, ...] = ()
     """One for each of *commands*; empty if none of them asks for more than a rule that matches."""
-    strange: str | None = None
+    unsupported: str | None = None
     """What in the commands no rule can cover, for people."""
     written: Mapping[str, Any] | None = None
     """The arguments as they were given, where *args* has a path in another form: `deny` rules look at both."""
@@ -110,7 +110,7 @@ class RuleInput(NamedTuple):
     @property
     def deniable(self) -> tuple[str, ...]:
         """The texts that `deny` rules look at: each command, and what is left of it without what is around it."""
-        return (*self.commands, *(guise for needs in self.needs for guise in needs.guises))
+        return (*self.commands, *(form for needs in self.needs for form in needs.deny_forms))
 
     @property
     def needing(self) -> tuple[tuple[str, Requirements], ...]:

@@ -280,7 +280,7 @@ class AllowRules(_ToolRules):
             yield min(ordinals)
 
     def _on_each_command(self, subject: RuleInput) -> Iterator[int | None]:
-        if subject.strange is not None:
+        if subject.unsupported is not None:
             yield None
             return
         rules = self._rules

@@ -29,7 +29,7 @@ def test_commands_are_told_with_what_they_need() -> None:
 
     assert found.commands == ("LC_ALL=C sort -o out in", "command ls", "ls", "echo 'a b'")
     assert found.refusal is None
-    assert found.strange is None
+    assert found.unsupported is None
     assert found.needs == (
         Requirements(
             frozenset({"-o"}), "-o is an option that a rule has to mention", "sort -o out in", ("sort -o out in",)
@@ -104,7 +104,7 @@ def test_what_no_rule_covers_is_told() -> None:
     """It is no refusal: a person may permit it, and so may the mode dangerous."""
     found = told("echo $((x))")
 
-    assert (found.refusal, found.strange) == (None, "An arithmetic expression holds more than numbers.")
+    assert (found.refusal, found.unsupported) == (None, "An arithmetic expression holds more than numbers.")
 
 
 def test_a_judge_that_fails_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def space(tmp_path: Path) -> Path:
 def refusal(space: Path, line: str) -> str | None:
     """Why rules for the programs of *line* would not let it run."""
     found = analyse_commands([line], str(space))
-    if found.refusal or found.strange or any(one.words for one in found.needs):
+    if found.refusal or found.unsupported or any(one.words for one in found.needs):
         return "needs more than rules for its programs"
     assert found.world is not None
     lookout = Confinement(space)

@@ -71,14 +71,14 @@ NEEDS = (
     Requirements(bare="ls -l"),
     Requirements(frozenset({"-l"}), "'-l' is much", "ls -l"),
     Requirements(is_exempt=True),
-    Requirements(guises=("sudo x",)),
+    Requirements(deny_forms=("sudo x",)),
 )
 """What a command may ask of its rule."""
 
 
 def paired(
-    action: str | None, args: dict[str, Any], commands: Sequence[tuple[str, Requirements]], strange: str | None
+    action: str | None, args: dict[str, Any], commands: Sequence[tuple[str, Requirements]], unsupported: str | None
 ) -> RuleInput:
     """A call; what each of its commands needs comes with it."""
     needs = (asked._replace(words=asked.words & set(command.split())) for command, asked in commands)
-    return RuleInput(action, args, tuple(one for one, _ in commands), None, tuple(needs), strange)
+    return RuleInput(action, args, tuple(one for one, _ in commands), None, tuple(needs), unsupported)

@@ -62,7 +62,7 @@ def test_what_another_stage_denies_nobody_is_asked_about(held, hidden, subject, 
         pytest.param("*:*GIT PUSH*", (), id="any tool's command, without case"),
         pytest.param(
             "bash:push",
-            (Requirements(), Requirements(guises=("push",))),
+            (Requirements(), Requirements(deny_forms=("push",))),
             id="the command without what stands around it",
         ),
     ],

@@ -103,7 +103,7 @@ def test_rules_that_cover_no_command_are_passed_over(allow: Written) -> None:
 
 def test_a_strange_line_has_no_rule() -> None:
     """Whatever matches."""
-    assert fates(("ls", NO_NEEDS), allow=("bash:*",), strange="Odd.") == (CommandVerdict(LACKING, decides=True),)
+    assert fates(("ls", NO_NEEDS), allow=("bash:*",), unsupported="Odd.") == (CommandVerdict(LACKING, decides=True),)
 
 
 def test_commands_of_a_tool_that_its_own_policy_bounds_need_none() -> None:
@@ -137,10 +137,10 @@ COMMANDS = st.lists(
     COMMANDS,
     st.sampled_from([None, "Odd."]),
 )
-def test_a_call_is_refused_because_of_its_commands_or_not_at_all(deny, allow, mode, commands, strange) -> None:
+def test_a_call_is_refused_because_of_its_commands_or_not_at_all(deny, allow, mode, commands, unsupported) -> None:
     """Where rules decide, some command does; where the call passes, none does."""
     view = policy(deny, allow, mode).for_tool(BASH)
-    subject = paired(None, {}, commands, strange)
+    subject = paired(None, {}, commands, unsupported)
     decision = view.decide(subject)
     told = command_verdicts(view, subject, decision)
 

@@ -280,7 +280,7 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
             RuleInput(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
             " Not covered: 'sort -o x'. A rule would have to mention more: -o writes.",
         ),
-        (RuleInput(commands=("ls",), strange="Odd."), " No rule can: Odd."),
+        (RuleInput(commands=("ls",), unsupported="Odd."), " No rule can: Odd."),
         (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
     ],
 )

@@ -462,7 +462,7 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
 @each_row(
     ("subject", "said"),
     [
-        (RuleInput(commands=("sort x",), strange="Odd."), "matches, but no rule covers the line: Odd."),
+        (RuleInput(commands=("sort x",), unsupported="Odd."), "matches, but no rule covers the line: Odd."),
         (
             RuleInput(commands=("sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes"),)),
             "matches 'sort -o x', but does not mention every word that it has to: -o writes",

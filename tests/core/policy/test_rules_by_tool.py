@@ -376,7 +376,7 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: RuleInput) -> R
     alone = [one for one in holding if one.covers(facts, call)]
     by_command = [
         [one for one in holding if one.rule.prefix == "bash" and one.covers_command(command, needs)]
-        for command, needs in (call.needing if call.strange is None else ())
+        for command, needs in (call.needing if call.unsupported is None else ())
     ]
     by_capability = [
         [one for one in holding if one.rule.prefix == "cap" and one.matches_capability(word)]
@@ -416,7 +416,7 @@ def test_a_rule_has_to_name_what_is_out_of_the_ordinary(written, command, words,
 @pytest.mark.parametrize("rule_text", ["bash:curl *", "*:CURL *"])
 def test_a_denied_command_is_denied_whatever_stands_around_it(rule_text) -> None:
     """`A=1 curl x >y` is a `curl x`, to a rule that forbids that."""
-    subject = RuleInput(commands=("A=1 curl x >y",), needs=(Requirements(guises=("curl x",)),))
+    subject = RuleInput(commands=("A=1 curl x >y",), needs=(Requirements(deny_forms=("curl x",)),))
     denials = DenyRules(RuleList([rule(rule_text, "1")]), BASH)
 
     found = denials.first(subject)
@@ -426,7 +426,7 @@ def test_a_denied_command_is_denied_whatever_stands_around_it(rule_text) -> None
 
 
 @pytest.mark.parametrize(
-    ("needs", "strange", "expected"),
+    ("needs", "unsupported", "expected"),
     [
         pytest.param((NO_NEEDS, Requirements(is_exempt=True)), None, "1", id="exempt, and another"),
         pytest.param(
@@ -436,9 +436,9 @@ def test_a_denied_command_is_denied_whatever_stands_around_it(rule_text) -> None
         pytest.param((NO_NEEDS, Requirements(is_exempt=True)), "what is this?", None, id="strange"),
     ],
 )
-def test_a_command_that_only_starts_another_needs_no_rule(needs, strange, expected) -> None:
+def test_a_command_that_only_starts_another_needs_no_rule(needs, unsupported, expected) -> None:
     """`time ls` is covered by what covers `ls`; a line with something strange in it by nothing."""
-    subject = RuleInput(commands=("ls", "time ls"), needs=needs, strange=strange)
+    subject = RuleInput(commands=("ls", "time ls"), needs=needs, unsupported=unsupported)
     permits = AllowRules(RuleList([rule("bash:ls", "1")]), BASH)
 
     found = permits.first(subject)

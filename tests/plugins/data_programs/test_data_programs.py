@@ -33,7 +33,7 @@ def decided(line: str, tables: Tables | None, rules: list[str]) -> str:
     """The reason for which a line is refused; nothing if *rules* cover it."""
     policy = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in rules]).for_tool(BASH)
     known = analyse_commands((line,), "/srv/ws", tables)
-    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange))
+    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.unsupported))
     return "" if decision.outcome == "allow" else str(decision.reason)
 
 

@@ -97,7 +97,7 @@ class PolicyStage:
             message = f"The effect of the call is unknown: {type(error).__name__}."
             return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
         found = analyse_commands(commands, self._workspace, self._tables)
-        return RuleInput(action, args, found.commands, found.refusal, found.needs, found.strange, written), found
+        return RuleInput(action, args, found.commands, found.refusal, found.needs, found.unsupported, written), found
 
     def _with_aliases(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """*args* under their other names, too: a rule may have been written with one of them."""

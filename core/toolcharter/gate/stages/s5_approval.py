@@ -251,8 +251,8 @@ class ApprovalService:
         # What a tool of another kind runs is bound with the tool's own files.
         commands = () if asked.tool.spec.kind in {"cli", "custom"} else ctx.commands
         subject, understood = asked.rule_input(ctx) if commands else (None, None)
-        if subject is not None and subject.strange is not None:
-            return f"No rule can cover the line: {subject.strange}"
+        if subject is not None and subject.unsupported is not None:
+            return f"No rule can cover the line: {subject.unsupported}"
         if understood is not None and understood.world is not None:
             objection = self._disk_objection(understood.world)
             if objection is not None:

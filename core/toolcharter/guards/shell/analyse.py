@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement
-from toolcharter.guards.shell.deny_forms import bare, guises
+from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import look as look_at_floor
 from toolcharter.guards.shell.nodes import (
     ENDLESS,
@@ -61,9 +61,9 @@ class Analysis(NamedTuple):
     commands: tuple[AnalysedCommand, ...] = ()
     catastrophe: str | None = None
     """Why the floor refuses it."""
-    unnamed: str | None = None
+    unresolved_program: str | None = None
     """Why it cannot be told what would run."""
-    strange: str | None = None
+    unsupported: str | None = None
     """What in it no allow rule can cover."""
     reaches: tuple[PathAccess, ...] = ()
     """What a shell itself looks at, and has to lie in the workspace by more than its letters."""
@@ -81,38 +81,42 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         NotUnderstood: One of them does not parse, or is too much to look at.
     """
     commands = tuple(commands)
-    look = _looked(commands, workspace, tables, resolves=True)
-    if look.fed and not _is_still(commands, look):
-        look = _looked(commands, workspace, tables, resolves=False)
-    if look.leaves:
-        look = _entered(commands, look, workspace, tables) or look
-    programs = {_name(command) for command in look.commands}
-    if look.functions and not programs.isdisjoint(look.functions):
-        look.strange = look.strange or "A function runs under the name of a program."
-    if look.keeps or len(look.commands) > 1 or look.reaches:
-        look.add_needs(programs)
-    judged = tuple(map(_judged, look.commands, look.readings))
-    script = Script(tuple(look.commands), look.strange, look.unnamed, tuple(look.functions))
+    analyser = _analysed(commands, workspace, tables, resolves=True)
+    if analyser.fed and not _is_still(commands, analyser):
+        analyser = _analysed(commands, workspace, tables, resolves=False)
+    if analyser.leaves:
+        analyser = _entered(commands, analyser, workspace, tables) or analyser
+    programs = {_name(command) for command in analyser.commands}
+    if analyser.functions and not programs.isdisjoint(analyser.functions):
+        analyser.unsupported = analyser.unsupported or "A function runs under the name of a program."
+    if analyser.keeps or len(analyser.commands) > 1 or analyser.reaches:
+        analyser.add_needs(programs)
+    judged = tuple(map(_judged, analyser.commands, analyser.readings))
+    script = Script(
+        tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
+    )
     why, seen = look_at_floor(script, workspace=workspace)
     if seen:
-        judged = (judged[0]._replace(guises=(*judged[0].guises, *seen)), *judged[1:])
-    return Analysis(judged, why, look.unnamed, look.strange, tuple(look.reaches))
+        judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])
+    return Analysis(judged, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
 
 
-def _looked(
+def _analysed(
     commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: bool = False
-) -> "_Look":
-    look = _Look(workspace, tables, resolves=resolves)
+) -> "_Analyser":
+    analyser = _Analyser(workspace, tables, resolves=resolves)
     for command in commands:
-        look.at(_script(command, workspace, enters=enters, settles=True))
-    return look
+        analyser.at(_script(command, workspace, enters=enters, settles=True))
+    return analyser
 
 
-def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables: "Tables | None") -> "_Look | None":
+def _entered(
+    commands: tuple[object, ...], analyser: "_Analyser", workspace: str, tables: "Tables | None"
+) -> "_Analyser | None":
     """The same, if it can be seen on disk that each `cd` succeeds: nothing in the line changes what there is."""
-    if not any(isinstance(one, str) and ".." in one for one in commands) or look.fed:
+    if not any(isinstance(one, str) and ".." in one for one in commands) or analyser.fed:
         return None
-    entered = _looked(commands, workspace, tables, resolves=False, enters=True)
+    entered = _analysed(commands, workspace, tables, resolves=False, enters=True)
     if not _is_still(commands, entered):
         return None
     for at, command in enumerate(entered.commands):
@@ -123,11 +127,11 @@ def _entered(commands: tuple[object, ...], look: "_Look", workspace: str, tables
     return entered
 
 
-def _is_still(commands: Iterable[object], look: "_Look") -> bool:
+def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether nothing that would run changes what there is to list, or prints more than the listing."""
     mixes = any(isinstance(one, str) and "|&" in one for one in commands)
-    is_ordinary = not any(reading.demand.needs for reading in look.readings)
-    return is_ordinary and not (mixes or look.functions) and inputs.change_no_names(look.commands)
+    is_ordinary = not any(reading.demand.needs for reading in analyser.readings)
+    return is_ordinary and not (mixes or analyser.functions) and inputs.change_no_names(analyser.commands)
 
 
 def _script(
@@ -140,7 +144,7 @@ def _script(
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
 
 
-class _Look:
+class _Analyser:
     """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
 
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
@@ -149,8 +153,8 @@ class _Look:
         self.readings = list[Reading]()
         self.functions = list[str]()
         self.reaches = list[PathAccess]()
-        self.strange: str | None = None
-        self.unnamed: str | None = None
+        self.unsupported: str | None = None
+        self.unresolved_program: str | None = None
         self.fed = dict[int, "Fed"]()
         """By position, commands of which it can be told what they get from the input of xargs."""
         self.leaves = False
@@ -194,7 +198,7 @@ class _Look:
             for at, needs, listings in links.additions():
                 self._demand(at, needs, listings)
             if links.are_passed(self.reaches):
-                self.strange = self.strange or "The shell itself looks behind a link that the line makes."
+                self.unsupported = self.unsupported or "The shell itself looks behind a link that the line makes."
 
     def _may_link(self, programs: Collection[str]) -> bool:
         """Whether a command may make, move or copy links."""
@@ -236,7 +240,7 @@ class _Look:
 
     def _add_source(self, starter: Command, source: str | None, depth: int, why_not: str) -> None:
         if source is None:
-            self.unnamed = self.unnamed or why_not
+            self.unresolved_program = self.unresolved_program or why_not
             return
         folders = starter.folders
         if _name(starter) == _LATER:
@@ -249,21 +253,21 @@ class _Look:
         script = _script(source, workspace, is_posix=not _runs_bash(starter))
         commands = tuple(_moved(starter, folders, one) for one in script.commands)
         reaches = tuple(one._replace(folders=_from(folders, one.folders)) for one in script.reaches)
-        self._add(script._replace(commands=commands, reaches=reaches), depth, starter.feeders)
+        self._add(script._replace(commands=commands, reaches=reaches), depth, starter.stdin_from)
 
     def _add(self, script: Script, depth: int, outer: tuple[int, ...] = ()) -> None:
         """Append the commands of *script*, all of which may also read what *outer* write."""
         offset = len(self.commands)
         for command in script.commands:
-            if outer or (offset and (command.feeders or command.substitutes)):
-                feeders = tuple(one + offset for one in command.feeders)
+            if outer or (offset and (command.stdin_from or command.substitutes)):
+                stdin_from = tuple(one + offset for one in command.stdin_from)
                 substitutes = tuple(one + offset for one in command.substitutes)
-                command = command._replace(feeders=(*feeders, *outer), substitutes=substitutes)  # noqa: PLW2901
+                command = command._replace(stdin_from=(*stdin_from, *outer), substitutes=substitutes)  # noqa: PLW2901
             self._append(command, depth)
         self.functions += script.functions
         self.reaches += script.reaches
-        self.strange = self.strange or script.strange
-        self.unnamed = self.unnamed or script.unnamed
+        self.unsupported = self.unsupported or script.unsupported
+        self.unresolved_program = self.unresolved_program or script.unresolved_program
 
     def _append(self, command: Command, depth: int) -> None:
         if len(self.commands) >= MAX_COMMANDS:
@@ -271,7 +275,9 @@ class _Look:
         self.commands.append(command)
         self._depths.append(depth)
         if command.program is not None and not command.program.text:
-            self.unnamed = self.unnamed or f"{command.program.form} names the program, and cannot be told."
+            self.unresolved_program = (
+                self.unresolved_program or f"{command.program.form} names the program, and cannot be told."
+            )
 
 
 def _without_needs(reading: Reading) -> Reading:
@@ -284,7 +290,7 @@ def _started(starter: Command, inner: Inner) -> Command:
     return Command(
         inner.words,
         inner.assignments,
-        feeders=starter.feeders,
+        stdin_from=starter.stdin_from,
         substitutes=starter.substitutes,
         folders=starter.folders if inner.folders is None else inner.folders,
         within=(*starter.within, _name(starter)),
@@ -344,7 +350,7 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
         bare(command, demand.needs),
         reading.is_transparent,
         command.within,
-        guises(command, reading),
+        deny_forms(command, reading),
         demand.listings,
     )
 

@@ -10,7 +10,7 @@ from toolcharter.guards.shell.programs.launchers import STARTERS, contained_word
 def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
     """The normal form without assignments that are all harmless; of `[[ ... ]]`, as `test` has it; None otherwise."""
     if command.words and command.words[0].text == "[[":
-        # The same conditions in bash's own words: what is not the same is strange.
+        # The same conditions in bash's own words: what is not the same is unsupported.
         return " ".join(word.form for word in _test(command.words))
     if not (command.assignments and command.words):
         return None
@@ -20,7 +20,7 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
     return command._replace(assignments=()).form
 
 
-def guises(command: Command, reading: Reading) -> tuple[str, ...]:
+def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:
     """What else of a command a rule of `deny` is held against."""
     if not command.words:
         return ()

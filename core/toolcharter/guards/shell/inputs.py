@@ -65,14 +65,14 @@ def chain_of(commands: Sequence[Command], at: int) -> Sequence[Command]:
 
     Each reads what the one before it prints, and nothing else does.
     """
-    feeders, reader = commands[at].feeders, commands[at]
-    start = feeders[0] if feeders else at
+    stdin_from, reader = commands[at].stdin_from, commands[at]
+    start = stdin_from[0] if stdin_from else at
     chain = commands[start:at]
     for place, one in enumerate(chain, start):
         inputs = tuple(range(start, place))
-        if one.feeders != inputs or one.substitutes or (one.within, one.folders) != (reader.within, reader.folders):
+        if one.stdin_from != inputs or one.substitutes or (one.within, one.folders) != (reader.within, reader.folders):
             return ()
-    return chain if feeders == tuple(range(start, at)) else ()
+    return chain if stdin_from == tuple(range(start, at)) else ()
 
 
 def _xargs(words: Sequence[Word]) -> _Xargs | None:

@@ -41,7 +41,7 @@ def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) 
     # What starts it, such as xargs, may hand it words of any file.
     is_started = any(one not in _CONTEXTS for one in command.within)
     for word in readings[at].demand.kept:
-        sources = command.feeders if word.text == "-" else command.substitutes
+        sources = command.stdin_from if word.text == "-" else command.substitutes
         is_told = word.text == "-" and _has_text(command)
         if is_started or not (is_told or (sources and _say_nothing_read(sources, commands, readings))):
             yield Requirement(word.form, f"{word.form} is kept, and may hold what a file says")
@@ -55,7 +55,7 @@ def _say_nothing_read(sources: Sequence[int], commands: Sequence[Command], readi
             seen.add(at)
             if not _says_nothing_read(commands[at], readings[at]):
                 return False
-            left += (*commands[at].feeders, *commands[at].substitutes)
+            left += (*commands[at].stdin_from, *commands[at].substitutes)
     return True
 
 
@@ -70,7 +70,7 @@ def _says_nothing_read(command: Command, reading: Reading) -> bool:
     if name == "git":
         return _git_says_names(words)
     if name in _FILTERS:
-        is_fed = bool(command.feeders) or _has_text(command)
+        is_fed = bool(command.stdin_from) or _has_text(command)
         is_recursive = (name or "").endswith("grep") and any(map(_RECURSIVE.match, words))
         return is_fed and not demand.reaches and not is_recursive
     return name == "date" and not demand.reaches

@@ -115,7 +115,7 @@ class Links:
         """Whether the command at *other* may run, or go on, after the one at *at* has begun."""
         one, two = self._commands[at], self._commands[other]
         is_plain = _ORDERED.issuperset(one.within) and _ORDERED.issuperset(two.within)
-        is_before = is_plain and other < at and two.at < one.at and other not in one.feeders
+        is_before = is_plain and other < at and two.at < one.at and other not in one.stdin_from
         return not is_before
 
     def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Requirement]:

@@ -103,7 +103,7 @@ class Command(NamedTuple):
     """The program and its arguments; empty for assignments and redirections alone."""
     assignments: tuple[Assignment, ...] = ()
     redirections: tuple[Redirection, ...] = ()
-    feeders: tuple[int, ...] = ()
+    stdin_from: tuple[int, ...] = ()
     """The commands, by position in the script, whose output it may read: those before it in a pipeline, in process
     substitutions among its words and redirections, in substitutions within its here-text."""
     substitutes: tuple[int, ...] = ()
@@ -142,9 +142,9 @@ class Script(NamedTuple):
     """All that a line runs, in the order of the source; what stands inside a command comes before it."""
 
     commands: tuple[Command, ...] = ()
-    strange: str | None = None
+    unsupported: str | None = None
     """What in it nobody has taught the guard (a node kind, an arithmetic context): no allow rule covers the line."""
-    unnamed: str | None = None
+    unresolved_program: str | None = None
     """Why it cannot be told what runs (a program name or a script text that is no literal): denied in every mode."""
     functions: tuple[str, ...] = ()
     """The names of the functions that it defines."""

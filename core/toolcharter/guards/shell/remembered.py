@@ -165,7 +165,7 @@ def _is_chain(commands: Sequence[Command], start: int) -> bool:
     inputs = (tuple(range(start, place)) for place in range(start, start + len(commands)))
     same = {(one.within, one.folders) for one in commands}
     return len(same) == 1 and all(
-        one.feeders == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)
+        one.stdin_from == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)
     )
 
 

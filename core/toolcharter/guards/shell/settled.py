@@ -290,7 +290,7 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
     texts = [word.text for word in command.words]
     is_count = texts[:1] == ["wc"] and len(texts[1:]) == 1 and texts[1] in _COUNTS
     reads = all(one.operator == "<" and not one.descriptor for one in command.redirections)
-    if command.assignments or not set(others) <= {*command.feeders}:
+    if command.assignments or not set(others) <= {*command.stdin_from}:
         return False
     if is_count and reads:
         return True

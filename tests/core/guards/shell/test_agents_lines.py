@@ -51,7 +51,7 @@ def why_refused(rules: list[str], line: str) -> str:
     """Nothing for a line that is covered."""
     known = analyse_commands((line,), "/srv/ws")
     policy = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in rules]).for_tool(BASH)
-    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange))
+    decision = policy.decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.unsupported))
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 
 

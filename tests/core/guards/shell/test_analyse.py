@@ -29,7 +29,7 @@ SHELLS = ["su", "su -", "su root", "su - root -s", "runuser -", "runuser u", "su
 @each_row("line", [line.replace(" -s", "") if line.startswith("su -") else line for line in SHELLS])
 def test_a_shell_of_another_user_runs_what_it_reads(line: str) -> None:
     """Without a command, it is as a bare `sh`."""
-    assert run(line).unnamed == f"{line.split(maxsplit=1)[0]!r} runs what it reads, and that cannot be told."
+    assert run(line).unresolved_program == f"{line.split(maxsplit=1)[0]!r} runs what it reads, and that cannot be told."
 
 
 @each_row(
@@ -37,14 +37,14 @@ def test_a_shell_of_another_user_runs_what_it_reads(line: str) -> None:
 )
 def test_another_user_may_run_a_command(line: str) -> None:
     """Then the input is that command's."""
-    assert run(line).unnamed is None
+    assert run(line).unresolved_program is None
 
 
 def test_words_behind_a_string_that_env_splits_continue_it() -> None:
     """They are one command, and the floor sees it whole."""
     assert outline("env -S 'ls -l' 'a b'") == ["env -S 'ls -l' 'a b'", "env: ls -l 'a b'"]
     assert run("env -S 'rm -rf' /").catastrophe is not None
-    assert run('env -S "rm" "$x"').unnamed == 'rm "$x" is shell source that cannot be told.'
+    assert run('env -S "rm" "$x"').unresolved_program == 'rm "$x" is shell source that cannot be told.'
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_words_behind_a_string_that_env_splits_continue_it() -> None:
 )
 def test_a_function_under_the_name_of_a_program_is_strange(line: str) -> None:
     """Wherever it is defined, and whatever starts the program."""
-    assert run(line).strange == "A function runs under the name of a program."
+    assert run(line).unsupported == "A function runs under the name of a program."
 
 
 @each_row(
@@ -152,7 +152,7 @@ def test_a_command_is_told_whole() -> None:
         "cat",
         ("sub",),
         bare="cat /etc/hosts a.txt",
-        guises=("cat /etc/hosts a.txt",),
+        deny_forms=("cat /etc/hosts a.txt",),
     )
     assert run("frob build").commands == (AnalysedCommand("frob build", program="frob", is_known=False),)
     assert run(">out").commands == (
@@ -238,27 +238,27 @@ def test_a_program_named_by_its_path_has_to_be_written_out(line: str, path: str)
 )
 def test_what_cannot_be_told_has_no_name(line: str) -> None:
     """A program, or a shell's source, that is no literal: refused in every mode."""
-    assert run(line).unnamed is not None
+    assert run(line).unresolved_program is not None
 
 
 @pytest.mark.parametrize("line", ["bash --help", "bash --version", "bash --norc --version"])
 def test_a_shell_that_tells_of_itself_reads_nothing(line: str) -> None:
     """Only with two dashes do these words mean the same wherever they stand."""
-    assert run(line).unnamed is None
+    assert run(line).unresolved_program is None
 
 
 def test_the_first_doubt_is_told() -> None:
     """Of several."""
-    assert run("$a; $b; sh").unnamed == "$a names the program, and cannot be told."
-    assert run("sh; $b").unnamed == "$b names the program, and cannot be told."
-    assert run("ls; eval $x; sh").unnamed == "$x is shell source that cannot be told."
-    assert run("sh").unnamed == "'sh' runs what it reads, and that cannot be told."
+    assert run("$a; $b; sh").unresolved_program == "$a names the program, and cannot be told."
+    assert run("sh; $b").unresolved_program == "$b names the program, and cannot be told."
+    assert run("ls; eval $x; sh").unresolved_program == "$x is shell source that cannot be told."
+    assert run("sh").unresolved_program == "'sh' runs what it reads, and that cannot be told."
 
 
 @pytest.mark.parametrize("line", ["sh -c 'a=$((x))'", "eval 'ls $((x))'"])
 def test_what_is_strange_in_a_text_is_strange_in_the_line(line: str) -> None:
     """What nobody has taught the guard is not covered because a shell is handed it."""
-    assert run(line).strange is not None
+    assert run(line).unsupported is not None
 
 
 @each_row(
@@ -355,7 +355,7 @@ def test_only_find_looks_at_any_depth(line: str, pattern: str) -> None:
 
 
 @each_row(
-    ("line", "guises"),
+    ("line", "deny_forms"),
     [
         ("rm x", ()),
         (">x", ()),
@@ -374,9 +374,9 @@ def test_only_find_looks_at_any_depth(line: str, pattern: str) -> None:
         (("[", "-f", "a"), ("test -f a",)),
     ],
 )
-def test_deny_rules_also_see_what_a_command_comes_to(line: object, guises: tuple[str, ...]) -> None:
+def test_deny_rules_also_see_what_a_command_comes_to(line: object, deny_forms: tuple[str, ...]) -> None:
     """A path before a program, and options before a subcommand, hide neither from a rule that denies them."""
-    assert run(line).commands[0].guises == guises
+    assert run(line).commands[0].deny_forms == deny_forms
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def feeds(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[st
     run(line)
     commands = seen[0].commands
     return [
-        (one.form, [commands[at].form for at in one.feeders], [commands[at].form for at in one.substitutes])
+        (one.form, [commands[at].form for at in one.stdin_from], [commands[at].form for at in one.substitutes])
         for one in commands
     ]
 

@@ -113,7 +113,7 @@ def judged(line: str) -> list[tuple[str, bool]]:
         found = analyse((line,), "/srv/ws")
     except NotUnderstood:
         return []
-    is_open = found.strange is None and found.unnamed is None and found.catastrophe is None
+    is_open = found.unsupported is None and found.unresolved_program is None and found.catastrophe is None
     return [(one.form, is_open and not one.needs) for one in found.commands]
 
 
@@ -159,7 +159,7 @@ def test_how_many_there_are_may_be_shown(line: str) -> None:
 @pytest.mark.parametrize("line", ['a=(ls); "${a[@]}"', "a=(ls); ${a[0]} x", 'a=(ls x); "${a[@]}" y'])
 def test_an_array_names_no_program(line: str) -> None:
     """Which program runs has to be written where it runs."""
-    assert analyse((line,), "/srv/ws").unnamed is not None
+    assert analyse((line,), "/srv/ws").unresolved_program is not None
 
 
 def test_a_setter_in_disguise_makes_the_array_unknown() -> None:

@@ -129,7 +129,7 @@ def test_a_folder_that_may_not_be_entered_is_no_ground_to_leave_it(line: str) ->
     """Where `cd` may fail, or not count, `..` leads out of the workspace."""
     judgement = analyse([line], WS)
 
-    assert judgement.strange or [need for command in judgement.commands for need in command.needs]
+    assert judgement.unsupported or [need for command in judgement.commands for need in command.needs]
 
 
 def test_a_rule_may_mention_a_folder_outside() -> None:

@@ -36,7 +36,7 @@ POLICY = Policy((), [parse_rule(rule, "p.yaml:1:1") for rule in RULES]).for_tool
 def refused(line: str) -> str:
     """Why a line is refused; nothing if it is covered."""
     known = analyse_commands((line,), "/srv/ws")
-    subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange)
+    subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.unsupported)
     decision = POLICY.decide(subject)
     return "" if decision.outcome == "allow" else f"{decision.reason}: {decision.message}"
 

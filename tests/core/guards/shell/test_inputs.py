@@ -125,7 +125,7 @@ def test_what_cannot_be_told_has_to_be_named(line: str) -> None:
     """Then no rule covers what xargs starts, unless it names the input, or what starts it is refused."""
     judgement = analyse([line], WS)
 
-    assert judgement.unnamed or judgement.strange or any(one.needs for one in judgement.commands)
+    assert judgement.unresolved_program or judgement.unsupported or any(one.needs for one in judgement.commands)
     assert not any(one.listings for one in judgement.commands)
 
 
@@ -148,8 +148,8 @@ def test_input_that_is_only_shown_may_be_anything(line: str, needs: list[str]) -
 
 def test_the_program_stays_unknown() -> None:
     """A name on disk is no program."""
-    assert analyse(["find . | xargs -I{} {} x"], WS).unnamed is not None
-    assert analyse(["find . -print0 | xargs -0 sh -c"], WS).unnamed is not None
+    assert analyse(["find . | xargs -I{} {} x"], WS).unresolved_program is not None
+    assert analyse(["find . -print0 | xargs -0 sh -c"], WS).unresolved_program is not None
 
 
 def test_rules_see_the_same_form() -> None:

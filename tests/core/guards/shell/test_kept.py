@@ -55,7 +55,7 @@ TELLERS = (
 
 def needed(line: str) -> list[str]:
     judgement = analyse([line], WS)
-    assert (judgement.unnamed, judgement.catastrophe) == (None, None)
+    assert (judgement.unresolved_program, judgement.catastrophe) == (None, None)
     return [need.form for one in judgement.commands if one.program == "git" for need in one.needs]
 
 

@@ -10,7 +10,7 @@ WS = "/home/dev/ws"
 
 def needed(line: str) -> list[str]:
     judgement = analyse([line], WS)
-    assert judgement.strange is None
+    assert judgement.unsupported is None
     return [need.form for one in judgement.commands for need in one.needs]
 
 
@@ -92,4 +92,4 @@ def test_tar_that_only_lists_makes_nothing() -> None:
 
 def test_a_loop_over_names_behind_a_link_of_the_line_is_covered_by_nothing() -> None:
     """The shell itself would list what lies there."""
-    assert analyse(["ln -s a x; for f in x/*; do echo b; done"], WS).strange is not None
+    assert analyse(["ln -s a x; for f in x/*; do echo b; done"], WS).unsupported is not None

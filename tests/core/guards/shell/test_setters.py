@@ -82,7 +82,7 @@ NOT_SHOWN = [
 def echoes(line: str) -> list[bool]:
     """Whether each `echo` and `printf` of *line* needs nothing named, in a line that rules may cover."""
     found = analyse((line,), "/srv/ws")
-    is_open = found.strange is None and found.unnamed is None
+    is_open = found.unsupported is None and found.unresolved_program is None
     return [is_open and not one.needs for one in found.commands if one.program in {"echo", "printf"}]
 
 
@@ -131,4 +131,4 @@ def test_what_the_line_has_read_stands_nowhere_else(line: str) -> None:
     found = analyse((line,), "/srv/ws")
     inner = [one for one in found.commands if one.program not in {"read", ""}]
 
-    assert found.strange or found.unnamed or any(one.needs for one in inner)
+    assert found.unsupported or found.unresolved_program or any(one.needs for one in inner)

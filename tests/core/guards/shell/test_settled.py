@@ -154,7 +154,7 @@ NO_NUMBERS = [
 def judged(line: str) -> list[tuple[str, bool]]:
     """The forms of all commands of *line*, and whether each needs nothing named, in a line that a rule may cover."""
     found = analyse((line,), "/srv/ws")
-    is_open = found.strange is None and found.unnamed is None
+    is_open = found.unsupported is None and found.unresolved_program is None
     return [(one.form, is_open and not one.needs) for one in found.commands]
 
 

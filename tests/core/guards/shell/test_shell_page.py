@@ -39,7 +39,7 @@ def decided(tmp_path: Path) -> Callable[..., tuple[str, str | None]]:
         file.write_text(yaml.safe_dump({"profile": "row", "mode": mode, **keys}))
         profile: Profile = load_profile(file)
         known = analyse_commands((line,), "/srv/ws")
-        subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.strange)
+        subject = RuleInput(None, {}, known.commands, known.refusal, known.needs, known.unsupported)
         decision = Policy(profile.deny, profile.allow, profile.mode).for_tool(BASH).decide(subject)
         return decision.outcome, decision.reason
 

@@ -90,7 +90,7 @@ class Scene:
         if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
             return "holds more commands within commands than anybody reads"
         self._texts_left[0] -= 1
-        return self._of_script(Script((command._replace(feeders=(), substitutes=()),)))
+        return self._of_script(Script((command._replace(stdin_from=(), substitutes=()),)))
 
     def _of_script(self, script: Script) -> str | None:
         inner = Scene(script, *self._roots, self._judge)
@@ -136,9 +136,9 @@ class Scene:
             command = command._replace(words=words) if words else None
             starters = (*starters, name)
 
-    def feeders(self, call: Call) -> Iterator[Call]:
+    def stdin_from(self, call: Call) -> Iterator[Call]:
         """All calls whose output *call* may read."""
-        for at in call.command.feeders:
+        for at in call.command.stdin_from:
             yield from self.chain(at)
 
     def substitutes(self, call: Call) -> Iterator[Call]:
@@ -146,7 +146,7 @@ class Scene:
         for at in call.command.substitutes:
             for one in self.chain(at):
                 yield one
-                yield from self.feeders(one)
+                yield from self.stdin_from(one)
 
     def targets(self, call: Call, arg: Arg) -> Iterator[Target]:
         """Where a path that *call* gets leads."""

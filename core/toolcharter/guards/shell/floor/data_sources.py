@@ -140,7 +140,7 @@ def fed_texts(call: Call, scene: Scene) -> Iterator[str]:
             yield redirection.text
         elif redirection.operator == "<<<" and redirection.target is not None:
             yield written(redirection.target, scene.places.home)
-    for feeder in scene.feeders(call):
+    for feeder in scene.stdin_from(call):
         said = spoken(feeder)
         if said is not None:
             yield said

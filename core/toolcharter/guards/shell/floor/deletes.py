@@ -61,7 +61,7 @@ def remove(call: Call, scene: Scene) -> str | None:
     is_recursive = has_option(call.args, "rR", "recursive") or call.name in {"rimraf", "trash", "del-cli"}
     is_forced = has_option(call.args, "f", "force")
     # What `find` lists is all that lies below.
-    finds = any(feeder.name == "find" for feeder in scene.feeders(call))
+    finds = any(feeder.name == "find" for feeder in scene.stdin_from(call))
     for arg in (*operands(call.args), *_fed_operands(call, scene)):
         why = (scene.loss(call, arg) if is_recursive or finds else None) or _lost_files(
             call, scene, arg, is_forced=is_forced
@@ -85,7 +85,7 @@ def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
     """What `xargs` and `parallel` append: the words of those who list."""
     if not _APPENDERS & {*call.command.within, *call.starters}:
         return
-    for feeder in scene.feeders(call):
+    for feeder in scene.stdin_from(call):
         if feeder.name in LISTERS and not is_narrow(feeder):
             yield from (arg._replace(text=arg.text.replace("\\0", "")) for arg in operands(feeder.args))
     for redirection in call.command.redirections:

@@ -43,7 +43,7 @@ def make(call: Call, scene: Scene) -> str | None:
     sources = list(call.texts)
     if reads_code_file(call, _MAKE_FILES):
         sources += fed_texts(call, scene)
-        if (why := tainted(scene.feeders(call), only_network=True)) is not None:
+        if (why := tainted(scene.stdin_from(call), only_network=True)) is not None:
             return why
     lines = (line for source in sources for line in _recipes(source))
     shells = (text.partition("=")[2] for text in call.texts if text.startswith(("SHELL=", "SHELL:=")))
@@ -103,7 +103,7 @@ def _run_by_sed(call: Call, scene: Scene, script: str) -> str | None:
     given = [found[1] for found in pattern(_SED_RUNS).finditer(script)]
     if replaced or pattern(_SED_RUNS_INPUT).search(script):
         given += fed_texts(call, scene)
-        return of_lines(scene, iter([*replaced, *given])) or tainted(scene.feeders(call), only_network=True)
+        return of_lines(scene, iter([*replaced, *given])) or tainted(scene.stdin_from(call), only_network=True)
     return of_lines(scene, iter(given))
 
 

@@ -124,12 +124,12 @@ def _kept_in(call: Call) -> Iterator[Word | str]:
 
 def _kept(call: Call, scene: Scene) -> Made | None:
     """What a program reads, which it writes as it is."""
-    if any(one.name in FETCHERS and one.name != "openssl" for one in scene.feeders(call)):
+    if any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
         return Made("runs code from the network")
-    feeders = [*scene.feeders(call)]
-    if any(one.name in _BINARY_DECODERS for one in feeders) or _is_obscured(feeders, scene):
+    stdin_from = [*scene.stdin_from(call)]
+    if any(one.name in _BINARY_DECODERS for one in stdin_from) or _is_obscured(stdin_from, scene):
         return Made("runs decoded text as code")
-    texts = [*fed_texts(call, scene), *(text for one in feeders for text in _said(one, scene))]
+    texts = [*fed_texts(call, scene), *(text for one in stdin_from for text in _said(one, scene))]
     return Made(None, "\n".join(dict.fromkeys(texts))) if texts else None
 
 
@@ -192,7 +192,7 @@ def _unpacked(call: Call, scene: Scene, made: _MadeFiles) -> Iterator[str]:
         return
     named = (made.of(_key(word, call.command)) for word in call.command.words[1:])
     is_fetched = any(one is not None and one.why for one in named)
-    if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in scene.feeders(call)):
+    if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
         folders = [after for before, after in pairwise(call.texts) if before in _UNPACKED_TO]
         folders += [text.partition("=")[2] for text in call.texts if text.startswith("--directory=")]
         yield folders[-1] if folders else "."
@@ -248,7 +248,7 @@ def _note_redirected(command: Command, at: int, scene: Scene, made: _MadeFiles) 
 
 
 def _holds(command: Command, at: int, scene: Scene) -> Made | None:
-    calls = [*scene.chain(at), *(call for feeder in command.feeders for call in scene.chain(feeder))]
+    calls = [*scene.chain(at), *(call for feeder in command.stdin_from for call in scene.chain(feeder))]
     if any(call.name in FETCHERS and call.name != "openssl" for call in calls):
         return Made("runs code from the network")
     if any(call.name in _BINARY_DECODERS for call in calls):
@@ -293,7 +293,7 @@ def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
         one.target for one in call.command.redirections if one.operator == "<" and one.target and name in SHELLS
     ]
     if name in SHELLS or name in INTERPRETERS:
-        candidates += [word for one in scene.feeders(call) if one.name == "cat" for word in one.command.words[1:]]
+        candidates += [word for one in scene.stdin_from(call) if one.name == "cat" for word in one.command.words[1:]]
     for word in candidates:
         found = made.of(_key(word, call.command))
         if found is not None and (why := found.why or _of_text(call, scene, name, found.text)):

@@ -36,9 +36,9 @@ def _name(command: Command) -> str:
 
 def _is_doubled(command: Command, at: int, scene: Scene) -> bool:
     inside = command.within[max(i for i, one in enumerate(command.within) if one.startswith("function ")) :]
-    if "background" in inside or command.feeders:
+    if "background" in inside or command.stdin_from:
         return True
-    return any(at in other.feeders for other in scene.script.commands)
+    return any(at in other.stdin_from for other in scene.script.commands)
 
 
 def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
@@ -81,7 +81,7 @@ def _has_test_of_one(commands: list[Command]) -> bool:
 def itself(scene: Scene) -> str | None:
     """`$0 | $0 &`, `./$0&`, `%0|%0`: a script that starts itself beside itself."""
     found = [command for command in scene.script.commands if _is_self(command)]
-    if len(found) > 1 or any("background" in one.within or one.feeders for one in found):
+    if len(found) > 1 or any("background" in one.within or one.stdin_from for one in found):
         return WHY
     return None
 
@@ -104,7 +104,7 @@ def many(call: Call, scene: Scene) -> str | None:
     """`xargs -P 0` over more than anybody needs."""
     if not _is_unbounded(call):
         return None
-    for feeder in scene.feeders(call):
+    for feeder in scene.stdin_from(call):
         if feeder.name == "yes" or any(arg.text in {"/dev/zero", "/dev/urandom", "/dev/random"} for arg in feeder.args):
             return WHY
         if feeder.name in {"seq", "jot"} and any(_is_many(arg.text) for arg in operands(feeder.args)):

@@ -43,7 +43,7 @@ def evaluated(scene: Scene) -> str | None:
     if any(_QUOTED_INDEX.search(form) for command in commands for form in _forms(command)):
         return EVALUATES
     carried = any(may_index(text) and _EXPRESSION.match(text) for command in commands for text in _texts(command))
-    return EVALUATES if carried and (script.strange or any(map(_evaluates, commands))) else None
+    return EVALUATES if carried and (script.unsupported or any(map(_evaluates, commands))) else None
 
 
 def _may_concern(commands: Iterable[Command]) -> bool:

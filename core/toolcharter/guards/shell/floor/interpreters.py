@@ -33,12 +33,12 @@ _AWK_FILES = frozenset({"-f", "--file", "-E", "--exec"})
 def shell(call: Call, scene: Scene) -> str | None:
     """`sh -c TEXT`, and a shell that reads its source."""
     if reads_code(call):
-        return listens(call, scene) or _of_fed_texts(call, scene) or tainted(scene.feeders(call))
+        return listens(call, scene) or _of_fed_texts(call, scene) or tainted(scene.stdin_from(call))
     word = code_word(call)
     if word is None:
         # `xargs sh -c`: the source is what xargs reads.
-        return tainted(scene.feeders(call)) if has_code(call) else None
-    if _is_fed(word, call) and (why := tainted(scene.feeders(call))):
+        return tainted(scene.stdin_from(call)) if has_code(call) else None
+    if _is_fed(word, call) and (why := tainted(scene.stdin_from(call))):
         return why
     return of_words(call, scene, (_with_parameters(word, call),))
 
@@ -67,7 +67,8 @@ def _of_fed_texts(call: Call, scene: Scene) -> str | None:
         if one.operator == "<<<" and one.target is not None and _is_unknown(one.target):
             return EVALUATES
     if any(
-        one.name in {"echo", "printf"} and any(map(_is_unknown, one.command.words[-1:])) for one in scene.feeders(call)
+        one.name in {"echo", "printf"} and any(map(_is_unknown, one.command.words[-1:]))
+        for one in scene.stdin_from(call)
     ):
         return EVALUATES
     return next((why for text in fed_texts(call, scene) if (why := scene.of_text(text))), None)
@@ -105,7 +106,7 @@ def evaluate(call: Call, scene: Scene) -> str | None:
     words = tuple(word for word in call.command.words[1:] if word.text != "--")
     if all(word.text is not None for word in words):
         return scene.of_text(" ".join(word.text or "" for word in words))
-    why = tainted(scene.substitutes(call)) or tainted(scene.feeders(call))
+    why = tainted(scene.substitutes(call)) or tainted(scene.stdin_from(call))
     if why is None and call.command.substitutes and prints_settings(_substituting(call, scene)):
         return None
     return why or EVALUATES
@@ -141,12 +142,12 @@ def fed_lines(call: Call, scene: Scene) -> str | None:
     """`at`, `batch`, `parallel`: what is read is run."""
     if call.name == "parallel" and len([arg for arg in call.args if arg.text[:1] != "-"]) > 0:
         return None
-    return tainted(scene.feeders(call)) or _of_fed_texts(call, scene)
+    return tainted(scene.stdin_from(call)) or _of_fed_texts(call, scene)
 
 
 def timetable(call: Call, scene: Scene) -> str | None:
     """`crontab -`: the commands in the lines that are read."""
-    if (why := tainted(scene.feeders(call))) is not None and "-l" not in call.texts:
+    if (why := tainted(scene.stdin_from(call))) is not None and "-l" not in call.texts:
         return why
     return next((why for source in fed_texts(call, scene) if (why := of_timetable(scene, source))), None)
 
@@ -173,7 +174,7 @@ def interpreter(call: Call, scene: Scene) -> str | None:
     if reads_code(call) or (spoken in _AWKS and reads_code_file(call, _AWK_FILES)):
         return (
             listens(call, scene)
-            or tainted(scene.feeders(call))
+            or tainted(scene.stdin_from(call))
             or next((why for text in fed_texts(call, scene) if (why := of_code(call, scene, spoken, text))), None)
         )
     if spoken in _AWKS and (why := _of_awk_input(call, scene)) is not None:
@@ -187,7 +188,7 @@ def interpreter(call: Call, scene: Scene) -> str | None:
 def _of_awk_input(call: Call, scene: Scene) -> str | None:
     """`curl ... | awk '{system($0)}'`."""
     if any(codes.runs_input(text) for text in call.texts):
-        return tainted(scene.feeders(call), only_network=True)
+        return tainted(scene.stdin_from(call), only_network=True)
     return None
 
 

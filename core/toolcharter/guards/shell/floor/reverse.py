@@ -59,7 +59,7 @@ def talk(call: Call, scene: Scene) -> str | None:
     """A program that talks to a remote host and reads what a shell writes."""
     if call.name == "openssl" and "s_client" not in call.texts:
         return None
-    return WHY if any(_speaks(feeder) for feeder in scene.feeders(call)) else None
+    return WHY if any(_speaks(feeder) for feeder in scene.stdin_from(call)) else None
 
 
 def _speaks(call: Call) -> bool:
@@ -84,7 +84,7 @@ def socat(call: Call, scene: Scene) -> str | None:
 
 def listens(call: Call, scene: Scene) -> str | None:
     """A shell that is fed by a program that talks to a remote host."""
-    for feeder in scene.feeders(call):
+    for feeder in scene.stdin_from(call):
         if feeder.name in _TALKERS and (feeder.name != "openssl" or "s_client" in feeder.texts):
             return WHY
     return None

@@ -99,7 +99,7 @@ def _names(texts: Iterable[str], valued: frozenset[str]) -> list[str]:
 def _fed(call: Call, at: int, scene: Scene) -> Iterator[str]:
     """The texts that it may read, those behind the loop in which it stands included."""
     yield from fed_texts(call, scene)
-    for feeder in scene.feeders(call):
+    for feeder in scene.stdin_from(call):
         if feeder.name in LISTERS and not is_narrow(feeder):
             yield from (arg.text for arg in operands(feeder.args))
     for other in scene.script.commands[at + 1 :] if call.command.within else ():

@@ -22,7 +22,11 @@ def delete(call: Call, scene: Scene) -> str | None:
     if not is_meant:
         return None
     listed = [
-        Arg(part) for one in scene.feeders(call) if one.name in _LISTERS for text in one.texts for part in text.split()
+        Arg(part)
+        for one in scene.stdin_from(call)
+        if one.name in _LISTERS
+        for text in one.texts
+        for part in text.split()
     ]
     for arg in (*call.args, *map(Arg, parts), *listed):
         if arg.text[:1] == "-" or _switches(arg.text):
@@ -101,7 +105,7 @@ def invoke(call: Call, scene: Scene) -> str | None:
     """`iex`: text that is no literal, or comes from elsewhere."""
     fetched = any(
         one.name in {"iwr", "irm", "curl", "wget", "invoke-webrequest", "invoke-restmethod"}
-        for one in scene.feeders(call)
+        for one in scene.stdin_from(call)
     )
     if fetched:
         return "runs code from the network"

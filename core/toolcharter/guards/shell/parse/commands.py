@@ -45,7 +45,7 @@ def _plain(scanner: Scanner, text: str) -> Flow:
     scanner.at = start + len(text)
     if words[0].form in _DECLARING:
         _declare(scanner, words[1:])
-    scanner.emit(Command(tuple(words), (), (), scanner.feeders, (), scanner.here, scanner.within, start))
+    scanner.emit(Command(tuple(words), (), (), scanner.stdin_from, (), scanner.here, scanner.within, start))
     return _flow(scanner, words)
 
 
@@ -90,11 +90,13 @@ def _check(scanner: Scanner, words: Sequence[Word], spans: Sequence[Span], *, ti
     if not timed:
         scanner.programs.add(spans[0])
     if not words:
-        scanner.unnamed = scanner.unnamed or "The name of a program expands to nothing."
+        scanner.unresolved_program = scanner.unresolved_program or "The name of a program expands to nothing."
         return
     program = words[0].text
     if not program:
-        scanner.unnamed = scanner.unnamed or f"{words[0].form} is no literal, so that what runs is unknown."
+        scanner.unresolved_program = (
+            scanner.unresolved_program or f"{words[0].form} is no literal, so that what runs is unknown."
+        )
     elif not _PROGRAM.fullmatch(program):
         raise scanner.fail(f"{words[0].form} is no name of a program.")
     elif program == "[" and spans[0][1] - spans[0][0] == 1:
@@ -126,19 +128,21 @@ def add_command(
 ) -> None:
     """Add a command, with all that has been collected for it."""
     substitutes = tuple(scanner.substitutes)
-    feeders = (*scanner.feeders, *scanner.feeding.inputs)
+    stdin_from = (*scanner.stdin_from, *scanner.feeding.inputs)
     if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
-        feeders += substitutes
-    command = Command(words, assignments, redirections, _once(feeders), substitutes, scanner.here, scanner.within, at)
+        stdin_from += substitutes
+    command = Command(
+        words, assignments, redirections, _once(stdin_from), substitutes, scanner.here, scanner.within, at
+    )
     position = scanner.emit(command)
     for fed in scanner.feeding.outputs:
         feed(scanner, fed, (position,))
 
 
-def feed(scanner: Scanner, position: int, feeders: Sequence[int]) -> None:
+def feed(scanner: Scanner, position: int, stdin_from: Sequence[int]) -> None:
     """Let the command at *position* read what *feeders* write."""
     command = scanner.commands[position]
-    scanner.commands[position] = command._replace(feeders=_once((*command.feeders, *feeders)))
+    scanner.commands[position] = command._replace(stdin_from=_once((*command.stdin_from, *stdin_from)))
 
 
 def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:

@@ -75,7 +75,7 @@ def _redirected(scanner: Scanner, start: int) -> None:
 
 def _subshell(scanner: Scanner) -> Flow:
     before = scanner.here
-    with scanner.apart("subshell"):
+    with scanner.subprocess_scope("subshell"):
         scanner.read_list(frozenset())
     scanner.expect(")")
     return Flow(before, before)

@@ -41,7 +41,7 @@ def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = 
     for position in range(start if label else len(scanner.commands), len(scanner.commands)):
         scanner.commands[position] = scanner.commands[position]._replace(folders=())
     if label and len(scanner.reaches) > looked:
-        scanner.wonder(ELSEWHERE)
+        scanner.mark_unsupported(ELSEWHERE)
     return Flow((), ())
 
 
@@ -92,7 +92,7 @@ def _compared(scanner: Scanner) -> None:
     word = read_word(scanner)
     scanner.compared.update(NAMED.findall(word.form))
     if holds_found(scanner, word):
-        scanner.wonder("A 'case' compares what cannot be told.")
+        scanner.mark_unsupported("A 'case' compares what cannot be told.")
 
 
 def _case_item(scanner: Scanner) -> None:
@@ -123,7 +123,7 @@ def read_test(scanner: Scanner) -> Flow:
         scanner.close("]]")
         words.append(literal("]]"))
         if any(word.text in _EVALUATING for word in words):
-            scanner.wonder("A condition evaluates its operands.")
+            scanner.mark_unsupported("A condition evaluates its operands.")
         scanner.tests.add((start, scanner.at))
         add_command(scanner, start, tuple(words))
     return Flow(scanner.here, scanner.here)

@@ -34,7 +34,7 @@ _KINDS = frozenset(
     c_style_for_statement postfix_expression ternary_expression
     expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()
 )
-"""What is read on purpose; a line that holds another kind of node is strange."""
+"""What is read on purpose; a line that holds another kind of node is unsupported."""
 _MAX_BRACKETS = 500
 """For each, tree-sitter-bash looks through the rest of the line: quadratic time."""
 _ZERO = re.compile(rb"0[<>]")
@@ -66,8 +66,8 @@ def check(scanner: "Scanner") -> None:
         or not _agree(seen.words, _in_bytes(scanner.spans, offsets), source)
     ):
         raise NotUnderstood("Two readers of the command line see different words in it.")
-    if seen.strange is not None:
-        scanner.wonder(f"A {seen.strange!r} stands in it.")
+    if seen.unsupported is not None:
+        scanner.mark_unsupported(f"A {seen.unsupported!r} stands in it.")
 
 
 def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
@@ -123,7 +123,7 @@ class _Seen:
         self.words = set["Span"]()
         self.programs = set["Span"]()
         self.tests = set["Span"]()
-        self.strange: str | None = None
+        self.unsupported: str | None = None
 
     def look(self, root: Any) -> None:
         """Walk the whole tree, without recursion, except for what stands between backticks: that is read apart."""
@@ -132,7 +132,7 @@ class _Seen:
             node = stack.pop()
             kind, children = node.type, node.children
             if kind not in _KINDS and node.is_named:
-                self.strange = self.strange or kind
+                self.unsupported = self.unsupported or kind
             if kind == "command_substitution" and children[0].type == "`":
                 continue
             if kind in _LOOKS:

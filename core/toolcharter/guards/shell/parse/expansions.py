@@ -135,7 +135,7 @@ def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
     scanner.at += 1
     if mark == '"':
         # The translation is looked up in a catalogue, which variables name.
-        scanner.wonder('A text is to be translated (`$"..."`).')
+        scanner.mark_unsupported('A text is to be translated (`$"..."`).')
         pieces = read_double_quoted(scanner)
         if all(piece.is_known for piece in pieces):
             return Piece("".join(piece.text for piece in pieces))
@@ -184,7 +184,7 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
         derived = MARK + DERIVED + name + DERIVED + found.group()
         return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
     if is_indirect or not (operator := _DEFAULT.match(scanner.source, scanner.at)):
-        scanner.wonder("An expansion does more than to insert a value.")
+        scanner.mark_unsupported("An expansion does more than to insert a value.")
         _operand(scanner, quoted=quoted)
         return Piece("", quoted, is_known=False, splits=True)
     start, scanner.at = scanner.at, operator.end()
@@ -228,7 +228,7 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
             scanner.at = end
             return Piece("", quoted, is_known=False, splits=not quoted, pattern=NUMBER)
         if not scanner.take("}"):
-            scanner.wonder("An expansion does more than to insert a value.")
+            scanner.mark_unsupported("An expansion does more than to insert a value.")
             _operand(scanner, quoted=quoted)
     return Piece("", quoted, is_known=False, splits=not quoted)
 
@@ -313,7 +313,7 @@ def compute(scanner: Scanner, text: str) -> Sum | None:
     found = sum_of(text)
     read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
     if found is None or not read <= scanner.set_names:
-        scanner.wonder("An arithmetic expression holds more than numbers.")
+        scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
         return None
     scanner.computed |= found.names
     for name in found.assigned:

@@ -115,11 +115,11 @@ class _Plain:
         self._made += len(words) + len(self.redirections)
         if program in _OTHERS or "=" in program or self._made > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
             return False
-        feeders = tuple(range(self._pipeline, len(self._commands)))
+        stdin_from = tuple(range(self._pipeline, len(self._commands)))
         redirections = tuple(self.redirections)
-        self._commands.append(Command(tuple(words), (), redirections, feeders, (), self._here, (), self.at))
+        self._commands.append(Command(tuple(words), (), redirections, stdin_from, (), self._here, (), self.at))
         if text != "|":
-            self._end(words if program == "cd" and not feeders else (), text)
+            self._end(words if program == "cd" and not stdin_from else (), text)
         self.words, self.redirections = [], []
         return True
 

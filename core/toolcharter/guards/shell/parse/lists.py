@@ -108,7 +108,7 @@ def _and_or(scanner: Scanner) -> Flow:
 
 def _pipeline(scanner: Scanner) -> Flow:
     negated = scanner.bare() in _PREFIXES and _prefixes(scanner)
-    outer, start, before, moved = scanner.feeders, len(scanner.commands), scanner.here, scanner.moves
+    outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.here, scanner.moves
     names, at = scanner.set_names, scanner.at
     flow = _command(scanner)
     gained = _settle(scanner, at, start)
@@ -119,12 +119,12 @@ def _pipeline(scanner: Scanner) -> Flow:
         scanner.at += 1
         scanner.newlines()
         scanner.here, scanner.set_names = before, names
-        scanner.feeders = (*outer, *range(start, len(scanner.commands)))
+        scanner.stdin_from = (*outer, *range(start, len(scanner.commands)))
         at, last = scanner.at, len(scanner.commands)
         _command(scanner)
         _settle(scanner, at, last)
         flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, Gained(names, names)
-    scanner.feeders = outer
+    scanner.stdin_from = outer
     scanner.gained = Gained(gained.failure, gained.success) if negated else gained
     return Flow(flow.failure, flow.success) if negated else flow
 

@@ -60,7 +60,7 @@ def _do(scanner: Scanner) -> None:
 
 def read_select(scanner: Scanner) -> Flow:
     """Read from behind `select`."""
-    scanner.wonder("A menu ('select') stands in it.")
+    scanner.mark_unsupported("A menu ('select') stands in it.")
     return read_for(scanner)
 
 
@@ -108,9 +108,9 @@ def _for_parts(scanner: Scanner) -> None:
     words = _loop_words(scanner)
     value = remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
     if any(holds_found(scanner, word) for word in words):
-        scanner.wonder("A loop runs as often as what cannot be told has words.")
+        scanner.mark_unsupported("A loop runs as often as what cannot be told has words.")
     if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
-        scanner.wonder(ELSEWHERE)
+        scanner.mark_unsupported(ELSEWHERE)
     for word in words:
         remembered.look_for(scanner, word.pattern or "")
         scanner.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
@@ -126,7 +126,7 @@ def _for_parts(scanner: Scanner) -> None:
     _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
     _do(scanner)
     if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
-        scanner.wonder("A loop variable may get another value in the loop.")
+        scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
     scanner.loops.discard(name)
     scanner.commands[start:] = written_out(scanner.commands, start, name, values if is_certain else ())
@@ -152,7 +152,7 @@ def _loop_words(scanner: Scanner) -> list[Word]:
 
 def _is_certain(scanner: Scanner, start: int) -> bool:
     """Whether the variable of a loop, whose commands begin at *start*, has its own values and no others."""
-    if scanner.functions or scanner.strange or "IFS" in scanner.source or "IFS" in scanner.values:
+    if scanner.functions or scanner.unsupported or "IFS" in scanner.source or "IFS" in scanner.values:
         return False
     in_function = any(one.startswith("function ") for one in scanner.within)
     return not in_function and stays(scanner.commands[start:], scanner.commands)
@@ -219,7 +219,7 @@ def _with(command: Command, name: str, value: str, start: int, offset: int) -> C
     return command._replace(
         # What names a program stays unknown.
         words=(*(_unknown(word, name) for word in first), *(_filled(word, name, value) for word in rest)),
-        feeders=_moved(command.feeders, start, offset),
+        stdin_from=_moved(command.stdin_from, start, offset),
         substitutes=_moved(command.substitutes, start, offset),
     )
 

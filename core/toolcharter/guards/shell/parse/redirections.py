@@ -36,7 +36,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
     if operator in {"&>", "&>>", "<<<"}:
         scanner.bash_only(f"A redirection with {operator!r}")
     if descriptor.startswith("{"):
-        scanner.wonder("A redirection assigns to a variable.")
+        scanner.mark_unsupported("A redirection assigns to a variable.")
     if operator == "<<<" and not descriptor:
         scanner.here_strings.append(scanner.at - len(operator))
     if operator in {"<<", "<<-"}:

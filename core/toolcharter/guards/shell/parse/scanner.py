@@ -51,10 +51,10 @@ class Scanner:
 
     at: int
     """Where in its source it stands, in characters."""
-    strange: str | None
-    unnamed: str | None
+    unsupported: str | None
+    unresolved_program: str | None
     within: tuple[str, ...]
-    feeders: tuple[int, ...]
+    stdin_from: tuple[int, ...]
     here: Folders
     moves: int
     """How often what has been read left its folder in a way that outlives it."""
@@ -110,8 +110,8 @@ class Scanner:
         enters: bool = False,
     ) -> None:
         self.at = 0
-        self.strange = self.unnamed = self.body = None
-        self.within = self.feeders = ()
+        self.unsupported = self.unresolved_program = self.body = None
+        self.within = self.stdin_from = ()
         self.here = (".",)
         self.moves = self.branches = self.inners = self._made = 0
         self.settles = self.names_program = self.is_timed = False
@@ -174,7 +174,7 @@ class Scanner:
         self.loops.discard(name)
         self.forget(name)
         if self.patterns.pop(name, None) is not None:
-            self.wonder("A loop variable is assigned to.")
+            self.mark_unsupported("A loop variable is assigned to.")
 
     def forget(self, name: str) -> None:
         """Variable *name* is set, and it is not known to what."""
@@ -200,9 +200,9 @@ class Scanner:
         if self.is_posix:
             raise self.fail(f"{what} means something else to other shells than bash.")
 
-    def wonder(self, what: str) -> None:
+    def mark_unsupported(self, what: str) -> None:
         """Note something that no rule may cover."""
-        self.strange = self.strange or what
+        self.unsupported = self.unsupported or what
 
     def blanks(self) -> None:
         """Skip blanks and joined lines."""
@@ -283,7 +283,7 @@ class Scanner:
         self.depth -= 1
 
     @contextmanager
-    def apart(self, label: str) -> Generator[None]:
+    def subprocess_scope(self, label: str) -> Generator[None]:
         """A process of its own: what it does to folders ends with it."""
         here, moves, within, names = self.here, self.moves, self.within, self.set_names
         self.within = (*within, label)

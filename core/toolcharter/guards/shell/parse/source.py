@@ -23,14 +23,18 @@ def read_source(scanner: Scanner) -> Script:
     check(scanner)
     _check_functions(scanner)
     if scanner.arrays.pending:
-        scanner.wonder("An array is assigned.")
+        scanner.mark_unsupported("An array is assigned.")
     if scanner.arrays.is_used and (scanner.functions or not all(map(names_what_it_sets, scanner.commands))):
         raise NotUnderstood("It cannot be told what an array holds where it is used: write its words out.")
     _put_values(scanner)
     if scanner.is_posix and any(map(_may_alias, scanner.commands)):
         raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
     return Script(
-        tuple(scanner.commands), scanner.strange, scanner.unnamed, tuple(scanner.functions), tuple(scanner.reaches)
+        tuple(scanner.commands),
+        scanner.unsupported,
+        scanner.unresolved_program,
+        tuple(scanner.functions),
+        tuple(scanner.reaches),
     )
 
 
@@ -38,10 +42,10 @@ def _put_values(scanner: Scanner) -> None:
     """Put what variables hold for certain into the words that use them."""
     if not (scanner.set_values or scanner.computed):
         return
-    is_told = not (scanner.functions or scanner.strange or _splits_otherwise(scanner))
+    is_told = not (scanner.functions or scanner.unsupported or _splits_otherwise(scanner))
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
     if not are_numbers(scanner.computed, certain):
-        scanner.wonder("An arithmetic expression holds more than numbers.")
+        scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed
     scanner.commands[:] = settled(scanner.commands, scanner.set_values, certain, compared)
 
@@ -81,7 +85,7 @@ def read_substitution(scanner: Scanner) -> range:
     """Read commands up to the `)` that closes them; their positions."""
     start, body = len(scanner.commands), scanner.body
     timed, scanner.is_timed = scanner.is_timed, False
-    with scanner.deeper(), scanner.apart("substitution"), scanner.collecting():
+    with scanner.deeper(), scanner.subprocess_scope("substitution"), scanner.collecting():
         scanner.read_list(frozenset())
     if scanner.body != body:
         raise scanner.fail("A here-document and a substitution overlap.")
@@ -96,7 +100,7 @@ def read_text_between_backticks(scanner: Scanner, text: str) -> range:
     script = read_inner(scanner, text)
     for command in script.commands:
         moved = command._replace(
-            feeders=(*scanner.feeders, *(start + one for one in command.feeders)),
+            stdin_from=(*scanner.stdin_from, *(start + one for one in command.stdin_from)),
             substitutes=tuple(start + one for one in command.substitutes),
             within=(*scanner.within, "substitution", *command.within),
             at=scanner.at,
@@ -104,15 +108,15 @@ def read_text_between_backticks(scanner: Scanner, text: str) -> range:
         scanner.emit(moved)
     scanner.functions += script.functions
     scanner.reaches += script.reaches
-    scanner.strange = scanner.strange or script.strange
-    scanner.unnamed = scanner.unnamed or script.unnamed
+    scanner.unsupported = scanner.unsupported or script.unsupported
+    scanner.unresolved_program = scanner.unresolved_program or script.unresolved_program
     return range(start, len(scanner.commands))
 
 
 def _check_functions(scanner: Scanner) -> None:
     names = {command.program.text for command in scanner.commands if command.program is not None}
     if scanner.functions and names & {*scanner.functions, *_EVALUATING}:
-        scanner.wonder("A function runs under the name of a program.")
+        scanner.mark_unsupported("A function runs under the name of a program.")
 
 
 def _may_alias(command: Command) -> bool:

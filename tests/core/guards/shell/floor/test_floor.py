@@ -31,7 +31,7 @@ def verdict(line: str) -> str | None:
     except NotUnderstood:
         return REFUSED
     why = catastrophe(script, workspace=WORKSPACE, home=HOME)
-    return why if why is not None or script.unnamed is None else REFUSED
+    return why if why is not None or script.unresolved_program is None else REFUSED
 
 
 def listed(name: str) -> Iterator[tuple[str, str]]:
@@ -105,7 +105,7 @@ def test_a_sample_of_a_catastrophe_is_refused_with_all_that_it_starts(line: str)
         judged = analyse([line], WORKSPACE)
     except NotUnderstood:
         return
-    assert judged.catastrophe is not None or judged.unnamed is not None
+    assert judged.catastrophe is not None or judged.unresolved_program is not None
 
 
 @each_row("line", [*samples("deny_catalog_benign"), *samples("shell_allow")])

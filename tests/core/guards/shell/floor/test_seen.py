@@ -9,7 +9,7 @@ WS = "/w/ws"
 
 def seen(line: str) -> set[str]:
     """All forms of the commands of a line that a rule of `deny` is held against."""
-    return {form for one in analyse([line], WS).commands for form in (one.form, *one.guises)}
+    return {form for one in analyse([line], WS).commands for form in (one.form, *one.deny_forms)}
 
 
 @each_row(

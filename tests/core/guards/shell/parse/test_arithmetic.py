@@ -111,7 +111,9 @@ def is_open(line: str) -> bool:
         found = analyse((line,), "/srv/ws")
     except NotUnderstood:
         return False
-    return found.strange is None and found.unnamed is None and not any(one.needs for one in found.commands)
+    return (
+        found.unsupported is None and found.unresolved_program is None and not any(one.needs for one in found.commands)
+    )
 
 
 @pytest.mark.parametrize("line", COUNTING)

@@ -123,7 +123,7 @@ def test_the_program_of_a_loop_is_unknown() -> None:
     """Nobody has to list programs in a loop."""
     script = parse("for c in ls rm; do $c x; done")
 
-    assert script.unnamed is not None
+    assert script.unresolved_program is not None
     assert [command.words[0].text for command in script.commands] == [None]
 
 
@@ -150,7 +150,7 @@ def test_turns_read_what_stands_before_them() -> None:
     """What feeds a command, and whose output its words are, is that of the same turn; what feeds the loop feeds all."""
     commands = parse('z | for f in 1 2; do a "$f" | b "$(c "$f")"; done').commands
 
-    assert [(one.words[0].text, one.feeders, one.substitutes) for one in commands] == [
+    assert [(one.words[0].text, one.stdin_from, one.substitutes) for one in commands] == [
         ("z", (), ()),
         ("a", (0,), ()),
         ("c", (0, 1), ()),

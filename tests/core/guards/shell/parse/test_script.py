@@ -7,7 +7,7 @@ from tests.samples import row_params, sample_rows
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
 from toolcharter.guards.shell.parse.script import of_vector, parse
 
-STRANGE, UNNAMED = "strange", "unnamed"
+UNSUPPORTED, UNRESOLVED = "unsupported", "unresolved_program"
 
 
 def forms(script: Script) -> list[str]:
@@ -15,7 +15,7 @@ def forms(script: Script) -> list[str]:
 
 
 def marks(script: Script) -> set[str]:
-    return {mark for mark in (STRANGE, UNNAMED) if getattr(script, mark) is not None}
+    return {mark for mark in (UNSUPPORTED, UNRESOLVED) if getattr(script, mark) is not None}
 
 
 @each_row(
@@ -107,44 +107,44 @@ def test_commands_of_a_line_are_read(source: str, expected: list[str]) -> None:
 @each_row(
     ("source", "expected", "mark"),
     [
-        ("$x a", ["$x a"], UNNAMED),
-        ("$(a) b", ["a", "$(a) b"], UNNAMED),
-        ("'' a", ["'' a"], UNNAMED),
-        ("l* a", ["l* a"], UNNAMED),
-        ("~/a", ["~/a"], UNNAMED),
-        ("x=rm; $x -rf /", ["x=rm", "$x -rf /"], UNNAMED),
-        ("f() { ls; }; f", ["ls", "f"], STRANGE),
-        ("f() { ls; }; eval 'f'", ["ls", "eval f"], STRANGE),
-        ("(( x )) && a", ["a"], STRANGE),
-        ("echo $((x))", ["echo $((x))"], STRANGE),
-        ("echo $(( $(a) ))", ["a", "echo $(( $(a) ))"], STRANGE),
-        ("echo $((`a`))", ["a", "echo $((`a`))"], STRANGE),
-        ("echo ${!x}", ["echo ${!x}"], STRANGE),
-        ('echo "${x@P}"', ['echo "${x@P}"'], STRANGE),
-        ("echo ${x:=y}", ["echo ${x:=y}"], STRANGE),
-        ("echo ${x/a/b}", ["echo ${x/a/b}"], STRANGE),
-        ("echo ${#x[i]}", ["echo ${#x[i]}"], STRANGE),
-        ("x=(a b\n)", ["x=(a b\n)"], STRANGE),
-        ("[[ $x -eq 1 ]]", ["[[ $x -eq 1 ]]"], STRANGE),
-        ("select x in a; do b; done", ["b"], STRANGE),
-        ("case $x in a) b;; esac", ["b"], STRANGE),
-        ("case $HOME in a) b;; esac", ["b"], STRANGE),
-        ("for f in $x; do a; done", ["a"], STRANGE),
-        ('case a in "${x}") b;; esac', ["b"], STRANGE),
-        ("for ((i=0;i<x;i++)); do b; done", ["b"], STRANGE),
-        ("for f in ../*; do a; done", ["a"], STRANGE),
-        ("for f in a ../b*; do a; done", ["a"], STRANGE),
-        ("for f in .*/*; do a; done", ["a"], STRANGE),
-        ('for f in "$HOME"/*; do a; done', ["a"], STRANGE),
-        ("for f in ~/*; do a; done", ["a"], STRANGE),
-        ("while a; do for f in */*; do b; done; cd x; done", ["a", "b", "cd x"], STRANGE),
-        ('for f in *; do f=x; a "$f"; done', ["f=x", 'a "$f"'], STRANGE),
-        ('for f in *; do read f; a "$f"; done', ["read f", 'a "$f"'], STRANGE),
-        ('trap x DEBUG; for f in *; do a "$f"; done', ["trap x DEBUG", 'a "$f"'], STRANGE),
+        ("$x a", ["$x a"], UNRESOLVED),
+        ("$(a) b", ["a", "$(a) b"], UNRESOLVED),
+        ("'' a", ["'' a"], UNRESOLVED),
+        ("l* a", ["l* a"], UNRESOLVED),
+        ("~/a", ["~/a"], UNRESOLVED),
+        ("x=rm; $x -rf /", ["x=rm", "$x -rf /"], UNRESOLVED),
+        ("f() { ls; }; f", ["ls", "f"], UNSUPPORTED),
+        ("f() { ls; }; eval 'f'", ["ls", "eval f"], UNSUPPORTED),
+        ("(( x )) && a", ["a"], UNSUPPORTED),
+        ("echo $((x))", ["echo $((x))"], UNSUPPORTED),
+        ("echo $(( $(a) ))", ["a", "echo $(( $(a) ))"], UNSUPPORTED),
+        ("echo $((`a`))", ["a", "echo $((`a`))"], UNSUPPORTED),
+        ("echo ${!x}", ["echo ${!x}"], UNSUPPORTED),
+        ('echo "${x@P}"', ['echo "${x@P}"'], UNSUPPORTED),
+        ("echo ${x:=y}", ["echo ${x:=y}"], UNSUPPORTED),
+        ("echo ${x/a/b}", ["echo ${x/a/b}"], UNSUPPORTED),
+        ("echo ${#x[i]}", ["echo ${#x[i]}"], UNSUPPORTED),
+        ("x=(a b\n)", ["x=(a b\n)"], UNSUPPORTED),
+        ("[[ $x -eq 1 ]]", ["[[ $x -eq 1 ]]"], UNSUPPORTED),
+        ("select x in a; do b; done", ["b"], UNSUPPORTED),
+        ("case $x in a) b;; esac", ["b"], UNSUPPORTED),
+        ("case $HOME in a) b;; esac", ["b"], UNSUPPORTED),
+        ("for f in $x; do a; done", ["a"], UNSUPPORTED),
+        ('case a in "${x}") b;; esac', ["b"], UNSUPPORTED),
+        ("for ((i=0;i<x;i++)); do b; done", ["b"], UNSUPPORTED),
+        ("for f in ../*; do a; done", ["a"], UNSUPPORTED),
+        ("for f in a ../b*; do a; done", ["a"], UNSUPPORTED),
+        ("for f in .*/*; do a; done", ["a"], UNSUPPORTED),
+        ('for f in "$HOME"/*; do a; done', ["a"], UNSUPPORTED),
+        ("for f in ~/*; do a; done", ["a"], UNSUPPORTED),
+        ("while a; do for f in */*; do b; done; cd x; done", ["a", "b", "cd x"], UNSUPPORTED),
+        ('for f in *; do f=x; a "$f"; done', ["f=x", 'a "$f"'], UNSUPPORTED),
+        ('for f in *; do read f; a "$f"; done', ["read f", 'a "$f"'], UNSUPPORTED),
+        ('trap x DEBUG; for f in *; do a "$f"; done', ["trap x DEBUG", 'a "$f"'], UNSUPPORTED),
     ],
 )
 def test_what_cannot_be_told_is_marked(source: str, expected: list[str], mark: str) -> None:
-    """What no rule may cover is strange, a program that cannot be told is unnamed, and all commands are seen still."""
+    """What no rule may cover is unsupported, a program that cannot be told is unresolved, and all commands are seen still."""
     script = parse(source)
 
     assert (forms(script), marks(script)) == (expected, {mark})
@@ -193,7 +193,7 @@ def test_what_is_bash_alone_is_refused_for_other_shells(source: str) -> None:
 def test_a_program_that_expands_to_nothing_is_no_program() -> None:
     """Braces can take the program's name away, so that the next word runs, or nothing."""
     assert forms(parse(">x {,} a")) == ["a >x"]
-    assert marks(parse(">x {,}")) == {UNNAMED}
+    assert marks(parse(">x {,}")) == {UNRESOLVED}
 
 
 @each_row(
@@ -331,7 +331,7 @@ def test_folders_are_followed_by_their_letters(source: str, expected: dict[str, 
 
 
 @each_row(
-    ("source", "feeders", "substitutes"),
+    ("source", "stdin_from", "substitutes"),
     [
         pytest.param("a | b | c", {"b": "a", "c": "ab"}, {}, id="pipeline"),
         pytest.param("a | { b; c; } | d", {"b": "a", "c": "a", "d": "abc"}, {}, id="group"),
@@ -345,7 +345,9 @@ def test_folders_are_followed_by_their_letters(source: str, expected: dict[str, 
         pytest.param("a | b `c | d`", {"b": "a", "c": "a", "d": "ac"}, {"b": "cd"}, id="pipeline between backticks"),
     ],
 )
-def test_it_is_known_what_a_command_may_read(source: str, feeders: dict[str, str], substitutes: dict[str, str]) -> None:
+def test_it_is_known_what_a_command_may_read(
+    source: str, stdin_from: dict[str, str], substitutes: dict[str, str]
+) -> None:
     """Each command names those whose output it may read, and those whose output is among its words."""
     commands = parse(source).commands
     names = [command.words[0].form if command.words else "" for command in commands]
@@ -354,8 +356,8 @@ def test_it_is_known_what_a_command_may_read(source: str, feeders: dict[str, str
         return "".join(sorted(names[position] for position in positions))
 
     assert {
-        name: named(one.feeders) for name, one in zip(names, commands, strict=True) if name and one.feeders
-    } == feeders
+        name: named(one.stdin_from) for name, one in zip(names, commands, strict=True) if name and one.stdin_from
+    } == stdin_from
     assert {
         name: named(one.substitutes) for name, one in zip(names, commands, strict=True) if one.substitutes
     } == substitutes

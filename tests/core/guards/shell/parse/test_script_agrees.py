@@ -107,7 +107,7 @@ def test_words_are_what_bash_makes_of_them(empty: Path, words: list[str]) -> Non
     # A dollar and a parenthesis within quotes are a substitution, whose commands run too.
     runs = [] if script is None else [one for one in script.commands if not one.within]
     assert script is None or [one.words[0].text for one in runs] == ["run"]
-    if script is not None and script.strange is None:
+    if script is not None and script.unsupported is None:
         assert [argv for argv in ran(line, empty) if argv[0] == "run" and not may_be(runs[0].words, argv)] == []
 
 
@@ -117,7 +117,7 @@ def test_bash_runs_nothing_that_was_not_read(empty: Path, line: str) -> None:
     """Whatever bash runs for a line that is understood is one of the commands that were read."""
     script = understood(line)
 
-    if script is not None and script.unnamed is None and not any(_starts(script)):
+    if script is not None and script.unresolved_program is None and not any(_starts(script)):
         missed = [argv for argv in ran(line, empty) if not any(may_be(one.words, argv) for one in script.commands)]
         assert (line, missed) == (line, [])
 
@@ -132,7 +132,12 @@ def test_dash_runs_nothing_that_was_not_read(empty: Path, line: str) -> None:
     except NotUnderstood:
         return
 
-    if script.unnamed is None and script.strange is None and not script.functions and not any(_starts(script)):
+    if (
+        script.unresolved_program is None
+        and script.unsupported is None
+        and not script.functions
+        and not any(_starts(script))
+    ):
         said = told([DASH, "-c", DASH_SPY, "_", line], empty)
         missed = [argv for argv in said if not any(may_be(one.words, argv) for one in script.commands)]
         assert (line, missed) == (line, [])

@@ -11,13 +11,13 @@ INNER = "rm -r build"
 
 def judged(line: str) -> Analysis:
     judgement = analyse([line], WS)
-    assert (judgement.unnamed, judgement.catastrophe, judgement.strange) == (None, None, None)
+    assert (judgement.unresolved_program, judgement.catastrophe, judgement.unsupported) == (None, None, None)
     return judgement
 
 
 def deniable(line: str) -> set[str]:
     """All that a rule of `deny` is held against."""
-    return {form for one in judged(line).commands for form in (one.form, *one.guises)}
+    return {form for one in judged(line).commands for form in (one.form, *one.deny_forms)}
 
 
 @each_row(

@@ -18,7 +18,7 @@ WS = "/home/dev/ws"
 def reading_of(line: str) -> Reading:
     """Of the last command of *line*."""
     script = parse(line, WS)
-    assert script.unnamed is None
+    assert script.unresolved_program is None
     return read(script.commands[-1], workspace=WS)
 
 

@@ -235,7 +235,7 @@ def test_ordinary_purpose_needs_nothing(line) -> None:
     judgement = judged(line)
 
     assert [need for command in judgement.commands for need in command.needs] == []
-    assert (judgement.unnamed, judgement.strange, judgement.catastrophe) == (None, None, None)
+    assert (judgement.unresolved_program, judgement.unsupported, judgement.catastrophe) == (None, None, None)
 
 
 @each_row(
@@ -244,7 +244,7 @@ def test_ordinary_purpose_needs_nothing(line) -> None:
 )
 def test_source_that_cannot_be_told_is_refused(line) -> None:
     """Nobody can permit what nobody can read."""
-    assert judged(line).unnamed is not None
+    assert judged(line).unresolved_program is not None
 
 
 @each_row(
@@ -277,7 +277,7 @@ def is_covered(line: str) -> bool:
         judgement = judged(line)
     except NotUnderstood:
         return False
-    if judgement.unnamed or judgement.strange or judgement.catastrophe:
+    if judgement.unresolved_program or judgement.unsupported or judgement.catastrophe:
         return False
     return all(
         command.is_transparent
