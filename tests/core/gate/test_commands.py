@@ -113,7 +113,7 @@ def test_a_judge_that_fails_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> None:
         raise RecursionError("secret")
 
-    monkeypatch.setattr("toolcharter.gate.commands.judging.analyse", fail)
+    monkeypatch.setattr("toolcharter.gate.commands.analyse.analyse", fail)
 
     message = "The commands cannot be judged: RecursionError."
     assert told("ls") == CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
