@@ -64,6 +64,9 @@ def _says_nothing_read(command: Command, reading: Reading) -> bool:
     demand = reading.demand
     if not command.words or demand.needs or reading.inner or reading.scripts or reading.runs_input:
         return False
+    # A variable may hold what `read` has read.
+    if any(word.is_shown for word in command.words):
+        return False
     name, words = command.words[0].text, [word.text or "" for word in command.words[1:]]
     if name in _NAMERS:
         return True

@@ -120,3 +120,16 @@ def test_a_message_comes_from_no_file(line: str) -> None:
 def test_a_message_may_come_from_the_line_itself(line: str) -> None:
     """A here-text and what `echo` prints are as good as `-m`."""
     assert needed(line) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'while read -r l; do echo "$l" | git commit -F -; done <.env',
+        'while read -r l; do git commit -m "$(printf %s "$l")"; done <.env',
+        'while read -r l; do m=$(echo "$l"); git commit -m "$m"; done <.env',
+    ],
+)
+def test_what_a_loop_has_read_is_not_kept(line: str) -> None:
+    """A variable that `read` has set says what a file says."""
+    assert [need for one in analyse([line], WS).commands for need in one.needs]
