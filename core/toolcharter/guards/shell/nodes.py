@@ -94,6 +94,8 @@ class Redirection(NamedTuple):
     """What a here-document or here-string feeds, if it is one text for certain."""
     form: str
     """As the normal form shows it: `>out.txt`, `2>&1`, `<<<'a;b'`; a here-document as `<<` and its delimiter."""
+    body: Word | None = None
+    """What a here-document feeds, if that is no one text: it holds variables and what commands print."""
 
 
 class Command(NamedTuple):

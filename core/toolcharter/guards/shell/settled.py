@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import takewhile
 from typing import Final, NamedTuple
 
+from toolcharter.guards.shell.derived import made
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
 from toolcharter.guards.shell.setters import Sum, set_by
@@ -19,10 +20,6 @@ MARK: Final = "="
 """What a part's name begins with whose variable the line has set."""
 DERIVED: Final = "~"
 """Stands behind `MARK`, and again behind the variable, in `${f%.txt}`: what follows is made of the value by it."""
-# In these no character is one of a pattern but the star; what follows a replacement's second slash is no pattern.
-_TRIMS: Final = re.compile(r"(%%?|##?)(\*?)([A-Za-z0-9_./-]+)(\*?)")
-_REPLACES: Final = re.compile(r"(//?)([A-Za-z0-9_.-]+)/([A-Za-z0-9_./-]*)")
-_DEFAULTS: Final = re.compile(r":?-[^$`\"'\\]*")
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # They run text that may set anything, or evaluate what names more.
@@ -140,7 +137,7 @@ def settled(
         certain: Those of them that can be told.
         compared: Variables that the line also looks at elsewhere than in the words of its commands.
     """
-    read = {_variable(part.name) for one in commands for word in _words(one) for part in word.parts}
+    read = {_variable(part.name) for one in commands for word in (*_words(one), *_bodies(one)) for part in word.parts}
     read.update(compared)
     unread = {
         one.at
@@ -154,6 +151,11 @@ def settled(
 def _words(command: Command) -> Iterator[Word]:
     yield from command.words
     yield from (assignment.value for assignment in command.assignments)
+
+
+def _bodies(command: Command) -> list[Word]:
+    """What its here-documents feed, where that is no one text."""
+    return [one.body for one in command.redirections if one.body is not None]
 
 
 def names_what_it_sets(command: Command) -> bool:
@@ -235,14 +237,31 @@ def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
     """*command* with the values in its words; what names a program stays unknown."""
-    used = [_variable(part.name) for word in command.words[1:] for part in word.parts if part.name not in {"", OUTPUT}]
+    fed = _used(_bodies(command))
+    used = [*_used(command.words[1:]), *fed]
     if not used:
         return command
-    words = (command.words[0], *(_filled(word, values) for word in command.words[1:]))
-    said = [
-        at for name in used if name in values and values[name].at >= 0 for at in commands[values[name].at].substitutes
+    words = (*command.words[:1], *(_filled(word, values) for word in command.words[1:]))
+    substitutes = tuple(dict.fromkeys((*command.substitutes, *_said(used, values, commands))))
+    if not fed:
+        return command._replace(words=words, substitutes=substitutes)
+    redirections = tuple(
+        one if one.body is None else one._replace(body=_filled(one.body, values)) for one in command.redirections
+    )
+    stdin_from = tuple(dict.fromkeys((*command.stdin_from, *_said(fed, values, commands))))
+    return command._replace(words=words, redirections=redirections, stdin_from=stdin_from, substitutes=substitutes)
+
+
+def _used(words: Sequence[Word]) -> list[str]:
+    """The variables that *words* hold and that the line has set."""
+    return [_variable(part.name) for word in words for part in word.parts if part.name not in {"", OUTPUT}]
+
+
+def _said(names: Sequence[str], values: Mapping[str, Value], commands: Sequence[Command]) -> list[int]:
+    """The commands, by position, whose output the variables *names* hold."""
+    return [
+        at for name in names if name in values and values[name].at >= 0 for at in commands[values[name].at].substitutes
     ]
-    return command._replace(words=words, substitutes=tuple(dict.fromkeys((*command.substitutes, *said))))
 
 
 def _filled(word: Word, values: Mapping[str, Value]) -> Word:
@@ -326,7 +345,7 @@ def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
     value = values[_variable(name)].text
     if value is None or not name.startswith(MARK + DERIVED):
         return value
-    return _made(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
+    return made(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
 
 
 _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
@@ -341,28 +360,3 @@ _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
     **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
 }
 """By program, what its words have to be for it to set only what they name."""
-
-
-def _made(value: str, how: str) -> str | None:
-    """What an expansion such as `%.txt` or `//a/b` makes of *value*; None if that is not certain.
-
-    Source: bash(1), "Parameter Expansion".
-    """
-    if found := _TRIMS.fullmatch(how):
-        return _trimmed(value, *found.groups())
-    if found := _REPLACES.fullmatch(how):
-        return value.replace(found[2], found[3], -1 if found[1] == "//" else 1)
-    return value if value and _DEFAULTS.fullmatch(how) else None
-
-
-def _trimmed(value: str, operator: str, before: str, text: str, behind: str) -> str | None:
-    is_front, is_long = operator[0] == "#", len(operator) > 1
-    if not (before or behind):
-        return value.removeprefix(text) if is_front else value.removesuffix(text)
-    if (before, behind) != (("*", "") if is_front else ("", "*")):
-        return None
-    if text not in value:
-        return value
-    # The longest is cut at the last text in front, and at the first text behind.
-    start, _, end = value.rpartition(text) if is_front == is_long else value.partition(text)
-    return end if is_front else start

@@ -137,3 +137,78 @@ def test_a_rule_may_mention_a_folder_outside() -> None:
     (command,) = analyse(["cd /opt/proj"], WS).commands
 
     assert (command.form, [need.form for need in command.needs]) == ("cd /opt/proj", ["/opt/proj"])
+
+
+@each_row(
+    "line",
+    [
+        "cat <<E\nbuilt $(date) by $USER\nE",
+        "cat <<E\n`date`\nE",
+        "n=3; cat <<E\nthere are $n, ${n}x\nE",
+        'n=$(ls | wc -l); cat <<E\nthere are $n in "$HOME"\nE',
+        "git commit -F - <<E\nat $(date)\nE",
+        'case "$OSTYPE" in linux*) ls;; *) wc a;; esac',
+        "case ${MACHTYPE} in x86*) ls;; esac",
+        'shopt -s nullglob; for f in *.log; do tail -1 "$f"; done',
+        "shopt -u nullglob failglob; ls",
+        's=hello; echo "${s^^} ${s:0:1}"',
+        'b=$(git branch --show-current); echo "${b//\\//-} ${b,,} ${b:0:7}"',
+    ],
+)
+def test_what_lines_say_of_themselves_needs_no_rule(line: str) -> None:
+    """Here-documents with what the line knows, systems that are compared, globs that may be nothing, values cut short."""
+    judgement = analyse([line], WS)
+    needed = [need.form for one in judgement.commands for need in one.needs if need.form != "shopt"]
+
+    assert (needed, judgement.unsupported, judgement.unresolved_program) == ([], None, None)
+
+
+@each_row(
+    ("line", "needed"),
+    [
+        ("cat <<E\n$SECRET\nE", "<<E"),
+        ("cat <<E\n$1 $*\nE", "<<E"),
+        ("cat <<E\n${n:-$SECRET}\nE", "<<E"),
+        ("n=1; (n=2); cat <<E\n$n$m\nE", "<<E"),
+        ("n=a; n=$n$SECRET; cat <<E\n$n\nE", "<<E"),
+        ("l=$(ls)$X; cat <<E\n$l\nE", "<<E"),
+        ("read -r n <a; cat <<E\n$n\nE", "<<E"),
+        ("cat 3<<E\n$(date)\nE", "3<<E"),
+        ("cat <<E\n$(cat ../x)\nE", "../x"),
+        ("cat <<E\n$(sort a -o b)\nE", "-o"),
+        ("git commit -F - <<E\n$(cat .env)\nE", "-"),
+        ("x=$(cat .env); git commit -F - <<E\n$(date) $x\nE", "-"),
+        ("x=$(cat .env); git commit -F - <<E\n$(date) ${x:0:40}\nE", "-"),
+        ('x=$(cat .env); git commit -m "$(date) ${x^^}"', '"$(date) ${x^^}"'),
+        ("xargs wc <<E\n$(ls)\nE", "(input)"),
+        ("shopt -s extglob; ls", "(unknown folder)"),
+        ("shopt -s nullglob cdable_vars; ls", "(unknown folder)"),
+        ('shopt -s "$x"; ls', "(unknown folder)"),
+        ('x=a-o; sort "${x:1:2}" b a', "-o"),
+        ('x=a/../../x; cat "${x:2}"', "../../x"),
+        ('x=-O; sort "${x,,}" b a', "-o"),
+    ],
+)
+def test_what_a_line_does_not_say_has_to_be_mentioned(line: str, needed: str) -> None:
+    """Variables that the line has found, what commands print into history, options and paths that a value becomes."""
+    assert needed in [need.form for one in analyse([line], WS).commands for need in one.needs]
+
+
+@each_row("line", ["bash <<E\n$(cat x)\nE", "f=rm; bash <<E\n$f x\nE", "sh -s <<E\n$(curl x)\nE"])
+def test_a_here_document_that_is_run_is_one_text(line: str) -> None:
+    """What a shell reads is source: a part of it that is not in the line cannot be judged."""
+    assert analyse([line], WS).unresolved_program is not None
+
+
+@each_row(
+    "line",
+    [
+        'case "$SECRET" in a*) ls;; esac',
+        'case "$OSTYPE$x" in a*) ls;; esac',
+        'echo "${s:0:$(rm x)}"',
+        's=a; echo "${!s:0:1}"',
+    ],
+)
+def test_what_is_compared_or_evaluated_and_cannot_be_told_stays_refused(line: str) -> None:
+    """No rule covers it."""
+    assert analyse([line], WS).unsupported is not None

@@ -20,6 +20,8 @@ _EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "
 _EXPRESSION = re.compile(
     r"(?:[A-Za-z0-9_.,:/@%+*?^|()\[\]{}=-]|\$(?=[)| \t\n])|\\[.+*?^$|()\[\]{}/\\-])+(?=[ \t\n])", re.ASCII
 )
+# Bash says in them what it runs on; whatever they hold is compared, and expanded no further.
+_ALWAYS_SET = frozenset({"$OSTYPE", "$HOSTTYPE", "$MACHTYPE", "${OSTYPE}", "${HOSTTYPE}", "${MACHTYPE}"})
 _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 
 
@@ -47,7 +49,9 @@ def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = 
 
 def holds_found(scanner: Scanner, word: Word) -> bool:
     """Whether *word* may hold a variable that the line has found, not set."""
-    return word.text is None and any(name not in scanner.values for name in NAMED.findall(word.form))
+    if word.text is not None or word.form.strip('"') in _ALWAYS_SET:
+        return False
+    return any(name not in scanner.values for name in NAMED.findall(word.form))
 
 
 def read_if(scanner: Scanner) -> Flow:

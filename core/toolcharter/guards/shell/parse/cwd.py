@@ -16,6 +16,8 @@ _MOVERS = frozenset(
 )
 _HARMLESS_LOOKUPS = frozenset({"-v", "-V"})
 _ENTERING = frozenset({"cd", "pushd"})
+# They say what becomes of a glob that matches nothing.
+_GLOB_SETTINGS = frozenset({"nullglob", "failglob"})
 _AT_THE_END = frozenset({"EXIT", "0"})
 
 
@@ -42,6 +44,8 @@ def moves(words: Sequence[Word]) -> bool:
         return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
     if name == "trap":
         return _runs_before_the_end([word.text for word in words[1:]])
+    if name == "shopt":
+        return not {"-s", "-u", *_GLOB_SETTINGS}.issuperset(word.text for word in words[1:])
     if name in {"command", "builtin"}:
         return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
     return True

@@ -17,7 +17,8 @@ from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, p
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _DEFAULT = re.compile(r":?[-+]|%%?|##?")
-_REPLACES = re.compile(r"//?[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*(?=\})")
+# A part replaced, the letters of the other case, some characters: what `settled` computes of what it knows.
+_CHANGES = re.compile(r"(?://?(?:[A-Za-z0-9_.-]|\\/)+/[A-Za-z0-9_./-]*|\^\^?|,,?|:[0-9]{1,4}(?::[0-9]{1,4})?)(?=\})")
 _QUOTED = re.compile(r'[^"\\$`]+')
 _BODY = re.compile(r"[^\\$`]+")
 _OPERAND = re.compile(r"[^\"'\\$`{}<>]+")
@@ -178,7 +179,7 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
         and (element := _element(scanner, name, quoted=quoted)) is not None
     ):
         return element
-    if name in scanner.set_names and not is_indirect and (found := _REPLACES.match(scanner.source, scanner.at)):
+    if name in scanner.set_names and not is_indirect and (found := _CHANGES.match(scanner.source, scanner.at)):
         scanner.at = found.end() + 1
         scanner.check_body()
         derived = MARK + DERIVED + name + DERIVED + found.group()

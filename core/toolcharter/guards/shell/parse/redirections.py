@@ -5,10 +5,10 @@ Source: bash(1), "REDIRECTION"; POSIX.1-2024, shell command language, 2.7.
 
 import re
 
-from toolcharter.guards.shell.nodes import Redirection
+from toolcharter.guards.shell.nodes import Redirection, Word
 from toolcharter.guards.shell.parse.expansions import read_here_text
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import ARGUMENT, VALUE
+from toolcharter.guards.shell.parse.word_parts import ARGUMENT, VALUE, word_of
 from toolcharter.guards.shell.parse.words import read_word
 
 _OPERATOR = re.compile(r"((?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?)(<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|(&>>|&>)")
@@ -73,16 +73,18 @@ def _here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirect
     is_expanded = found.group(4) is not None
     text = _body(scanner, delimiter, is_expanded=is_expanded, strips_tabs=operator == "<<-")
     form = f"{descriptor}{operator}{found.group()}"
+    if isinstance(text, Word):
+        return Redirection(operator, descriptor, None, None, form, text)
     return Redirection(operator, descriptor, None, text, form)
 
 
-def _body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: bool) -> str | None:
+def _body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: bool) -> str | Word | None:
     """Read the body of a here-document, which begins on the next line, and go back to where it is announced."""
     back, newline = scanner.at, scanner.source.find("\n", scanner.at)
     if scanner.body is not None or newline < 0:
         raise scanner.fail("A here-document is the second of its line, or has no body.")
     lines, end, after = _lines(scanner, newline + 1, delimiter, strips_tabs=strips_tabs)
-    text: str | None = "".join(lines)
+    text: str | Word | None = "".join(lines)
     if is_expanded:
         text = _expanded_body(scanner, newline + 1, end, lines, strips_tabs=strips_tabs)
     scanner.at, scanner.body = back, (newline, after)
@@ -107,12 +109,14 @@ def _lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -
     raise scanner.fail("A here-document is not closed.")
 
 
-def _expanded_body(scanner: Scanner, start: int, end: int, lines: list[str], *, strips_tabs: bool) -> str | None:
+def _expanded_body(scanner: Scanner, start: int, end: int, lines: list[str], *, strips_tabs: bool) -> str | Word | None:
     if any(line.endswith("\\\n") for line in lines):
         raise scanner.fail("A line of a here-document is continued.")
     scanner.at = start
     pieces = read_here_text(scanner, end)
     text = "".join(lines)
-    if not all(piece.is_known for piece in pieces) or (strips_tabs and "\\" in text):
+    if not all(piece.is_known for piece in pieces):
+        return word_of(pieces, text)
+    if strips_tabs and "\\" in text:
         return None
     return text if strips_tabs else "".join(piece.text for piece in pieces)

@@ -284,11 +284,17 @@ def _roles(table: Table, divided: Divided) -> Operands:
 _EXPRESSIONS: Final = {"find": expressions.find, "test": expressions.test}
 
 
+def _is_fed(redirection: Redirection) -> bool:
+    """Whether a here-text holds nothing but what the line says, and what its commands print."""
+    body = redirection.body
+    return redirection.text is not None or (body is not None and (body.is_literal or body.is_output))
+
+
 def _ask_redirection(redirection: Redirection, asking: RequirementCollector) -> None:
     """Gather what *redirection* asks for: only the null device, the standard streams and input are ordinary."""
     operator = redirection.operator
     if operator in {"<<", "<<-", "<<<"}:
-        if redirection.text is None or redirection.descriptor not in {"", "0"}:
+        if not _is_fed(redirection) or redirection.descriptor not in {"", "0"}:
             _need_redirection(redirection, asking, "feeds what cannot be told")
     elif operator == "<":
         _read_input(redirection, asking)
