@@ -7,6 +7,7 @@ import pytest
 
 import hosts
 from environment import ROOT, projects
+from environment import hosts as host_folders
 
 
 @pytest.fixture
@@ -19,8 +20,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             commands.append([str(word) for word in command])
             self.returncode = 1 if "llm" in " ".join(commands[-1]) else 0
 
-    monkeypatch.setattr(hosts.subprocess, "run", lambda command, **_: Done(command))
-    monkeypatch.setattr(hosts, "prepare_host", lambda folder: Path("python-of", folder.name))
+    monkeypatch.setattr("hosts.subprocess.run", lambda command, **_: Done(command))
+    monkeypatch.setattr("hosts.prepare_host", lambda folder: Path("python-of", folder.name))
     return commands
 
 
@@ -28,7 +29,7 @@ def test_plugins_for_frameworks_have_environments_of_their_own() -> None:
     """Those with a lock file, and `.venv` holds none of them."""
     locked = {path.parent for path in ROOT.glob("plugins/*/constraints.txt")}
 
-    assert {*hosts.hosts()} == locked
+    assert {*host_folders()} == locked
     assert locked.isdisjoint(projects())
     assert len(locked) == 6
 
@@ -38,7 +39,7 @@ def test_each_is_tested_by_its_own_python(ran: list[list[str]], capsys: pytest.C
     assert hosts.main(["test", "--", "-k", "x"]) == 1
 
     named = {Path(command[0]).name: command for command in ran}
-    assert set(named) == {folder.name for folder in hosts.hosts()}
+    assert set(named) == {folder.name for folder in host_folders()}
     assert named["openai"][1:4] == ["-m", "pytest", "-q"]
     assert named["openai"][-2:] == ["-k", "x"]
     said = capsys.readouterr().out
@@ -56,7 +57,7 @@ def test_names_choose(ran: list[list[str]]) -> None:
 
 def test_every_host_has_its_tests_example_and_framework_listed() -> None:
     """What `lint` and `test` name is there, and the tests know when to leave a module out."""
-    names = {folder.name for folder in hosts.hosts()}
+    names = {folder.name for folder in host_folders()}
 
     for name in names:
         assert (ROOT / "tests" / "hosts" / f"test_{name}.py").is_file()
