@@ -84,6 +84,11 @@ class Host:
         """SHA-256 of the effective profile; the same as on every event."""
         return self._live.current.digest
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the profile was read from, its own first; ceilings are not among them."""
+        return self._live.current.files
+
     def tools(self, caller: Caller | None = None) -> list[HostTool]:
         """The tools that *caller* sees, in the profile's order, which never varies."""
         return [described(tool) for tool in self._view(caller).values()]

@@ -10,7 +10,7 @@ import click
 
 from toolcharter import ConfigurationError
 from toolcharter.hosts import open_host
-from toolcharter_guard import settings
+from toolcharter_guard import client, resident, settings
 from toolcharter_guard.agents import AGENTS, Unreadable
 from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
 
@@ -86,6 +86,8 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
         root = workspace_of(known, workspace, os.environ)
         with open_host(profile, workspace=root, events=events or _default_events()) as host:
             said = judge(known, host, root, text)
+        if sys.argv[1:3] == ["guard", "hook"]:
+            resident.start(["toolcharter", *sys.argv[1:]])
     except (ConfigurationError, Unreadable) as error:
         click.echo(refusal(error), err=True)
         click.get_current_context().exit(BLOCK)
@@ -95,10 +97,32 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
     click.echo(json.dumps(said))
 
 
+@command.command("serve", context_settings={"ignore_unknown_options": True})
+@click.option(
+    "--idle-s", type=float, default=resident.IDLE_S, metavar="SECONDS", help="End after so long without a question."
+)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def serve(idle_s: float, words: tuple[str, ...]) -> None:
+    """Keep a gate for the hooks that are started with WORDS: `toolcharter guard hook AGENT ...`.
+
+    A hook that finds no such gate starts one. It ends when no hook has asked for a while, or when the profile or an
+    installed package changes.
+    """
+    if list(words[:3]) != settings.MARK.split():
+        raise click.UsageError(f"WORDS are the command of a hook, which begins with '{settings.MARK}'.")
+    given = hook.make_context("hook", list(words[3:])).params
+    known = AGENTS[given["agent"]]
+    root = workspace_of(known, given["workspace"], os.environ)
+    try:
+        resident.serve(known, words, given["profile"], root, given["events"] or _default_events(), idle_s=idle_s)
+    except (ConfigurationError, OSError) as error:
+        click.echo(str(error), err=True)
+        click.get_current_context().exit(BLOCK)
+
+
 def _program() -> list[str]:
-    """The words that start this very installation, whatever the agent's PATH is; never a file of the current folder."""
-    script = Path(sys.executable).with_name("toolcharter")
-    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "toolcharter"]
+    """The words that start the small program for hooks, whatever the agent's PATH is; never a file of the current folder."""
+    return [sys.executable, "-I", "-S", str(client.__file__)]
 
 
 def _default_events() -> str:

@@ -40,7 +40,7 @@ def path_of(agent: str, project: Path | None) -> Path:
 
 def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Path | None, events: str) -> str:
     """The command line of the hook."""
-    words = [*program, "guard", "hook", agent, "--profile", profile, "--events", events]
+    words = [*program, *MARK.split(), agent, "--profile", profile, "--events", events]
     words += [] if workspace is None else ["--workspace", str(workspace)]
     return shlex.join(words)
 
