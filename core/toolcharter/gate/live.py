@@ -48,6 +48,7 @@ def open_live(
     last_approver: Approver | None = None,
     strict: bool = False,
     only_required_events: bool = False,
+    believed: Iterable[Path] = (),
 ) -> "LiveToolbox":
     """Build the tools of *profile* for a session in which more tools may appear.
 
@@ -60,6 +61,7 @@ def open_live(
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
         only_required_events: Write events only if the profile requires them.
+        believed: Files and folders that the host executes or believes: no tool changes them.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
@@ -67,7 +69,7 @@ def open_live(
     plan, sinks = plan_for(profile, workspace, events)
     if only_required_events and not plan.profile.events.required:
         sinks = []
-    plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
+    plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict, believed=believed)
     try:
         return LiveToolbox(plan, base, caller or Caller())
     except BaseException:

@@ -43,6 +43,7 @@ def open_host(
     events: SinkLike | Iterable[SinkLike] = (),
     approver: Approver | None = None,
     state_key: bytes | None = None,
+    believed: Iterable[Path] = (),
 ) -> "Host":
     """Build the tools of *profile* for a host.
 
@@ -54,13 +55,21 @@ def open_host(
         approver: Whom to ask about calls that need a person. By default the profile's extension that answers; if
             there is none, such a call returns with a `PendingApproval`, which `Host.answer` redeems.
         state_key: What signs the states of pending approvals: 32 random bytes that several processes share.
+        believed: Files and folders that the host itself executes or believes, such as its settings, whether they are
+            there or not: they are in the inventory, and no tool changes them (`protected_path`).
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
     """
     pending = PendingApprovals(state_key)
     live = open_live(
-        profile, workspace=workspace, caller=caller, events=events, approver=approver, last_approver=pending
+        profile,
+        workspace=workspace,
+        caller=caller,
+        events=events,
+        approver=approver,
+        last_approver=pending,
+        believed=believed,
     )
     return Host(live, pending, caller or Caller())
 

@@ -84,7 +84,8 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
         text = sys.stdin.buffer.read(MAX_MESSAGE)  # what is longer is cut, and then no JSON
         forget_session(known, text, os.environ)
         root = workspace_of(known, workspace, os.environ)
-        with open_host(profile, workspace=root, events=events or _default_events()) as host:
+        sink = events or _default_events()
+        with open_host(profile, workspace=root, events=sink, believed=settings.believed(root)) as host:
             said = judge(known, host, root, text)
         if sys.argv[1:3] == ["guard", "hook"]:
             resident.start(["toolcharter", *sys.argv[1:]])

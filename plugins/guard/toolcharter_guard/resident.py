@@ -22,6 +22,7 @@ from toolcharter.hosts import Host, open_host
 from toolcharter_guard.agents import Agent, Unreadable
 from toolcharter_guard.client import ANSWER, MAX_MESSAGE, folder_of, identity, is_private, peer_is_user, socket_of
 from toolcharter_guard.judge import judge, refusal
+from toolcharter_guard.settings import believed
 
 IDLE_S = 900.0
 """After how many seconds without a question a server ends."""
@@ -55,7 +56,7 @@ class Resident:
         # Before the toolbox is built: what changes meanwhile may have been read or not, and so counts as changed.
         self._read = {file: _sign(file) for file in _could_be_read(root, os.environ)}
         began = time.time_ns()
-        self._host = open_host(profile, workspace=root, events=events)
+        self._host = open_host(profile, workspace=root, events=events, believed=believed(root))
         signs = {str(file): _sign(str(file)) for file in self._host.files}
         self._read |= {file: sign if sign and sign[1] < began else None for file, sign in signs.items()}
         self._modules = {file: _sign(file) for file in _loaded()}

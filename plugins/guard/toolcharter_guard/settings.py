@@ -15,6 +15,14 @@ TIMEOUT_S = 60
 _BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
 
 
+# Beside the files of `PLACES`. Source: the agents' pages on settings and hooks.
+_CARRYING = (
+    *(".claude/settings.local.json", ".claude/hooks", ".codex/hooks.json", ".codex/hooks", ".gemini/hooks", ".gemini/.env"),
+    *("opencode.json", "opencode.jsonc", ".opencode/plugin", ".opencode/plugins", ".config/opencode"),
+    *(".cursor/hooks", ".cursor/cli.json", ".github/hooks", ".copilot"),
+)
+
+
 class SettingsError(Exception):
     """The settings cannot be read, so they are not changed."""
 
@@ -36,6 +44,12 @@ def path_of(agent: str, project: Path | None) -> Path:
     """The settings file of *agent*: the user's, or the one of *project*."""
     place = PLACES[agent]
     return Path.home() / place.user if project is None else project / place.project
+
+
+def believed(project: Path) -> list[Path]:
+    """All that carries the guard, or can switch it off, for any agent in *project*: the gate's inventory holds it."""
+    files = [path_of(agent, where) for agent in PLACES for where in (None, project)]
+    return [*files, *(folder / name for folder in (Path.home(), project) for name in _CARRYING)]
 
 
 def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Path | None, events: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolcharter.hosts import Host, open_host
+from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS, Unreadable
 from toolcharter_guard.judge import judge
 from toolcharter_guard.patches import parse_patch
@@ -325,3 +326,45 @@ def test_geminis_output_is_scrubbed(host: Host, workspace: Path) -> None:
 
     assert masked["hookSpecificOutput"]["tool_output"] == "token [REDACTED]"
     assert clean == {}
+
+
+OWN = """
+profile: own
+tools: {read_file: {}, write_file: {}, delete_file: {}, move_file: {}, bash: {}, grep: {}, glob: {}, list_files: {}, http_get: {}}
+runner: host
+allow: ["bash:echo *", "bash:rm *", "bash:mv *", "bash:cp *", "bash:tee *", "bash:sed *"]
+"""
+CARRYING = (
+    *(".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".gemini/settings.json"),
+    *(".opencode/plugin/toolcharter-guard.js", "opencode.json", ".cursor/hooks.json", ".github/hooks/toolcharter.json"),
+)
+
+
+@pytest.mark.parametrize("file", CARRYING)
+def test_what_carries_the_guard_is_protected_in_every_profile(workspace: Path, file: str) -> None:
+    """A profile that permits these programs and says nothing of these files: no tool and no shell line changes them."""
+    profile = workspace.parent / "own.yaml"
+    profile.write_text(OWN)
+    calls = [
+        ("Write", {"file_path": file, "content": "{}"}),
+        ("Bash", {"command": f"echo x > {file}"}),
+        ("Bash", {"command": f"rm -f {file}"}),
+        ("Bash", {"command": f"mv notes.txt {file}"}),
+        ("Bash", {"command": f"cp notes.txt {file}"}),
+    ]
+    believed = settings.believed(workspace)
+    with open_host(profile, workspace=workspace, events=[lambda _: None], believed=believed) as host:
+        said = [
+            judge(AGENTS["claude-code"], host, workspace, message("claude-code", *call, workspace)) for call in calls
+        ]
+        harmless = judge(
+            AGENTS["claude-code"],
+            host,
+            workspace,
+            message("claude-code", "Write", {"file_path": "new.txt", "content": "x"}, workspace),
+        )
+
+    assert [verdict(one)[0] for one in said] == ["deny"] * len(calls), said
+    reasons = [verdict(one)[1] for one in said]
+    assert ["protected_path" in reason for reason in reasons].count(True) >= 4, reasons
+    assert harmless == {}

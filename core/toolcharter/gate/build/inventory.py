@@ -30,7 +30,12 @@ _OF_GIT = ("config", "config.worktree", "hooks", "info")
 
 
 def inventory_of(
-    workspace: Path, code: Code, files: Iterable[Path], sinks: Iterable[SinkLike], environ: Mapping[str, str]
+    workspace: Path,
+    code: Code,
+    files: Iterable[Path],
+    sinks: Iterable[SinkLike],
+    environ: Mapping[str, str],
+    believed_by_host: Iterable[Path] = (),
 ) -> Inventory:
     """The inventory of one toolbox.
 
@@ -40,12 +45,14 @@ def inventory_of(
         files: The profile's own file and those that it extends.
         sinks: Where events go.
         environ: The environment.
+        believed_by_host: What else the host of the toolbox executes or believes, whether it is there or not.
 
     Raises:
         ConfigurationError: Events would be written to a file that the gate executes or believes.
     """
     policies = [*_policies(workspace, environ), *files]
     believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
+    believed += believed_by_host
     trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
     trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
     written = {url: names_of(path) for url, path in _files_of(sinks)}

@@ -179,6 +179,7 @@ def open_state(
     last_approver: Approver | None = None,
     *,
     strict: bool = False,
+    believed: Iterable[Path] = (),
 ) -> tuple[Plan, ToolboxState]:
     """All of a toolbox but its tools: what a reload leaves as it is."""
     root = existing_folder(workspace)
@@ -187,7 +188,7 @@ def open_state(
     code = code_of_the_gate(root, plan.index or installed())
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
-    inventory = inventory_of(root, code, plan.files, sinks, os.environ)
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ, believed)
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
     notifier, rates = _notifier(plan, loaded), _rates(plan)
