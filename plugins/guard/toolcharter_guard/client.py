@@ -10,6 +10,10 @@ import binascii
 import os
 import sys
 
+TYPE_CHECKING = False  # not from typing, which takes as long to load as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
 """What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
 SERVED_PREFIXES = ("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_CONFIG_DIR")
@@ -19,7 +23,7 @@ ANSWER = b"\0toolcharter\0"
 MAX_MESSAGE = 64 * 1024 * 1024
 
 
-def folder_of(environ: "os._Environ[str] | dict[str, str]") -> str:
+def folder_of(environ: "Mapping[str, str]") -> str:
     """Where the sockets lie: the user's runtime folder, else the state folder."""
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime and os.path.isabs(runtime):
@@ -28,7 +32,7 @@ def folder_of(environ: "os._Environ[str] | dict[str, str]") -> str:
     return f"{environ.get('XDG_STATE_HOME') or f'{home}/.local/state'}/toolcharter/run"
 
 
-def identity(words: "list[str]", environ: "os._Environ[str] | dict[str, str]") -> bytes:
+def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
     """All that a judgement depends on besides the message: the Python, the options, the folder and parts of the environment."""
     parts = [sys.executable, os.getcwd(), *words]
     for name in sorted(environ):

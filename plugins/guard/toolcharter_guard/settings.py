@@ -17,7 +17,14 @@ _BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
 
 # Beside the files of `PLACES`. Source: the agents' pages on settings and hooks.
 _CARRYING = (
-    *(".claude/settings.local.json", ".claude/hooks", ".codex/hooks.json", ".codex/hooks", ".gemini/hooks", ".gemini/.env"),
+    *(
+        ".claude/settings.local.json",
+        ".claude/hooks",
+        ".codex/hooks.json",
+        ".codex/hooks",
+        ".gemini/hooks",
+        ".gemini/.env",
+    ),
     *("opencode.json", "opencode.jsonc", ".opencode/plugin", ".opencode/plugins", ".config/opencode"),
     *(".cursor/hooks", ".cursor/cli.json", ".github/hooks", ".copilot"),
 )
