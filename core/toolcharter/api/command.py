@@ -48,6 +48,8 @@ class ListedNames(NamedTuple):
     """Whether a blank, a newline, a quote or a backslash in one would make other words of it."""
     name: str = ""
     """A glob that all of them match, for `below`: folders on the way do not. Empty for any name."""
+    is_globbed: bool = False
+    """Whether a shell reads them: signs of a glob in one would make other names of it."""
 
 
 class AnalysedCommand(NamedTuple):

@@ -31,7 +31,7 @@ def space(tmp_path: Path) -> Path:
 def refusal(space: Path, line: str) -> str | None:
     """Why rules for the programs of *line* would not let it run."""
     found = analyse_commands([line], str(space))
-    if found.refusal or found.unsupported or any(one.words for one in found.needs):
+    if found.refusal or found.unsupported or any(one.words - {"read"} for one in found.needs):
         return "needs more than rules for its programs"
     assert found.world is not None
     lookout = Confinement(space)
@@ -184,6 +184,40 @@ def test_what_git_tracks_is_looked_at(space: Path, plant: Plant, line: str, mess
     git(space)
 
     assert (refusal(space, line) or "").startswith(message)
+
+
+LOOPED = [
+    pytest.param(file("a b"), "The name 'a b' would become other words in the shell.", id="blank"),
+    pytest.param(file("a*"), "The name 'a*' would stand for other names in the shell.", id="star"),
+    pytest.param(file("x[a]"), "The name 'x[a]' would stand for other names in the shell.", id="bracket"),
+    pytest.param(file("-x"), "The name '-x' could be taken for an option.", id="option"),
+    pytest.param(link("ab"), "'ab' leads out of the workspace.", id="link"),
+]
+LOOPS = [
+    "for f in $(git ls-files); do cat $f; done",
+    'git ls-files | while read -r f; do cat "$f"; done',
+    'for f in $(ls -d *); do cat "$f"; done',
+]
+
+
+@pytest.mark.parametrize(("plant", "message"), LOOPED)
+@pytest.mark.parametrize("line", LOOPS)
+def test_what_a_loop_runs_over_is_looked_at(space: Path, plant: Plant, line: str, message: str) -> None:
+    """The shell parts and expands what a substitution prints; a link may lead out."""
+    plant(space)
+    git(space)
+
+    why = refusal(space, line) or ""
+
+    assert why.startswith(message) or "leads out of the workspace" in why or "would be an option" in why
+
+
+def test_a_loop_over_plain_names_runs(space: Path) -> None:
+    """Files of the workspace alone."""
+    git(space)
+
+    assert refusal(space, 'for f in $(git ls-files src); do wc -l "$f"; done') is None
+    assert refusal(space, 'find src -name "*.py" | while read -r f; do head -1 "$f"; done') is None
 
 
 def test_a_link_in_the_place_of_a_tracked_folder(space: Path) -> None:

@@ -33,6 +33,7 @@ else:
 # others than ASCII in a way of its own.
 _PARTED = re.compile(r"""[\s"'\\\udc80-\udcff]""")
 _QUOTED_BY_GIT = re.compile(r"[^ -~]")
+_GLOBS = re.compile(r"[*?[]")
 _FIRST = re.compile(r"[^A-Za-z0-9_.]")
 _ADVICE = "Write `find ... -print0 | xargs -0 ...`."
 
@@ -182,7 +183,10 @@ def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, bud
 
 def _name_objection(name: str, listed: ListedNames, *, is_first: bool) -> str | None:
     if listed.is_split and _PARTED.search(name):
-        return f"The name {name!r} would become other words behind `xargs`. {_ADVICE}"
+        where = "in the shell" if listed.is_globbed else "behind `xargs`"
+        return f"The name {name!r} would become other words {where}. {_ADVICE}"
+    if listed.is_globbed and _GLOBS.search(name):
+        return f"The name {name!r} would stand for other names in the shell. {_ADVICE}"
     if listed.is_bare and is_first and _FIRST.match(name):
         return f"The name {name!r} could be taken for an option. {_ADVICE}"
     return None

@@ -82,7 +82,9 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     """
     commands = tuple(commands)
     analyser = _analysed(commands, workspace, tables, resolves=True)
-    if analyser.fed and not _is_still(commands, analyser):
+    if (analyser.fed or analyser.listings is not None) and not (
+        _is_still(commands, analyser) and (analyser.listings is None or _stays(analyser))
+    ):
         analyser = _analysed(commands, workspace, tables, resolves=False)
     if analyser.leaves:
         analyser = _entered(commands, analyser, workspace, tables) or analyser
@@ -106,7 +108,9 @@ def _analysed(
 ) -> "_Analyser":
     analyser = _Analyser(workspace, tables, resolves=resolves)
     for command in commands:
-        analyser.at(_script(command, workspace, enters=enters, settles=True))
+        analyser.at(_script(command, workspace, enters=enters, settles=True, lists=resolves))
+    if analyser.listings:
+        analyser.demand(0, (), analyser.listings)
     return analyser
 
 
@@ -114,7 +118,11 @@ def _entered(
     commands: tuple[object, ...], analyser: "_Analyser", workspace: str, tables: "Tables | None"
 ) -> "_Analyser | None":
     """The same, if it can be seen on disk that each `cd` succeeds: nothing in the line changes what there is."""
-    if not any(isinstance(one, str) and ".." in one for one in commands) or analyser.fed:
+    if (
+        not any(isinstance(one, str) and ".." in one for one in commands)
+        or analyser.fed
+        or analyser.listings is not None
+    ):
         return None
     entered = _analysed(commands, workspace, tables, resolves=False, enters=True)
     if not _is_still(commands, entered):
@@ -130,15 +138,30 @@ def _entered(
 def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether nothing that would run changes what there is to list, or prints more than the listing."""
     mixes = any(isinstance(one, str) and "|&" in one for one in commands)
-    is_ordinary = not any(reading.demand.needs for reading in analyser.readings)
+    # `read` asks to be mentioned itself, and changes nothing on disk.
+    is_ordinary = not any(need.form != "read" for reading in analyser.readings for need in reading.demand.needs)
     return is_ordinary and not (mixes or analyser.functions) and inputs.change_no_names(analyser.commands)
 
 
+def _stays(analyser: "_Analyser") -> bool:
+    """Whether names that loops run over are seen from where they are listed, and all else is understood."""
+    if analyser.unsupported or analyser.unresolved_program:
+        return False
+    places = {one.folders for one in analyser.commands}
+    return len(places) == 1 and all(not one.folders or one.folders in places for one in analyser.readings)
+
+
 def _script(
-    command: object, workspace: str, *, is_posix: bool = False, enters: bool = False, settles: bool = False
+    command: object,
+    workspace: str,
+    *,
+    is_posix: bool = False,
+    enters: bool = False,
+    settles: bool = False,
+    lists: bool = False,
 ) -> Script:
     if isinstance(command, str):
-        return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles)
+        return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
     if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
         return Script((of_vector(command),))
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
@@ -157,6 +180,8 @@ class _Analyser:
         self.unresolved_program: str | None = None
         self.fed = dict[int, "Fed"]()
         """By position, commands of which it can be told what they get from the input of xargs."""
+        self.listings: tuple[ListedNames, ...] | None = None
+        """What has to hold of the names that loops run over; None if no loop runs over names on disk."""
         self.leaves = False
         """Whether a command asks for more, and it is not certain where it runs."""
         self.keeps = False
@@ -192,11 +217,11 @@ class _Analyser:
         """Add what only the commands together tell; *programs* are all their names."""
         if self.keeps:
             for at in range(len(self.readings)):
-                self._demand(at, kept.needs_of(at, self.commands, self.readings))
+                self.demand(at, kept.needs_of(at, self.commands, self.readings))
         if self._may_link(programs):
             links = links_of_lines.Links(self.commands, self.readings, self._workspace)
             for at, needs, listings in links.additions():
-                self._demand(at, needs, listings)
+                self.demand(at, needs, listings)
             if links.are_passed(self.reaches):
                 self.unsupported = self.unsupported or "The shell itself looks behind a link that the line makes."
 
@@ -207,7 +232,7 @@ class _Analyser:
         # One that is named by its path may be any of them.
         return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
 
-    def _demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
+    def demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
         """Add to what the command at position *at* asks for."""
         reading = self.readings[at]
         demand = reading.demand
@@ -266,6 +291,8 @@ class _Analyser:
             self._append(command, depth)
         self.functions += script.functions
         self.reaches += script.reaches
+        if script.listings is not None:
+            self.listings = (*(self.listings or ()), *script.listings)
         self.unsupported = self.unsupported or script.unsupported
         self.unresolved_program = self.unresolved_program or script.unresolved_program
 

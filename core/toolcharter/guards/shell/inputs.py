@@ -21,6 +21,7 @@ _READERS: Final = frozenset(
     jq ls md5sum nl od paste printf pwd rev rg sed seq sha1sum sha256sum sha512sum sort stat sum tac tail test tr tree
     true uniq wc xargs""".split()
 )
+_SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "read", "sleep"})
 _GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
 
 
@@ -60,17 +61,22 @@ def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
     return _fed(xargs, printed, inner)
 
 
-def chain_of(commands: Sequence[Command], at: int) -> Sequence[Command]:
+def chain_of(commands: Sequence[Command], at: int, within: tuple[str, ...] | None = None) -> Sequence[Command]:
     """All that stands before the command at position *at* in its pipeline, if that is a row of simple commands.
 
     Each reads what the one before it prints, and nothing else does.
+
+    Args:
+        commands: All of the line.
+        at: A position.
+        within: What the pipeline stands in, if that is not what the command stands in.
     """
     stdin_from, reader = commands[at].stdin_from, commands[at]
     start = stdin_from[0] if stdin_from else at
-    chain = commands[start:at]
+    chain, outer = commands[start:at], reader.within if within is None else within
     for place, one in enumerate(chain, start):
         inputs = tuple(range(start, place))
-        if one.stdin_from != inputs or one.substitutes or (one.within, one.folders) != (reader.within, reader.folders):
+        if one.stdin_from != inputs or one.substitutes or (one.within, one.folders) != (outer, reader.folders):
             return ()
     return chain if stdin_from == tuple(range(start, at)) else ()
 
@@ -156,5 +162,5 @@ def change_no_names(commands: Iterable[Command]) -> bool:
 
 def _changes_no_name(command: Command) -> bool:
     name, subcommand = ([word.text for word in command.words[:2]] + [None, None])[:2]
-    is_reader = name in _READERS or (name == "git" and subcommand in _GIT_READERS)
+    is_reader = name in _READERS or name in _SHELL_ONLY or (name == "git" and subcommand in _GIT_READERS)
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

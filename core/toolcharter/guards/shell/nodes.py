@@ -152,6 +152,8 @@ class Script(NamedTuple):
     """The names of the functions that it defines."""
     reaches: tuple[PathAccess, ...] = ()
     """The folders that the shell itself looks into for the names that a loop runs over."""
+    listings: tuple[ListedNames, ...] | None = None
+    """What has to hold of the names on disk that loops run over; None if no loop does."""
 
 
 class Inner(NamedTuple):

@@ -156,6 +156,19 @@ def _parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     hints, pattern = _hints(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
     known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
     is_output = not known and name in _SHOWN and name not in scanner.values
+    listed = scanner.listed.get(name) if known.startswith(MARK) else None
+    if listed is not None and (quoted or not listed.is_quoted):
+        splits = not quoted
+        return Piece(
+            "",
+            quoted,
+            is_known=False,
+            splits=splits,
+            hints=hints,
+            name=known,
+            prefix=listed.prefix,
+            listed=listed.pattern,
+        )
     return Piece(
         "", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known, is_output=is_output
     )

@@ -27,7 +27,13 @@ _PREFIXES = frozenset({"!", "time"})
 
 
 def read_line(
-    source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False, settles: bool = False
+    source: str,
+    workspace: str = "",
+    *,
+    is_posix: bool = False,
+    enters: bool = False,
+    settles: bool = False,
+    lists: bool = False,
 ) -> Script:
     """Read *source*, as `script.parse` says, with the whole grammar.
 
@@ -36,6 +42,7 @@ def read_line(
     """
     scanner = Scanner(source, workspace, read_list, is_posix=is_posix, enters=enters)
     scanner.settles = settles and not is_posix
+    scanner.lists = lists and scanner.settles
     return read_source(scanner)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
+from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
 from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
 from toolcharter.guards.shell.parse.cwd import Flow
@@ -16,10 +17,13 @@ from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import literal
 from toolcharter.guards.shell.parse.words import read_words
+from toolcharter.guards.shell.settled import Value
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import remembered
+    from toolcharter.guards.shell import listed, remembered
+    from toolcharter.guards.shell.listed import Listed
 else:
+    listed = lazy("toolcharter.guards.shell.listed")
     remembered = lazy("toolcharter.guards.shell.remembered")
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
@@ -47,9 +51,46 @@ def read_while(scanner: Scanner) -> Flow:
 
 def _while_parts(scanner: Scanner) -> None:
     is_until = scanner.source.startswith("until", scanner.at - len("until"))
+    start = len(scanner.commands)
     scanner.read_list(frozenset({"do"}))
     scanner.set_names = scanner.gained.failure if is_until else scanner.gained.success
+    found = None
+    if scanner.lists and not is_until and len(scanner.commands) == start + 1:
+        found = listed.of_read(scanner.commands, start, scanner.source)
+    if found is None:
+        _do(scanner)
+        return
+    name, names = found
+    start = len(scanner.commands)
+    _list(scanner, name, names)
+    if not listed.leaves_input(scanner.commands[start:], start, name):
+        scanner.mark_unsupported("A command in a loop may read what the loop has yet to read.")
+
+
+def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> tuple["Listed | None", Value | None]:
+    """What the variable *name* of a loop over *words* stands for on disk, and what it holds.
+
+    Commands from position *before* on are those that the words run.
+    """
+    if scanner.lists and is_own(name):
+        names = listed.of_words(words, scanner.commands[before:], before, scanner.source)
+        if names is not None:
+            return names, Value(None, None, -1, is_shown=True)
+    return None, remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+
+
+def _list(scanner: Scanner, name: str, names: "Listed | None") -> None:
+    """Read the body of a loop whose variable *name* stands for *names*, if that is known."""
+    if names is None:
+        _do(scanner)
+        return
+    start = len(scanner.commands)
+    scanner.listed[name] = names
+    scanner.listings = (*(scanner.listings or ()), *names.names)
     _do(scanner)
+    scanner.listed.pop(name, None)
+    if not stays(scanner.commands[start:], scanner.commands):
+        scanner.mark_unsupported("A loop variable may get another value in the loop.")
 
 
 def _do(scanner: Scanner) -> None:
@@ -106,7 +147,7 @@ def _for_parts(scanner: Scanner) -> None:
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
     words = _loop_words(scanner)
-    value = remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+    names, value = _names(scanner, name, words, before)
     if any(holds_found(scanner, word) for word in words):
         scanner.mark_unsupported("A loop runs as often as what cannot be told has words.")
     if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
@@ -124,7 +165,7 @@ def _for_parts(scanner: Scanner) -> None:
         scanner.put(name, value)
         scanner.set_names |= {name}
     _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
-    _do(scanner)
+    _list(scanner, name, names)
     if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)

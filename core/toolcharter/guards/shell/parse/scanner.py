@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import PathAccess
+from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, Command, NotUnderstood, Word
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
@@ -18,6 +18,7 @@ from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, combined
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import settled
+    from toolcharter.guards.shell.listed import Listed
     from toolcharter.guards.shell.setters import Sum
     from toolcharter.guards.shell.settled import Gained, Value
 else:
@@ -72,6 +73,12 @@ class Scanner:
     """Texts that variables may have."""
     patterns: dict[str, str]
     """Globs that loop variables stand for."""
+    lists: bool
+    """Whether names that a loop runs over may be looked for on disk."""
+    listed: "dict[str, Listed]"
+    """What loop variables stand for that are names on disk."""
+    listings: tuple[ListedNames, ...] | None
+    """What has to hold of these names, of all loops so far; None if there is none."""
     loops: set[str]
     """The variables of the loops over literal words that the reading stands in."""
     set_values: "dict[str, Value | None]"
@@ -110,11 +117,11 @@ class Scanner:
         enters: bool = False,
     ) -> None:
         self.at = 0
-        self.unsupported = self.unresolved_program = self.body = None
+        self.unsupported = self.unresolved_program = self.body = self.listings = None
         self.within = self.stdin_from = ()
         self.here = (".",)
         self.moves = self.branches = self.inners = self._made = 0
-        self.settles = self.names_program = self.is_timed = False
+        self.lists = self.settles = self.names_program = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())
         self.expression_at = self._bare_at = -1
@@ -145,7 +152,7 @@ class Scanner:
         self.here_strings: list[int] = []
         """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
         self.values = {}
-        self.patterns = {}
+        self.patterns, self.listed = {}, {}
         self.loops = set()
         self.set_values = {}
         self.sums = {}
@@ -173,7 +180,7 @@ class Scanner:
         self.values[name] = tuple(dict.fromkeys((*known, *texts)))[-MAX_HINTS:]
         self.loops.discard(name)
         self.forget(name)
-        if self.patterns.pop(name, None) is not None:
+        if self.patterns.pop(name, None) is not None or self.listed.pop(name, None) is not None:
             self.mark_unsupported("A loop variable is assigned to.")
 
     def forget(self, name: str) -> None:

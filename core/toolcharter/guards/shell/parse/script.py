@@ -28,7 +28,13 @@ _RESERVED = frozenset(
 
 
 def parse(
-    source: str, workspace: str = "", *, is_posix: bool = False, enters: bool = False, settles: bool = False
+    source: str,
+    workspace: str = "",
+    *,
+    is_posix: bool = False,
+    enters: bool = False,
+    settles: bool = False,
+    lists: bool = False,
 ) -> Script:
     """Read a line of shell source.
 
@@ -37,6 +43,7 @@ def parse(
         workspace: Its absolute path, so that an absolute `cd` into it is understood.
         enters: Each `cd` to a folder that its letters tell succeeds: somebody has to look.
         settles: It is a whole line, which bash reads anew: what it sets is what its variables hold.
+        lists: Names that its loops run over may be told by a look at the disk: somebody has to look.
         is_posix: The shell may be another than bash: what such a one reads differently is not understood.
 
     Raises:
@@ -50,7 +57,7 @@ def parse(
     if (script := script_of(source, workspace, enters=enters)) is not None:
         return script
 
-    return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, settles=settles)
+    return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
 
 
 def of_vector(words: tuple[str, ...]) -> Command:

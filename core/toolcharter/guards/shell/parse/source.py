@@ -35,6 +35,7 @@ def read_source(scanner: Scanner) -> Script:
         scanner.unresolved_program,
         tuple(scanner.functions),
         tuple(scanner.reaches),
+        scanner.listings,
     )
 
 
@@ -44,6 +45,8 @@ def _put_values(scanner: Scanner) -> None:
         return
     is_told = not (scanner.functions or scanner.unsupported or _splits_otherwise(scanner))
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
+    if scanner.listings is not None and not is_told:
+        scanner.mark_unsupported("A loop runs over names that cannot be told.")
     if not are_numbers(scanner.computed, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed

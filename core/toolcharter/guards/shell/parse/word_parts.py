@@ -43,6 +43,10 @@ class Piece(NamedTuple):
     """Whether an unknown piece is what commands print."""
     is_number: bool = False
     """Whether an unknown piece is a number or nothing."""
+    prefix: str = ""
+    """What all begins with for which `listed` stands."""
+    listed: str | None = None
+    """A glob that stands for an unknown piece where it is a whole word: `.` for all names below."""
 
 
 class Mode(NamedTuple):
@@ -132,6 +136,9 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
     splits = any(piece.splits for piece in pieces)
     is_open = splits or has_glob or _TILDE.search(bare) is not None
     pattern = None if is_open else _pattern(pieces)
+    whole = [piece for piece in pieces if piece.text or not piece.is_known]
+    if len(whole) == 1 and whole[0].listed is not None:
+        return Word(source, None, whole[0].listed, whole[0].prefix, parts=_parts(pieces))
     hints = tuple[str, ...]()
     if len(pieces) <= _MAX_HINTED_PIECES:
         hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
