@@ -212,3 +212,24 @@ def test_a_here_document_that_is_run_is_one_text(line: str) -> None:
 def test_what_is_compared_or_evaluated_and_cannot_be_told_stays_refused(line: str) -> None:
     """No rule covers it."""
     assert analyse([line], WS).unsupported is not None
+
+
+@each_row(
+    "line",
+    [
+        "echo `printf 'i\\\nx'`",
+        "(echo \"`sed 'i\\\n'`\")",
+        "cat <<E\n`printf 'i\\\nx'`\nE",
+        "`l\\\ns`",
+        "echo `ls \\\n-l`",
+    ],
+)
+def test_a_line_that_is_joined_between_backticks_is_refused(line: str) -> None:
+    """Bash joins it within single quotes, too: what stands on both lines is one word without the backslash."""
+    with pytest.raises(NotUnderstood):
+        parse(line)
+
+
+def test_a_line_that_is_joined_in_a_substitution_is_understood() -> None:
+    """`$(...)` is read as the line is."""
+    assert forms("echo $(ls \\\n-l)") == ["ls -l", "echo $(ls \\\n-l)"]

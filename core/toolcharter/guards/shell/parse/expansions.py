@@ -76,6 +76,9 @@ def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
             raise scanner.fail("A backtick is not closed.")
         end += 1 + (character == "\\")
     text = scanner.source[start:end]
+    if "\\\n" in text:
+        # Bash joins such lines before it reads the text, within single quotes, too.
+        raise scanner.fail("A line is joined between backticks.")
     if quoted and '\\"' in text:
         raise scanner.fail("A quote is escaped between backticks within quotes.")
     scanner.at = end + 1
