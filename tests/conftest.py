@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from toolcharter._lazy import forget_names
+from toolcharter.guards.secrets import engine, known
 
 ROOT = Path(__file__).resolve().parent.parent
 # Some programs come as wheels, and not for each Python: the one of `.venv` serves the others, too. Bubblewrap's wheel has its
@@ -111,3 +112,14 @@ def project_root() -> Path:
 def program() -> Callable[[str], str]:
     """Where a program is that the test's marker `needs_program` demands."""
     return lambda name: find_program(name) or name
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The scrubber knows no value before a test, and none stays behind for the tests after it."""
+    state = known._Known()
+    state.values = set()
+    monkeypatch.setattr(known, "_state", state)
+    engine.hints.match = None
+    yield
+    engine.hints.match = None

@@ -25,6 +25,7 @@ def masked(text: str) -> list[str]:
     return [data[start:end].decode() for start, end in find_spans(data, engine.hinted(data))]
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_no_file_holds_what_looks_like_a_secret() -> None:
     """A scanner that goes over a checkout finds nothing; the tests join the parts."""
     found = {str(file): masked(file.read_text()) for file in FILES}

@@ -49,6 +49,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     return Bench(tmp_path_factory.mktemp("echo")).open({"tools": {"echo": {}}}, echo)
 
 
+@pytest.mark.usefixtures("forgetful")
 @each_row("row", row_params([row for row in SEEDS if "text" in row["input"]]))
 def test_seed(row: Any) -> None:
     """What sample set 004 masks is masked, and what it lets through against its intent too."""

@@ -156,7 +156,13 @@ def test_a_selector_that_takes_for_ever_is_ended(toolbox: Toolbox) -> None:
     case = ("html_scraper", "deep", "descendants")
 
     assert [hostile(toolbox, case)().reason for _ in range(10)] == ["timed_out"] * 10
-    assert toolbox.call("html_scraper", {"url": "http://page0.example.com/", "selectors": ["p"]}).outcome == "ok"
+    until = time.monotonic() + SILENCE_S
+    # A busy machine may need more than the second that a call has until the next reader has started.
+    while (
+        got := toolbox.call("html_scraper", {"url": "http://page0.example.com/", "selectors": ["p"]})
+    ).outcome != "ok":
+        assert got.reason == "timed_out"
+        assert time.monotonic() < until
 
 
 @pytest.mark.parametrize("case", [("html_scraper", "deep", "descendants"), ("web", "numbers of lists", None)])

@@ -5,7 +5,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -19,15 +18,7 @@ HEX = hashlib.sha256(b"known").hexdigest()
 VALUE = "horse/" + HEX[:10] + "+staple"
 
 
-@pytest.fixture(autouse=True)
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is known before a test, and nothing stays behind."""
-    state = known._Known()
-    state.values = set()
-    monkeypatch.setattr(known, "_state", state)
-    engine.hints.match = None
-    yield
-    engine.hints.match = None
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.guards.secrets.test_known import VALUE, forgetful
+from tests.core.guards.secrets.test_known import VALUE
 
 from toolcharter.guards.secrets import MASK, lines, remember, scrub_text
 from toolcharter.guards.secrets.stream import Stream
@@ -20,8 +20,6 @@ TOKEN = "gh" + "p_" + MIXED[:36]
 HEADER, FOOTER = (f"-----{word} RSA " + "PRIVATE KEY-----" for word in ("BEGIN", "END"))
 PEM = "\n".join([HEADER, *[MIXED] * 8, FOOTER, ""])
 PROSE = "It is a truth universally acknowledged, that a single man must be in want of a wife. "
-
-__all__ = ["forgetful"]
 
 
 def b64(text: str) -> str:
