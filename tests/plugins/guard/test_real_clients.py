@@ -171,3 +171,85 @@ def test_gemini_meets_the_profile(desk: Desk, model: Model) -> None:
     (session,) = {event["session"] for event in ended}
     assert len(session) == 36
     assert {event["agent"] for event in ended} == {"gemini"}
+
+
+class ResponsesModel(ThreadingHTTPServer):
+    """Answers as OpenAI's Responses interface does, streamed: one call after the other, then a last text."""
+
+    daemon_threads = True
+
+    def __init__(self, script: list[Step]) -> None:
+        super().__init__(("127.0.0.1", 0), StreamedResponses)
+        self.script = script
+        self.told: list[str] = []
+
+
+class StreamedResponses(Answers):
+    """One request of Codex. Source: OpenAI, "Streaming API responses"."""
+
+    def do_POST(self) -> None:
+        model = self.server
+        assert isinstance(model, ResponsesModel)
+        said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
+        model.told = [str(item["output"]) for item in said["input"] if item.get("type") == "function_call_output"]
+        number = len(model.told)
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m"}
+        item["content"] = [{"type": "output_text", "text": "done"}]
+        if number < len(model.script):
+            name, args = model.script[number]
+            call = {"id": f"f{number}", "call_id": f"c{number}", "name": name, "arguments": json.dumps(args)}
+            item = {"type": "function_call", **call}
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        told = [
+            ("response.created", {"response": {"id": "r"}}),
+            ("response.output_item.done", {"item": item, "output_index": 0}),
+            ("response.completed", {"response": {"id": "r", "usage": usage}}),
+        ]
+        data = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n" for kind, more in told).encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def test_codex_meets_the_profile(desk: Desk) -> None:
+    """The same for Codex, whose hooks a user has to trust: here the run says so."""
+    codex = client("codex")
+    script: list[Step] = [
+        ("exec_command", {"cmd": "git push origin main"}),
+        ("exec_command", {"cmd": "cat .env"}),
+        ("exec_command", {"cmd": "echo x > ../outside.txt"}),
+        ("exec_command", {"cmd": "curl http://169.254.169.254/latest/meta-data/"}),
+        ("view_image", {"path": "../outside.png"}),
+        ("exec_command", {"cmd": "cat a.txt"}),
+    ]
+    server = ResponsesModel(script)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (desk.home / ".codex").mkdir()
+    (desk.home / ".codex/config.toml").write_text(
+        'model = "scripted"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\n'
+        f'base_url = "http://127.0.0.1:{server.server_port}/v1"\nwire_api = "responses"\n'
+    )
+    installed = desk.run(sys.executable, "-m", "toolcharter", "guard", "install", "codex", "--yes")
+    assert installed.returncode == 0, installed.stderr
+
+    trusting = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
+    done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
+    server.shutdown()
+    server.server_close()
+
+    assert done.returncode == 0, done.stderr
+    push, secret, outside, metadata, image, read = server.told
+    assert "Command blocked by PreToolUse hook: toolcharter: no_push. A person pushes." in push
+    assert "toolcharter: protected_path." in secret
+    assert "blocked by PreToolUse hook: toolcharter:" in outside
+    assert "toolcharter: not_in_allow." in metadata
+    assert "path_outside_workspace" in image
+    assert "old" in read
+    assert not (desk.home.parent / "outside.txt").exists()
+    ended = [event for event in desk.events() if event["event"] == "hook.tool.after"]
+    assert [event["outcome"] for event in ended] == ["denied"] * 5 + ["ok"]
+    assert {event["agent"] for event in ended} == {"codex"}
+    assert {event["provider"] for event in ended} == {"scripted"}
+    assert len({event["session"] for event in ended}) == 1
