@@ -46,9 +46,8 @@ def opened_live(
         profile,
         workspace=workspace,
         caller=caller,
-        events=events,
+        events=None if quiet else events,
         last_approver=_ask_at_the_terminal,
-        only_required_events=quiet,
     )
     with _ending(live.close, lambda: live.current):
         yield live

@@ -43,11 +43,10 @@ def open_live(
     *,
     workspace: str | Path,
     caller: Caller | None = None,
-    events: SinkLike | Iterable[SinkLike] = (),
+    events: SinkLike | Iterable[SinkLike] | None = (),
     approver: Approver | None = None,
     last_approver: Approver | None = None,
     strict: bool = False,
-    only_required_events: bool = False,
     believed: Iterable[Path] = (),
 ) -> "LiveToolbox":
     """Build the tools of *profile* for a session in which more tools may appear.
@@ -56,18 +55,17 @@ def open_live(
         profile: As for `build_tools`, and so are the others that are not named here.
         workspace: As above.
         caller: As above.
-        events: As above.
+        events: As above; with None, events are written only if the profile requires them.
         approver: As above.
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
-        only_required_events: Write events only if the profile requires them.
         believed: Files and folders that the host executes or believes: no tool changes them.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
     """
-    plan, sinks = plan_for(profile, workspace, events)
-    if only_required_events and not plan.profile.events.required:
+    plan, sinks = plan_for(profile, workspace, () if events is None else events)
+    if events is None and not plan.profile.events.required:
         sinks = []
     plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict, believed=believed)
     try:

@@ -200,7 +200,7 @@ class StreamedResponses(Answers):
             call = {"id": f"f{number}", "call_id": f"c{number}", "name": name, "arguments": json.dumps(args)}
             item = {"type": "function_call", **call}
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
-        told = [
+        told: list[tuple[str, dict[str, Any]]] = [
             ("response.created", {"response": {"id": "r"}}),
             ("response.output_item.done", {"item": item, "output_index": 0}),
             ("response.completed", {"response": {"id": "r", "usage": usage}}),
