@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
+    from toolcharter.guards.secrets.values import scrub_value as scrub_value
     from toolcharter.guards.shell.git.settings import GIT_SETTINGS as GIT_SETTINGS
     from toolcharter.guards.shell.git.settings import GIT_VARIABLES as GIT_VARIABLES
     from toolcharter.guards.shell.git.settings import git_setting_variables as git_setting_variables
@@ -125,6 +126,7 @@ _HOMES = {
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.guards.secrets.text": "scrub_text",
+    "toolcharter.guards.secrets.values": "scrub_value",
     "toolcharter.guards.shell.git.settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
     "toolcharter.hookspecs": "hookimpl",

@@ -1,5 +1,6 @@
 """The agents: how each sends a call to its hook, and how it wants the answer."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +25,10 @@ class Message(NamedTuple):
     call_id: str | None
     output: Any = None
     """Of a call that has been made."""
+    error: str | None = None
+    """Why a call that the agent has made failed, as the agent says it."""
+    subagent: str | None = None
+    """Which of the agent's own agents makes the call, if the agent says so."""
 
 
 class Agent(NamedTuple):
@@ -33,7 +38,8 @@ class Agent(NamedTuple):
     title: str
     table: Mapping[str, Row]
     keys: Mapping[str, str]
-    """Where its messages say what: `tool`, `args`, `session`, `call_id`, `cwd`, `model`, `event`, `output`."""
+    """Where its messages say what: `tool`, `args`, `session`, `call_id`, `cwd`, `model`, `event`, `output`, `error`,
+    `subagent`."""
     after: frozenset[str]
     """The events that come behind a call."""
     can_ask: bool
@@ -49,11 +55,20 @@ _CLAUDE_KEYS = {
     "model": "model",
     "event": "hook_event_name",
     "output": "tool_response",
+    "error": "error",
+    "subagent": "agent_id",
 }
 AGENTS: Mapping[str, Agent] = {
     agent.name: agent
     for agent in (
-        Agent("claude-code", "Claude Code", CLAUDE, _CLAUDE_KEYS, frozenset({"PostToolUse"}), can_ask=True),
+        Agent(
+            "claude-code",
+            "Claude Code",
+            CLAUDE,
+            _CLAUDE_KEYS,
+            frozenset({"PostToolUse", "PostToolUseFailure"}),
+            can_ask=True,
+        ),
         Agent("codex", "Codex", CODEX, _CLAUDE_KEYS, frozenset({"PostToolUse"}), can_ask=False),
         Agent("gemini", "Gemini CLI", GEMINI, _CLAUDE_KEYS, frozenset({"AfterTool"}), can_ask=False),
         Agent("opencode", "OpenCode", OPENCODE, _CLAUDE_KEYS, frozenset({"tool.execute.after"}), can_ask=False),
@@ -61,15 +76,15 @@ AGENTS: Mapping[str, Agent] = {
             "cursor",
             "Cursor",
             CURSOR,
-            {**_CLAUDE_KEYS, "session": "conversation_id", "call_id": "generation_id"},
-            frozenset({"postToolUse"}),
+            {**_CLAUDE_KEYS, "session": "conversation_id", "output": "tool_output", "error": "error_message"},
+            frozenset({"postToolUse", "postToolUseFailure"}),
             can_ask=True,
         ),
         Agent(
             "copilot",
             "Copilot",
             COPILOT,
-            {**_CLAUDE_KEYS, "tool": "toolName", "args": "toolArgs", "session": "sessionId"},
+            {**_CLAUDE_KEYS, "tool": "toolName", "args": "toolArgs", "session": "sessionId", "output": "toolResult"},
             frozenset({"postToolUse"}),
             can_ask=True,
         ),
@@ -94,15 +109,27 @@ def read_message(agent: Agent, said: object) -> Message:
         value = known.get(agent.keys[key])
         return value if isinstance(value, str) and value else None
 
+    output = known.get(agent.keys["output"])
+    error = known.get(agent.keys["error"])
+    if isinstance(output, Mapping):
+        parts: Mapping[str, Any] = output
+        error = error or parts.get("error")  # Gemini CLI: an object with a message
+        output = next((parts[key] for key in ("llmContent", "textResultForLlm") if key in parts), output)
+    if isinstance(error, Mapping):
+        failed: Mapping[str, Any] = error
+        error = failed.get("message")
     return Message(
-        is_after=known.get(agent.keys["event"]) in agent.after,
+        # Copilot names no event; only the message behind a call has a result.
+        is_after=known.get(agent.keys["event"]) in agent.after or (agent.name == "copilot" and "toolResult" in known),
         tool=tool,
         args=known.get(agent.keys["args"]),
         cwd=text("cwd"),
         session=text("session"),
         model=text("model"),
         call_id=text("call_id"),
-        output=known.get(agent.keys["output"]),
+        output=output,
+        error=error if isinstance(error, str) and error else None,
+        subagent=text("subagent"),
     )
 
 
@@ -123,8 +150,11 @@ def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
     return {"hookSpecificOutput": decision}
 
 
-def scrubbed_answer(agent: Agent, output: str) -> dict[str, Any]:
-    """What replaces a call's output, where *agent* lets a hook do that; else nothing."""
-    if agent.name != "gemini":
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": "AfterTool", "tool_output": output}}
+def replaced_output(agent: Agent, output: Any) -> dict[str, Any]:
+    """The answer that puts *output* in place of a call's, where *agent* lets a hook do that; else nothing."""
+    if agent.name == "gemini":  # it has no other way: "Tool result blocked: ", then the reason
+        text = output if isinstance(output, str) else json.dumps(output)
+        return {"decision": "deny", "reason": f"toolcharter has masked secrets in this result:\n{text}"}
+    if agent.name == "claude-code":  # 2.1.121 and later; an older one ignores it
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}}
+    return {"output": output} if agent.name == "opencode" else {}

@@ -2,30 +2,36 @@
 
 It serves one identity (`client.identity`): the same Python, options, folder and environment. A hook of another one is
 turned away, and judges by itself. It ends when nobody has asked for a while, and as soon as a file changes that a new
-start would read: then the next hook judges by itself and starts another.
+start would read: then the next hook judges by itself and starts another. A permitted call stays open until the agent
+reports its end by a second hook, so that its closing event, its output and its time are those of the agent's work.
 """
 
+import asyncio
 import fcntl
+import gc
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
-from toolcharter.hosts import Host, open_host
+from toolcharter.hosts import open_host
 from toolcharter_guard.agents import Agent, Unreadable
 from toolcharter_guard.client import ANSWER, MAX_MESSAGE, folder_of, identity, is_private, peer_is_user, socket_of
-from toolcharter_guard.judge import judge, refusal
+from toolcharter_guard.judge import Judge, refusal
 from toolcharter_guard.settings import believed
 
 IDLE_S = 900.0
 """After how many seconds without a question a server ends."""
+OPEN_S = 3600.0
+"""The same while the agent is making a call whose end it has not reported."""
 MAX_AGE_S = 6 * 3600.0
 """After how many seconds a server ends in any case."""
 MODULES_EVERY_S = 2.0
@@ -50,8 +56,6 @@ class Resident:
     """
 
     def __init__(self, agent: Agent, profile: str, root: Path, events: str, wanted: bytes) -> None:
-        self._agent = agent
-        self._root = root
         self._wanted = wanted
         # Before the toolbox is built: what changes meanwhile may have been read or not, and so counts as changed.
         self._read = {file: _sign(file) for file in _could_be_read(root, os.environ)}
@@ -62,79 +66,69 @@ class Resident:
         self._modules = {file: _sign(file) for file in _loaded()}
         self._looked_at = time.monotonic()
         self._asked_at = time.monotonic()
-        self._busy = 0
-        self._lock = threading.Lock()
-        self._ends = threading.Event()
+        self._judge = Judge(agent, self._host, root, remembers=True)
+        self._hooks = set[_Hook]()
+        self._alone, self._ends = asyncio.Event(), asyncio.Event()
+        self._alone.set()
 
-    @property
-    def host(self) -> Host:
-        """The toolbox's host."""
-        return self._host
-
-    def serve(self, path: str, *, idle_s: float = IDLE_S) -> None:
+    async def serve(self, path: str, *, idle_s: float = IDLE_S) -> None:
         """Answer at the socket *path* until there is a reason to end."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-            before = os.umask(0o177)
-            try:
-                listener.bind(path)
-            finally:
-                os.umask(before)
-            listener.listen(BACKLOG)
-            listener.settimeout(min(1.0, idle_s / 4))
-            born, own = time.monotonic(), os.lstat(path).st_ino
-            while not self._ends.is_set():
-                with suppress(TimeoutError):
-                    peer, _ = listener.accept()
-                    with self._lock:
-                        self._busy += 1
-                    threading.Thread(target=self._answer, args=(peer,), daemon=True).start()
-                idle = time.monotonic() - self._asked_at
-                if (not self._busy and idle > idle_s) or time.monotonic() - born > MAX_AGE_S:
-                    break
-            # No new hook finds it; those that have connected are answered.
-            with suppress(OSError):
-                if os.lstat(path).st_ino == own:
-                    os.unlink(path)
-            listener.settimeout(0.05)
+        loop = asyncio.get_running_loop()
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        born, own = time.monotonic(), os.lstat(path).st_ino
+        server = await loop.create_unix_server(lambda: _Hook(self), sock=listener, backlog=BACKLOG)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ends.set)
+        gc.collect()
+        gc.freeze()  # what has been built stays; to look through it for garbage would only delay answers
+        while not self._ends.is_set():
             with suppress(TimeoutError):
-                while True:
-                    peer, _ = listener.accept()
-                    peer.close()  # its hook judges by itself
-        deadline = time.monotonic() + TIMEOUT_S
-        while self._busy and time.monotonic() < deadline:
-            time.sleep(0.01)
+                await asyncio.wait_for(self._ends.wait(), min(1.0, idle_s / 4))
+            now = time.monotonic()
+            patience = max(idle_s, OPEN_S) if self._judge.is_waiting else idle_s
+            if (not self._hooks and now - self._asked_at > patience) or now - born > MAX_AGE_S:
+                break
+        # No new hook finds it; those that have connected are answered, or judge by themselves.
+        with suppress(OSError):
+            if os.lstat(path).st_ino == own:
+                os.unlink(path)
+        server.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._alone.wait(), TIMEOUT_S)
+        await self._judge.end()
         self._host.close()
 
-    def _answer(self, peer: socket.socket) -> None:
-        try:
-            with peer:
-                peer.settimeout(TIMEOUT_S)
-                if not peer_is_user(peer):
-                    return
-                said = self._said(_received(peer))
-                if said is not None:
-                    peer.sendall(said + ANSWER)
-        except OSError:
-            pass  # the hook has gone, or is late; it denies, or judges by itself
-        finally:
-            with self._lock:
-                self._busy -= 1
-                self._asked_at = time.monotonic()
-
-    def _said(self, question: bytes) -> bytes | None:
+    async def answer(self, question: bytes) -> bytes | None:
         """The exit status and the output of the hook; None for a question that is not for this server."""
         size = int.from_bytes(question[:4], "big")
         wanted, message = question[4 : 4 + size], question[4 + size :]
         if wanted != self._wanted or self.has_changed():
             return None
+        self._asked_at = time.monotonic()
         try:
-            return b"0" + json.dumps(judge(self._agent, self._host, self._root, message)).encode() + b"\n"
+            return b"0" + json.dumps(await self._judge.answer(message)).encode() + b"\n"
         except Unreadable as error:
             return f"2{refusal(error)}\n".encode()
         except Exception as error:  # noqa: BLE001 - any fault of ours denies
             return f"2toolcharter denies the call, because it failed: {type(error).__name__}: {error}\n".encode()
+
+    def connected(self, hook: "_Hook") -> None:
+        """A hook has connected; the server does not end before it has its answer."""
+        self._hooks.add(hook)
+        self._alone.clear()
+
+    def gone(self, hook: "_Hook") -> None:
+        """A hook has its answer, or has gone away."""
+        self._hooks.discard(hook)
+        if not self._hooks:
+            self._alone.set()
 
     def has_changed(self) -> bool:
         """Whether a new start would read something else; the server then ends."""
@@ -146,6 +140,47 @@ class Resident:
         if changed:
             self._ends.set()
         return changed
+
+
+class _Hook(asyncio.Protocol):
+    """One connection: all of the question, then the answer."""
+
+    def __init__(self, resident: Resident) -> None:
+        self._resident = resident
+        self._parts = list[bytes]()
+        self._size = 0
+        self._transport: asyncio.Transport
+        self._late: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if not peer_is_user(transport.get_extra_info("socket")):
+            self._transport.abort()
+            return
+        self._resident.connected(self)
+        self._late = asyncio.get_running_loop().call_later(TIMEOUT_S, self._transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > MAX_MESSAGE:
+            self._transport.abort()
+
+    def eof_received(self) -> bool:
+        self._task = asyncio.get_running_loop().create_task(self._answer())
+        return True  # the other side has said it all, and waits for the answer
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the base's name
+        if self._late is not None:
+            self._late.cancel()
+        self._resident.gone(self)
+
+    async def _answer(self) -> None:
+        said = await self._resident.answer(b"".join(self._parts))
+        if said is not None:
+            self._transport.write(said + ANSWER)
+        self._transport.close()
 
 
 def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: str, *, idle_s: float = IDLE_S) -> bool:
@@ -168,7 +203,8 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        Resident(agent, profile, root, events, wanted).serve(path, idle_s=idle_s)
+        resident = Resident(agent, profile, root, events, wanted)
+        asyncio.run(resident.serve(path, idle_s=idle_s))
     return True
 
 
@@ -185,14 +221,6 @@ def start(words: Sequence[str]) -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-
-
-def _received(peer: socket.socket) -> bytes:
-    parts, size = list[bytes](), 0
-    while size <= MAX_MESSAGE and (part := peer.recv(1 << 16)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
 
 
 def _sign(file: str) -> Sign:

@@ -182,8 +182,12 @@ def _codex(text: str, command: str | None) -> str:
         text = head + tail
     if command is None:
         return text
-    tables = '[[hooks.PreToolUse]]\nmatcher = "*"\n\n[[hooks.PreToolUse.hooks]]\ntype = "command"\n'
-    block = f"{_BEGIN}\n{tables}command = {json.dumps(command)}\ntimeout = {TIMEOUT_S}\n{_END}\n"
+    tables = "\n".join(
+        f'[[hooks.{event}]]\nmatcher = "*"\n\n[[hooks.{event}.hooks]]\ntype = "command"\n'
+        f"command = {json.dumps(command)}\ntimeout = {TIMEOUT_S}\n"
+        for event in ("PreToolUse", "PostToolUse")
+    )
+    block = f"{_BEGIN}\n{tables}{_END}\n"
     gap = "" if not text or text.endswith("\n") else "\n"
     after = f"{text}{gap}{block}"
     now = tomllib.loads(after)  # raises if a table of the same name cannot be added to
@@ -213,19 +217,34 @@ function ask(message) {{
   return JSON.parse(done.stdout.toString())
 }}
 
-export const ToolcharterGuard = async ({{ directory }}) => ({{
-  "tool.execute.before": async (input, output) => {{
-    const answer = ask({{
-      hook_event_name: "tool.execute.before",
-      tool_name: input.tool,
-      tool_input: output.args,
-      session_id: input.sessionID,
-      tool_use_id: input.callID,
-      cwd: directory,
-    }})
-    if (answer.decision === "deny") throw new Error(answer.reason)
-  }},
-}})
+function message(event, input, args, directory) {{
+  return {{
+    hook_event_name: event,
+    tool_name: input.tool,
+    tool_input: args,
+    session_id: input.sessionID,
+    tool_use_id: input.callID,
+    cwd: directory,
+  }}
+}}
+
+export const ToolcharterGuard = async ({{ directory }}) => {{
+  const calls = new Map()
+  return {{
+    "tool.execute.before": async (input, output) => {{
+      const call = message("tool.execute.before", input, output.args, directory)
+      const answer = ask(call)
+      if (answer.decision === "deny") throw new Error(answer.reason)
+      calls.set(input.callID, structuredClone(call))
+    }},
+    "tool.execute.after": async (input, output) => {{
+      const call = calls.get(input.callID) ?? message("", input, input.args ?? {{}}, directory)
+      calls.delete(input.callID)
+      const answer = ask({{ ...call, hook_event_name: "tool.execute.after", tool_response: output.output }})
+      if (typeof answer.output === "string") output.output = answer.output
+    }},
+  }}
+}}
 """
 
 
@@ -236,7 +255,11 @@ PLACES: Mapping[str, Place] = {
     "claude-code": Place(
         ".claude/settings.json",
         ".claude/settings.json",
-        _grouped(("PreToolUse", {"timeout": TIMEOUT_S, "onFailure": "block"})),
+        _grouped(
+            ("PreToolUse", {"timeout": TIMEOUT_S, "onFailure": "block"}),
+            ("PostToolUse", {"timeout": TIMEOUT_S}),
+            ("PostToolUseFailure", {"timeout": TIMEOUT_S}),
+        ),
         "`onFailure: block` (Claude Code 2.1.295 and later) denies a call whose hook fails or is late.",
     ),
     "codex": Place(
@@ -257,8 +280,13 @@ PLACES: Mapping[str, Place] = {
         _opencode,
         "The plugin file denies a call when the guard gives no answer.",
     ),
-    "cursor": Place(".cursor/hooks.json", ".cursor/hooks.json", _flat("preToolUse"), _LATE),
+    "cursor": Place(
+        ".cursor/hooks.json", ".cursor/hooks.json", _flat("preToolUse", "postToolUse", "postToolUseFailure"), _LATE
+    ),
     "copilot": Place(
-        ".copilot/hooks/toolcharter.json", ".github/hooks/toolcharter.json", _flat("preToolUse", key="bash"), _LATE
+        ".copilot/hooks/toolcharter.json",
+        ".github/hooks/toolcharter.json",
+        _flat("preToolUse", "postToolUse", key="bash"),
+        _LATE,
     ),
 }

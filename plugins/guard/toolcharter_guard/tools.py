@@ -56,14 +56,16 @@ class Place(NamedTuple):
                 return _below(folder, named.removeprefix(prefix).lstrip("/"))
         return named
 
-    def line(self, command: object) -> str:
-        """A command line as it runs: in the agent's present folder."""
-        text, folder = _line(command), self._folder()
-        return text if folder == "." else f"cd {shlex.quote(folder)} && {{ {text}\n}}"
+    def line(self, command: object, folder: object = None) -> str:
+        """A command line as it runs: in *folder*, or in the agent's present folder."""
+        if folder is not None and (not isinstance(folder, str) or "\0" in folder):
+            raise UnknownForm("the folder of the command is no text")
+        text, where = _line(command), self._folder(folder or "")
+        return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
-    def _folder(self) -> str:
-        """The agent's present folder, from the workspace."""
-        below = os.path.relpath(os.path.realpath(self.cwd), self.workspace)
+    def _folder(self, named: str = "") -> str:
+        """The folder *named*, or else the agent's present folder, from the workspace."""
+        below = os.path.relpath(os.path.realpath(self.cwd / Path(named).expanduser()), self.workspace)
         if below == ".." or below.startswith("../"):
             raise UnknownForm("the agent works outside of the workspace")
         return below
@@ -96,10 +98,10 @@ def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
     return (args.get(name) for name in known.split())
 
 
-def _shell(key: str = "command", ignored: str = "timeout description") -> Row:
+def _shell(folder_key: str, ignored: str = "timeout description") -> Row:
     def row(args: Args, place: Place) -> list[OurCall]:
-        (command,) = _taken(args, key, ignored)
-        return [OurCall("bash", {"command": place.line(command)})]
+        command, folder = _taken(args, f"command {folder_key}", ignored)
+        return [OurCall("bash", {"command": place.line(command, folder)})]
 
     return row
 
@@ -229,10 +231,11 @@ def _named(name: str) -> Row:
 
 
 _PLAN, _AGENT, _WEB_SEARCH = _named("plan"), _named("agent"), _named("web_search")
+_SKILL, _BACKGROUND = _named("skill"), _named("background_output")
 _GREP = "glob type output_mode multiline head_limit offset -i -n -A -B -C context include"
 
 CLAUDE: Mapping[str, Row] = {
-    "Bash": _shell(ignored="timeout description"),
+    "Bash": _shell("cwd", "timeout description"),
     "Read": _read("file_path", "offset limit pages"),
     "Write": _write("file_path"),
     "Edit": _edit("file_path", "old_string", "new_string"),
@@ -248,27 +251,36 @@ CLAUDE: Mapping[str, Row] = {
     "TodoWrite": _PLAN,
 }
 CODEX: Mapping[str, Row] = {
-    "Bash": _shell(ignored="timeout timeout_ms workdir justification"),
+    "Bash": _shell("workdir", "timeout timeout_ms justification"),
     "apply_patch": _patch("command"),
-    "view_image": _read("path"),
+    "view_image": _read("path", "detail"),
     "web_search": _WEB_SEARCH,
-    "update_plan": _PLAN,
+    **dict.fromkeys(("update_plan", "request_user_input", "get_goal", "create_goal", "update_goal"), _PLAN),
+    **dict.fromkeys(("spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent"), _AGENT),
 }
 GEMINI: Mapping[str, Row] = {
-    "run_shell_command": _shell(),
+    "run_shell_command": _shell("dir_path", "description is_background delay_ms"),
     "read_file": _read("file_path", "offset limit start_line end_line"),
     "read_many_files": _many,
     "write_file": _write("file_path"),
     "replace": _edit("file_path", "old_string", "new_string", "expected_replacements instruction allow_multiple"),
     "list_directory": _list("dir_path"),
     "glob": _search("glob", "pattern", "dir_path", "case_sensitive respect_git_ignore respect_gemini_ignore"),
-    "grep_search": _search("grep", "pattern", "dir_path", _GREP),
+    "grep_search": _search(
+        "grep",
+        "pattern",
+        "dir_path",
+        f"{_GREP} include_pattern exclude_pattern names_only max_matches_per_file total_max_matches",
+    ),
     "web_fetch": _fetch_in_text,
     "google_web_search": _WEB_SEARCH,
-    "write_todos": _PLAN,
+    "invoke_agent": _AGENT,
+    **dict.fromkeys(("write_todos", "update_topic", "enter_plan_mode", "exit_plan_mode", "ask_user"), _PLAN),
+    **dict.fromkeys(("list_background_processes", "read_background_output"), _BACKGROUND),
+    "activate_skill": _SKILL,
 }
 OPENCODE: Mapping[str, Row] = {
-    "bash": _shell(),
+    "bash": _shell("workdir"),
     "read": _read("filePath"),
     "write": _write("filePath"),
     "edit": _edit("filePath", "oldString", "newString"),
@@ -280,11 +292,13 @@ OPENCODE: Mapping[str, Row] = {
     "webfetch": _fetch(),
     "websearch": _WEB_SEARCH,
     "task": _AGENT,
+    "skill": _SKILL,
     "todowrite": _PLAN,
     "todoread": _PLAN,
+    "question": _PLAN,
 }
 CURSOR: Mapping[str, Row] = {
-    "Shell": _shell(ignored="timeout description"),
+    "Shell": _shell("working_directory"),
     "Read": _read("file_path"),
     "Write": _write("file_path"),
     "Delete": lambda args, place: [OurCall("delete_file", {"path": place.path(next(_taken(args, "file_path")))})],
@@ -292,7 +306,7 @@ CURSOR: Mapping[str, Row] = {
     "Task": _AGENT,
 }
 COPILOT: Mapping[str, Row] = {
-    "bash": _shell(ignored="description mode sessionId initial_wait"),
+    "bash": _shell("cwd", "description mode sessionId initial_wait"),
     "view": _read("path", "view_range"),
     "create": _write("path", "file_text"),
     "edit": _edit("path", "old_str", "new_str"),

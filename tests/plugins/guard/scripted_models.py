@@ -1,0 +1,145 @@
+"""Scripted models on loopback: each speaks one provider's interface, calls one tool after the other, then says a last text."""
+
+import json
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Step = tuple[str, dict[str, Any]]
+JSON = dict[str, Any]
+
+
+class ScriptedModel(ThreadingHTTPServer):
+    """What is to be called, and what the client has said."""
+
+    daemon_threads = True
+
+    def __init__(self, answers: "type[Answers]", script: list[Step]) -> None:
+        super().__init__(("127.0.0.1", 0), answers)
+        self.script = script
+        self.told: list[Any] = []
+        """What the client has told the model about each call."""
+        self.tools: dict[str, set[str]] = {}
+        """The tools that the client offers, with the names of their arguments."""
+
+    @contextmanager
+    def serving(self) -> "Generator[ScriptedModel]":
+        thread = threading.Thread(target=self.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.shutdown()
+            self.server_close()
+            thread.join()
+
+
+class Answers(BaseHTTPRequestHandler):
+    """One request of the client."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        pass
+
+    def do_POST(self) -> None:
+        assert isinstance(self.server, ScriptedModel)
+        said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
+        kind, text = self.answered(self.server, said)
+        data = text.encode()
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        """The type and the text of the answer to the request *said*."""
+        raise NotImplementedError
+
+
+def _named(schema: Mapping[str, Any] | None) -> set[str]:
+    return set((schema or {}).get("properties", {}))
+
+
+class Gemini(Answers):
+    """Source: Gemini API, "generateContent"."""
+
+    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        told = [
+            part["functionResponse"]["response"]
+            for content in said.get("contents", [])
+            for part in content.get("parts", [])
+            if "functionResponse" in part
+        ]
+        parts: list[JSON] = [{"text": "done"}]
+        if "tools" in said:
+            for tool in said["tools"]:
+                for offered in tool.get("functionDeclarations", []):
+                    schema = offered.get("parametersJsonSchema") or offered.get("parameters")
+                    model.tools[offered["name"]] = _named(schema)
+            model.told = told
+            if len(told) < len(model.script):
+                name, args = model.script[len(told)]
+                parts = [{"functionCall": {"name": name, "args": args}}]
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+        answer = json.dumps({"candidates": [candidate], "usageMetadata": usage})
+        streams = "stream" in self.path
+        return ("text/event-stream", f"data: {answer}\r\n\r\n") if streams else ("application/json", answer)
+
+
+class Responses(Answers):
+    """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script."""
+
+    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        model.told = [str(item["output"]) for item in said["input"] if item.get("type") == "function_call_output"]
+        for offered in said.get("tools", []):
+            for tool in offered.get("tools", [offered]):
+                model.tools[tool.get("name") or tool["type"]] = _named(tool.get("parameters"))
+        number = len(model.told)
+        item: JSON = {"type": "message", "role": "assistant", "id": "m"}
+        item["content"] = [{"type": "output_text", "text": "done"}]
+        if number < len(model.script):
+            full, args = model.script[number]
+            namespace, _, tool = full.rpartition("/")
+            call = {"id": f"f{number}", "call_id": f"c{number}", "name": tool, "arguments": json.dumps(args)}
+            item = {"type": "function_call", **call, **({"namespace": namespace} if namespace else {})}
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        events: list[JSON] = [
+            {"type": "response.created", "response": {"id": "r"}},
+            {"type": "response.output_item.done", "item": item, "output_index": 0},
+            {"type": "response.completed", "response": {"id": "r", "usage": usage}},
+        ]
+        return "text/event-stream", "".join(
+            f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events
+        )
+
+
+class Chat(Answers):
+    """Source: OpenAI, "Create chat completion", streamed."""
+
+    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        delta: JSON = {"role": "assistant", "content": "done"}
+        end = "stop"
+        if "tools" in said:
+            model.told = [str(message["content"]) for message in said["messages"] if message["role"] == "tool"]
+            model.tools |= {tool["function"]["name"]: _named(tool["function"]["parameters"]) for tool in said["tools"]}
+            number = len(model.told)
+            if number < len(model.script):
+                name, args = model.script[number]
+                call = {"index": 0, "id": f"c{number}", "type": "function"}
+                delta = {
+                    "role": "assistant",
+                    "tool_calls": [{**call, "function": {"name": name, "arguments": json.dumps(args)}}],
+                }
+                end = "tool_calls"
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        common = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "scripted"}
+        chunks: list[JSON] = [
+            {**common, "choices": [{"index": 0, "delta": delta}]},
+            {**common, "choices": [{"index": 0, "delta": {}, "finish_reason": end}], "usage": usage},
+        ]
+        return "text/event-stream", "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
