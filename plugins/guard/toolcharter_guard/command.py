@@ -1,4 +1,4 @@
-"""`toolcharter guard`: install, uninstall, status, hook."""
+"""`toolcharter guard`: install, uninstall, status, doctor, hook, serve."""
 
 import difflib
 import json
@@ -12,6 +12,7 @@ from toolcharter import ConfigurationError
 from toolcharter.hosts import open_host
 from toolcharter_guard import client, resident, settings
 from toolcharter_guard.agents import AGENTS, Unreadable
+from toolcharter_guard.doctor import examined
 from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
 
 MAX_MESSAGE = 64 * 1024 * 1024
@@ -60,16 +61,49 @@ def uninstall(agent: str, project: bool, yes: bool) -> None:
 
 @command.command("status")
 def status() -> None:
-    """Say for each agent whether the hook is in its settings; exit status 1 if one cannot be read."""
+    """Say for each agent whether the hook is in its settings; exit status 1 if it was changed, removed or switched off."""
     failed = False
     for agent in AGENTS:
         for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
             try:
-                state = _state_of(agent, file)
+                is_right, state = _state_of(agent, file)
             except settings.SettingsError as error:
-                failed, state = True, f"cannot be read: {error}"
+                is_right, state = False, f"cannot be read: {error}"
+            failed = failed or not is_right
             click.echo(f"{agent:12} {file}: {state}")
     click.get_current_context().exit(1 if failed else 0)
+
+
+@command.command("doctor")
+@click.argument("agents", nargs=-1, type=click.Choice(list(AGENTS)))
+def doctor(agents: tuple[str, ...]) -> None:
+    """Have each guarded agent try a forbidden, harmless call, and see that the guard refuses it.
+
+    The hook is started as the agent starts it; then Codex, Gemini CLI and OpenCode, where they are installed, with a
+    model on loopback that calls their tools. Exit status 1 if a call is not refused, or if nothing is guarded.
+    """
+    failed, guarded = False, set[str]()
+    for agent in agents or AGENTS:
+        for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
+            try:
+                line = settings.command_in(settings.entry(agent, file))
+            except (settings.SettingsError, ValueError, KeyError) as error:
+                failed = True
+                click.echo(f"{agent} {file}: FAILED: {error}")
+                continue
+            if line is None:
+                continue
+            guarded.add(agent)
+            click.echo(f"{agent} {file}")
+            for finding in examined(agent, line, Path.cwd()):
+                failed = failed or finding.is_failure
+                click.echo(f"    {'FAILED: ' if finding.is_failure else ''}{finding.text}")
+    for agent in agents:
+        if agent not in guarded:
+            click.echo(f"{agent}: not guarded; `toolcharter guard install {agent}` adds the hook")
+    if not guarded and not agents:
+        click.echo("No agent is guarded; `toolcharter guard install AGENT` adds the hook.")
+    click.get_current_context().exit(1 if failed or not guarded.issuperset(agents or guarded) or not guarded else 0)
 
 
 @command.command("hook")
@@ -127,8 +161,7 @@ def _program() -> list[str]:
 
 
 def _default_events() -> str:
-    state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
-    folder = Path(state, "toolcharter")
+    folder = settings.state_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return f"file:{folder / 'guard.jsonl'}"
 
@@ -142,6 +175,7 @@ def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
     try:
         before, after = settings.changed(agent, file, line)
         if before == after:
+            settings.record(file, settings.entry(agent, file))
             click.echo(f"{file}: nothing to change.")
             return
         shown = difflib.unified_diff((before or "").splitlines(), after.splitlines(), str(file), str(file), lineterm="")
@@ -150,15 +184,24 @@ def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
             click.echo("Nothing was written.")
             return
         backup = settings.write(file, before, after)
+        settings.record(file, settings.entry(agent, file))
     except settings.SettingsError as error:
         click.echo(str(error), err=True)
         click.get_current_context().exit(2)
     click.echo(f"{file}: written." + ("" if backup is None else f" What it held is in {backup}."))
 
 
-def _state_of(agent: str, file: Path) -> str:
+def _state_of(agent: str, file: Path) -> tuple[bool, str]:
+    """Whether all is as it was installed, and in words."""
+    expected = settings.recorded().get(str(file))
     if not file.exists():
-        return "no settings"
-    before, _ = settings.changed(agent, file, None)
-    lines = [line.strip() for line in (before or "").splitlines() if settings.MARK in line.replace('", "', " ")]
-    return f"guarded: {lines[0]}" if lines else "not guarded"
+        return expected is None, "no settings" if expected is None else "REMOVED since it was installed"
+    found = settings.entry(agent, file)
+    if not found:
+        return expected is None, "not guarded" if expected is None else "REMOVED since it was installed"
+    if expected is not None and found != expected:
+        return False, "CHANGED since it was installed"
+    if off := settings.switched_off(agent, file):
+        return False, f"SWITCHED OFF by {off}"
+    by = "" if expected is not None else ", by an entry that `install` has not written here"
+    return True, f"guarded{by}: {settings.command_in(found)}"

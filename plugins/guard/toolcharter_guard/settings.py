@@ -2,16 +2,25 @@
 
 import json
 import os
+import re
 import shlex
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 MARK = "toolcharter guard hook"
 """In each command of ours; entries are known by it."""
 TIMEOUT_S = 60
+RECORD = "guard-installed.json"
+"""In the state folder: what `guard install` has written, so that a change is noticed."""
+_SWITCHES: Mapping[str, Sequence[tuple[str, bool]]] = {
+    "claude-code": [("disableAllHooks", True)],
+    "codex": [("features.hooks", False), ("features.codex_hooks", False)],
+    "gemini": [("hooksConfig.enabled", False)],
+}
+"""Settings with which an agent runs no hooks at all."""
 _BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
 
 
@@ -56,7 +65,94 @@ def path_of(agent: str, project: Path | None) -> Path:
 def believed(project: Path) -> list[Path]:
     """All that carries the guard, or can switch it off, for any agent in *project*: the gate's inventory holds it."""
     files = [path_of(agent, where) for agent in PLACES for where in (None, project)]
-    return [*files, *(folder / name for folder in (Path.home(), project) for name in _CARRYING)]
+    return [
+        state_folder() / RECORD,
+        *files,
+        *(folder / name for folder in (Path.home(), project) for name in _CARRYING),
+    ]
+
+
+def entry(agent: str, file: Path) -> list[str]:
+    """Our entries in *file*, as texts that change when somebody changes one of them; none if there are none.
+
+    Raises:
+        SettingsError: As for `changed`.
+    """
+    before, _ = changed(agent, file, None)
+    text = before or ""
+    if agent == "codex":
+        head, begin, rest = text.partition(_BEGIN)
+        stray = [line.strip() for line in head.splitlines() if MARK in line]
+        return [*stray, rest.partition(_END)[0].strip()] if begin else stray
+    if agent == "opencode":
+        return [text] if text else []
+    hooks: Mapping[str, list[Any]] = _json(text).get("hooks", {})
+    named = ((event, json.dumps(each, sort_keys=True)) for event, entries in hooks.items() for each in entries)
+    return [f"{event}: {found}" for event, found in named if MARK in found]
+
+
+def command_in(entries: Sequence[str]) -> str | None:
+    """The command line of the hook in our *entries*, as a shell takes it."""
+    for found in entries:
+        text = found.partition(": ")[2] if not found.startswith(("[[", "//")) else found
+        for candidate in _commands(text):
+            if MARK in candidate:
+                return candidate
+    return None
+
+
+def _commands(text: str) -> Iterator[str]:
+    words = re.search(r"^const words = (\[.*\]) // ", text, re.MULTILINE)
+    if words is not None:
+        yield shlex.join(json.loads(words[1]))
+    elif text.startswith("[["):
+        for groups in tomllib.loads(text).get("hooks", {}).values():
+            yield from (hook["command"] for group in groups for hook in group["hooks"])
+    else:
+        said: Mapping[str, Any] = json.loads(text)
+        for hook in said.get("hooks", [said]):
+            yield from (value for value in hook.values() if isinstance(value, str))
+
+
+def switched_off(agent: str, file: Path) -> str | None:
+    """The setting in *file* that has *agent* run no hooks, if there is one."""
+    text = file.read_text() if file.exists() else ""
+    try:
+        said: Mapping[str, Any] = tomllib.loads(text) if agent == "codex" else _json(text)
+    except ValueError:
+        return None
+    for path, off in _SWITCHES.get(agent, ()):
+        value: Any = said
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is off:
+            return f"{path} = {json.dumps(off)}"
+    return None
+
+
+def recorded() -> dict[str, list[str]]:
+    """What `guard install` has written, by settings file."""
+    try:
+        said = _json((state_folder() / RECORD).read_text())
+    except (OSError, ValueError):
+        return {}
+    return {str(file): list(entries) for file, entries in said.items()}
+
+
+def record(file: Path, entries: list[str]) -> None:
+    """Remember what was written to *file*; with no *entries*, that nothing is expected there."""
+    known = recorded()
+    known.pop(str(file), None)
+    if entries:
+        known[str(file)] = entries
+    target = state_folder() / RECORD
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _replace(target, _dumped(known), target)
+
+
+def state_folder() -> Path:
+    """Where the events go by default, and what `guard install` remembers."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser(), "toolcharter")
 
 
 def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Path | None, events: str) -> str:

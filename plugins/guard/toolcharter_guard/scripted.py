@@ -1,11 +1,14 @@
-"""Scripted models on loopback: each speaks one provider's interface, calls one tool after the other, then says a last text."""
+"""Models on loopback that follow a script: they have an agent call one tool after the other, and then say a last text.
+
+`guard doctor` and the tests start real agents with them, without a key. Each speaks the interface of one provider.
+"""
 
 import json
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 Step = tuple[str, dict[str, Any]]
 JSON = dict[str, Any]
@@ -26,6 +29,7 @@ class ScriptedModel(ThreadingHTTPServer):
 
     @contextmanager
     def serving(self) -> "Generator[ScriptedModel]":
+        """Serve in a thread until the block ends."""
         thread = threading.Thread(target=self.serve_forever, daemon=True)
         thread.start()
         try:
@@ -42,12 +46,12 @@ class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        pass
+        """Nothing is logged."""
 
     def do_POST(self) -> None:
-        assert isinstance(self.server, ScriptedModel)
+        """Answer a request by the script."""
         said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
-        kind, text = self.answered(self.server, said)
+        kind, text = self.answered(cast("ScriptedModel", self.server), said)
         data = text.encode()
         self.send_response(200)
         self.send_header("content-type", kind)
@@ -68,6 +72,7 @@ class Gemini(Answers):
     """Source: Gemini API, "generateContent"."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        """As `Answers` has it."""
         told = [
             part["functionResponse"]["response"]
             for content in said.get("contents", [])
@@ -95,6 +100,7 @@ class Responses(Answers):
     """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        """As `Answers` has it."""
         model.told = [str(item["output"]) for item in said["input"] if item.get("type") == "function_call_output"]
         for offered in said.get("tools", []):
             for tool in offered.get("tools", [offered]):
@@ -122,6 +128,7 @@ class Chat(Answers):
     """Source: OpenAI, "Create chat completion", streamed."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        """As `Answers` has it."""
         delta: JSON = {"role": "assistant", "content": "done"}
         end = "stop"
         if "tools" in said:

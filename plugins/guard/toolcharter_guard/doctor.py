@@ -1,0 +1,214 @@
+"""`toolcharter guard doctor`: a forbidden and harmless call, through the installed hook and through the agent itself.
+
+Settings that look right prove nothing: an agent may not have read them, not trust the hook, or run it for some tools only.
+So the agent is started, where it is installed, with a model on loopback that calls its tools. The shell line that is tried
+meets the floor under every profile; should it run, it writes to a file in a temporary folder, which is noticed, and starts
+a program that does not exist.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.scripted import Answers, Chat, Gemini, Responses, ScriptedModel, Step
+from toolcharter_guard.settings import state_folder
+
+TIMEOUT_S = 120.0
+"""How long an agent may take for all its calls."""
+FLOOR = "mkfs.guard-doctor /dev/guard-doctor"
+"""Denied by the floor, and the name of no program."""
+LINE = f"echo reached > @FILE@; {FLOOR}"
+OURS = re.compile("toolcharter(:| cannot read| denies)")
+"""In each denial of the guard, and in nothing else that is said here."""
+
+
+class Drive(NamedTuple):
+    """How an agent is started with a scripted model. `@URL@`, `@FILE@` and `@FOLDER@` are filled in."""
+
+    command: Sequence[str]
+    """Options go behind its second word."""
+    answers: type[Answers]
+    environ: Mapping[str, str]
+    calls: Sequence[tuple[str, str]]
+    """Forbidden calls: the agent's tool, and its arguments in JSON. `@FILE@` is a file that must not appear."""
+    unasked: Sequence[tuple[str, str]] = ()
+    """Calls for which the agent is known to run no hooks: a finding, no failure."""
+    modes: Sequence[str] = ()
+    """Options with which the agent is known to run no hooks."""
+    trusting: str = ""
+    """The option with which it runs hooks that its user has not trusted."""
+    settings: str = ""
+    """Written to `@FOLDER@/settings.json`."""
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    text: str
+    is_failure: bool = False
+
+
+_CODEX_PROVIDER = '{name="guard-doctor", base_url="@URL@/v1", wire_api="responses"}'
+_OPENCODE_PROVIDER = {
+    "npm": "@ai-sdk/openai-compatible",
+    "options": {"baseURL": "@URL@/v1", "apiKey": "none"},
+    "models": {"scripted": {}},
+}
+DRIVES: Mapping[str, Drive] = {
+    "codex": Drive(
+        (
+            *("codex", "exec", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"),
+            *("-c", 'model="scripted"', "-c", 'model_provider="guard-doctor"'),
+            *("-c", f"model_providers.guard-doctor={_CODEX_PROVIDER}", "go"),
+        ),
+        Responses,
+        {},
+        [("exec_command", json.dumps({"cmd": LINE})), ("view_image", '{"path": "@FILE@"}')],
+        unasked=[("write_stdin", '{"session_id": 1, "chars": "x"}')],
+        modes=["--ignore-user-config"],
+        trusting="--dangerously-bypass-hook-trust",
+    ),
+    "gemini": Drive(
+        ("gemini", "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
+        Gemini,
+        # The settings of the system come first: they choose a key, so that no account is asked.
+        {
+            "GEMINI_API_KEY": "none",
+            "GOOGLE_GEMINI_BASE_URL": "@URL@",
+            "GEMINI_CLI_SYSTEM_SETTINGS_PATH": "@FOLDER@/settings.json",
+        },
+        # It refuses paths outside of the project itself, before it asks its hooks.
+        [("run_shell_command", json.dumps({"command": LINE}))],
+        settings='{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
+    ),
+    "opencode": Drive(
+        ("opencode", "run", "--title", "toolcharter guard doctor", "-m", "guard-doctor/scripted", "go"),
+        Chat,
+        {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(
+                {"provider": {"guard-doctor": _OPENCODE_PROVIDER}, "permission": "allow"}
+            )
+        },
+        [
+            ("bash", json.dumps({"command": LINE, "description": "x"})),
+            ("write", '{"filePath": "@FILE@", "content": "reached"}'),
+        ],
+        modes=["--pure"],
+    ),
+}
+SHELLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", "copilot": "bash"}
+"""What an agent calls its shell in a hook's message, if not `Bash`."""
+
+
+def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
+    """What comes of trying the hook *command* of *agent*, and then the agent itself, in *project*."""
+    yield _hook(agent, command, project)
+    drive, title = DRIVES.get(agent), AGENTS[agent].title
+    if drive is None:
+        yield Finding(f"{title} itself is not tried: it cannot be started without an account.")
+        return
+    program = shutil.which(drive.command[0])
+    if program is None:
+        yield Finding(f"{title} itself is not tried: there is no program {drive.command[0]!r} on the PATH.")
+        return
+    yield Finding(f"{program}, version {_version(program)}:")
+    refused = _refused(drive, program, project)
+    for tool, _ in drive.calls:
+        if tool in refused:
+            yield Finding(f"{tool}: the guard denies a forbidden call")
+        else:
+            yield Finding(f"{tool}: a forbidden call did not meet the guard", is_failure=True)
+    needed = {tool for tool, _ in drive.calls}
+    if not needed & refused and drive.trusting and needed <= _refused(drive, program, project, drive.trusting):
+        yield Finding(f"{title} does not trust the hook yet: start it, and confirm the hook.", is_failure=True)
+    for tool, _ in drive.unasked:
+        if tool not in refused:
+            yield Finding(f"{tool}: not guarded, since {title} runs no hook for it")
+    for mode in drive.modes:
+        if not needed & _refused(drive, program, project, mode):
+            yield Finding(f"{mode}: not guarded, since {title} runs no hooks with this option")
+
+
+def _hook(agent: str, command: str, project: Path) -> Finding:
+    """One message, as the agent would send it."""
+    keys = AGENTS[agent].keys
+    said = {keys["tool"]: SHELLS.get(agent, "Bash"), keys["args"]: {"command": FLOOR}, "cwd": str(project)}
+    try:
+        done = subprocess.run(  # noqa: S602 - through a shell, as the agent starts it
+            command,
+            shell=True,
+            cwd=project,
+            input=json.dumps(said),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Finding("the hook gives no answer", is_failure=True)
+    if done.returncode == 0 and "denied_by_floor" in done.stdout:
+        return Finding("the hook denies a forbidden call")
+    if done.returncode == 2:  # noqa: PLR2004 - the status that blocks
+        return Finding(f"the hook denies every call: {done.stderr.strip():.300}", is_failure=True)
+    said_by_hook = (done.stdout + done.stderr).strip()
+    return Finding(
+        f"the hook lets a forbidden call pass, with status {done.returncode}: {said_by_hook:.300}", is_failure=True
+    )
+
+
+def _refused(drive: Drive, program: str, project: Path, *options: str) -> set[str]:
+    """The tools whose forbidden calls the guard has refused."""
+    state = state_folder()
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Not below /tmp: Gemini CLI takes no settings from a folder that others can write.
+    with tempfile.TemporaryDirectory(prefix="guard-doctor-", dir=state) as name:
+        folder = Path(name)
+        (folder / "settings.json").write_text(drive.settings)
+        calls = [*drive.calls, *drive.unasked]
+        files = [folder / tool for tool, _ in calls]
+        script: list[Step] = [
+            (tool, json.loads(args.replace("@FILE@", str(file))))
+            for (tool, args), file in zip(calls, files, strict=True)
+        ]
+        with ScriptedModel(drive.answers, script).serving() as model:
+            url = f"http://127.0.0.1:{model.server_port}"
+
+            def filled(text: str) -> str:
+                return text.replace("@URL@", url).replace("@FOLDER@", name)
+
+            _, first, *more = map(filled, drive.command)
+            environ = {key: filled(value) for key, value in drive.environ.items()}
+            with suppress(subprocess.TimeoutExpired):  # a call that was not made by then counts as not refused
+                subprocess.run(  # noqa: S603 - the user's own agent
+                    [program, first, *options, *more],
+                    cwd=project,
+                    env={**os.environ, **environ},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=TIMEOUT_S,
+                    check=False,
+                )
+            told: list[Any] = list(model.told)
+        return {
+            tool
+            for (tool, _), file, said in zip(calls, files, told, strict=False)
+            if OURS.search(json.dumps(said)) and not file.exists()
+        }
+
+
+def _version(program: str) -> str:
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(  # noqa: S603 - as above
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        )
+        if said := done.stdout.split():
+            return said[-1]
+    return "unknown"
