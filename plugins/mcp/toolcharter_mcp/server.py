@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Mapping
+import re
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import Any
-from weakref import WeakSet
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
-from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
@@ -25,6 +25,7 @@ from mcp_types import (
     ElicitResult,
     InputRequiredResult,
     ListToolsResult,
+    NotificationParams,
     PaginatedRequestParams,
     TextContent,
     Tool,
@@ -40,6 +41,10 @@ QUESTION = "approval"
 ANSWERS = ("allow once", "deny")
 PROGRESS_S = 1.0
 """How long a call runs between two notifications of its progress, in seconds."""
+SHORT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""Numbers of requests that events repeat."""
+ANNOUNCING_S = 10.0
+"""How long one client may take to accept the notification that tools have changed, in seconds."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "May this call run?", "enum": list(ANSWERS)}},
@@ -54,23 +59,22 @@ class ProfileServer:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._bus = InMemorySubscriptionBus()
-        self._sessions: WeakSet[ServerSession] = WeakSet()
-        self._server: Server[Any] = Server(
+        self._sessions: set[ServerSession] = set()
+        """One of each connection with a handshake, while the connection lasts."""
+        self._server = _Announcing(
             "toolcharter",
+            version=version("toolcharter-mcp"),
             title=f"toolcharter: {host.profile}",
+            lifespan=self._announcing_reloads,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
+        self._server.add_notification_handler("notifications/initialized", NotificationParams, self._stay_in_touch)
 
     async def run(self, incoming: Any, outgoing: Any) -> None:
         """Serve one connection on a pair of streams until the client leaves."""
-        options = self._server.create_initialization_options(NotificationOptions(tools_changed=True))
-        end = self._announce_reloads()
-        try:
-            await self._server.run(incoming, outgoing, options)
-        finally:
-            end()
+        await self._server.run(incoming, outgoing, self._server.create_initialization_options())
 
     def http_application(self, path: str, host: str, security: TransportSecuritySettings) -> Starlette:
         """The ASGI application, without the check of a token."""
@@ -81,28 +85,50 @@ class ProfileServer:
         """The server of the SDK."""
         return self._server
 
-    def _announce_reloads(self) -> Any:
-        """Have clients learn of changed tools; returns what ends that."""
-        token = anyio.lowlevel.current_token()
-        loop_thread = threading.get_ident()
+    @asynccontextmanager
+    async def _announcing_reloads(self, _: Server[Any]) -> AsyncGenerator[None]:
+        """While the server serves, over whichever transport, clients learn of changed tools."""
+        loop = asyncio.get_running_loop()
+        announcements: set[asyncio.Task[None]] = set()
 
-        def announce(_: Host) -> None:
-            if threading.get_ident() != loop_thread:
-                anyio.from_thread.run(self._changed, token=token)
+        def begin() -> None:
+            task = loop.create_task(self._changed())
+            announcements.add(task)
+            task.add_done_callback(announcements.discard)
 
-        return self._host.subscribe(announce)
+        def note(_: Host) -> None:
+            loop.call_soon_threadsafe(begin)  # The thread of the reload does not wait for clients.
+
+        end = self._host.subscribe(note)
+        try:
+            yield
+        finally:
+            end()
+            for task in announcements:
+                task.cancel()
+
+    async def _stay_in_touch(self, ctx: Context, _: NotificationParams) -> None:
+        """Last as long as the connection, whose end cancels this: so long it is told of changed tools.
+
+        Clients of 2026-07-28 make no handshake: they are told nothing that they have not subscribed to.
+        """
+        session = ctx.session
+        if any(known.client_params is session.client_params for known in self._sessions):
+            return
+        self._sessions.add(session)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._sessions.discard(session)
 
     async def _changed(self) -> None:
         await self._bus.publish(ToolsListChanged())
-        for session in list(self._sessions):
-            await session.send_tool_list_changed()
+        await asyncio.gather(*(_announce(session) for session in self._sessions))
 
-    async def _list_tools(self, ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        self._sessions.add(ctx.session)
+    async def _list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in self._host.schemas("mcp")])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        self._sessions.add(ctx.session)
         beside = asyncio.create_task(_report_progress(ctx))
         try:
             return await self._answered(ctx, params)
@@ -138,8 +164,28 @@ class ProfileServer:
             raise MCPError(INVALID_PARAMS, str(error)) from None
 
 
-def _call_id(ctx: Context) -> str | None:
-    return None if ctx.request_id is None else f"mcp-{ctx.request_id}"
+class _Announcing(Server[Any]):
+    """Says in each handshake that it announces changed tools; the SDK's transport over HTTP would not."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+async def _announce(session: ServerSession) -> None:
+    with anyio.move_on_after(ANNOUNCING_S):
+        await session.send_tool_list_changed()
+
+
+def _call_id(ctx: Context) -> str:
+    """The client's number of the request, made unique: each client counts from one, and may send any text."""
+    sent = str(ctx.request_id)
+    return f"mcp-{sent if SHORT.fullmatch(sent) else 'x'}-{secrets.token_hex(4)}"
 
 
 def _can_ask(ctx: Context) -> bool:

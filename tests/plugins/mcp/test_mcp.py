@@ -1,21 +1,17 @@
 """`toolcharter mcp`: real servers in processes of their own, and the SDK's client of both eras of the protocol."""
 
 import asyncio
-import json
-import os
-import socket
+import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
@@ -23,51 +19,7 @@ from toolcharter.hosts import open_host
 from toolcharter_mcp.http import application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
-PROFILE = """
-profile: served
-description: Reads and writes, runs echo and sleep, asks before it deletes.
-runner: host
-tools:
-  read_file: {}
-  write_file: {}
-  delete_file: {}
-  bash: {}
-ask: [delete_file]
-allow: ["bash:echo *", "bash:sleep *"]
-limits: {timeout_s: 30}
-"""
-MODES = ["auto", "legacy"]
-TOKEN = "no-secret-" * 3
-PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder with a profile, and a workspace in it."""
-    (tmp_path / "served.yaml").write_text(PROFILE)
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace/notes.txt").write_text("first\n")
-    return tmp_path
-
-
-def words(place: Path) -> list[str]:
-    return [
-        "-m", "toolcharter", "mcp", "--profile", str(place / "served.yaml"), "--workspace", str(place / "workspace"),
-        "--events", f"file:{place / 'events.jsonl'}",
-    ]  # fmt: skip
-
-
-def events(place: Path) -> list[dict[str, Any]]:
-    read = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
-    return [event for event in read if event["call_id"] is not None]
-
-
-@asynccontextmanager
-async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client]:
-    """A client of a server that it has started itself."""
-    server = StdioServerParameters(command=sys.executable, args=words(place), cwd=str(place))
-    async with Client(server, mode=mode, read_timeout_seconds=60, **more) as client:
-        yield client
+from .serving import MODES, PASSED, PROFILE, TOKEN, connected, events, words
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -230,26 +182,6 @@ def test_a_profile_with_faults_serves_nothing(place: Path) -> None:
     assert "tols" in done.stderr
 
 
-@pytest.fixture
-def url(place: Path) -> Iterator[str]:
-    """A server on HTTP, in a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "TOOLCHARTER_MCP_TOKEN": TOKEN}
-    server = subprocess.Popen(
-        [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
-    )
-    for _ in range(300):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/mcp"
-    server.terminate()
-    server.communicate(timeout=30)
-
-
 @pytest.mark.parametrize("mode", MODES)
 async def test_http_with_the_token(place: Path, url: str, mode: Any) -> None:
     """Both eras, the same results."""
@@ -263,6 +195,45 @@ async def test_http_with_the_token(place: Path, url: str, mode: Any) -> None:
 
     assert names == ["read_file", "write_file", "delete_file", "bash"]
     assert (read.is_error, outside.structured_content["reason"]) == (False, "path_outside_workspace")
+
+
+async def test_calls_of_two_clients_have_identifiers_of_their_own(place: Path, url: str) -> None:
+    """Clients count their requests alike; in the log, and where approvals are kept, no call is taken for another."""
+
+    async def read() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            await client.call_tool("read_file", {"path": "notes.txt"})
+
+    await asyncio.gather(read(), read())
+
+    identifiers = [event["call_id"] for event in events(place)]
+    assert sorted(identifiers.count(each) for each in set(identifiers)) == [len(PASSED)] * 2
+    assert all(each.startswith("mcp-") for each in identifiers)
+
+
+@pytest.mark.parametrize("number", ["x" * 10_000, "a\nb", ""], ids=["long", "lines", "empty"])
+def test_an_identifier_repeats_no_text_of_a_client(place: Path, url: str, number: str) -> None:
+    """A request's number may be any text; what is no short word stays out of the log."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Authorization": f"Bearer {TOKEN}",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "read_file",
+    }
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"name": "read_file", "arguments": {"path": "notes.txt"}, "_meta": meta}
+
+    done = httpx.post(
+        url, headers=headers, json={"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+    )
+
+    assert (done.status_code, done.json()["id"]) == (200, number)
+    assert all(re.fullmatch("mcp-x-[0-9a-f]{8}", event["call_id"]) for event in events(place))
+    assert len(events(place)) == len(PASSED)
 
 
 @pytest.mark.parametrize(

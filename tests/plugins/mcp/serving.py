@@ -1,0 +1,93 @@
+"""A profile, and servers of its tools: what the tests of `toolcharter mcp` have in common."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+
+PROFILE = """
+profile: served
+description: Reads and writes, runs echo and sleep, asks before it deletes.
+runner: host
+tools:
+  read_file: {}
+  write_file: {}
+  delete_file: {}
+  bash: {}
+ask: [delete_file]
+allow: ["bash:echo *", "bash:sleep *"]
+limits: {timeout_s: 30}
+"""
+NAMES = ["read_file", "write_file", "delete_file", "bash"]
+GROWING = """
+profile: served
+description: Finds tools in a folder while it serves.
+runner: host
+tools: {read_file: {}, reload_tools: {}}
+extensions: {cli_tools: {agent_folders: [tools], extend: true}}
+allow: ["cli:greet"]
+missing_ok: [greet]
+"""
+MODES = ["auto", "legacy"]
+TOKEN = "no-secret-" * 3
+PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
+
+
+def words(place: Path) -> list[str]:
+    """What follows Python's name in the command that serves *place*."""
+    return [
+        "-m", "toolcharter", "mcp", "--profile", str(place / "served.yaml"), "--workspace", str(place / "workspace"),
+        "--events", f"file:{place / 'events.jsonl'}",
+    ]  # fmt: skip
+
+
+def events(place: Path) -> list[dict[str, Any]]:
+    """Of calls, in order."""
+    read = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
+    return [event for event in read if event["call_id"] is not None]
+
+
+def grow(place: Path) -> None:
+    """Put the tool `greet` where the profile `GROWING` finds it."""
+    folder = place / "tools/greet"
+    folder.mkdir(parents=True)
+    (folder / "run").write_text("#!/bin/sh\necho hello\n")
+    (folder / "run").chmod(0o755)
+
+
+@asynccontextmanager
+async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client]:
+    """A client of a server that it has started itself."""
+    server = StdioServerParameters(command=sys.executable, args=words(place), cwd=str(place))
+    async with Client(server, mode=mode, read_timeout_seconds=60, **more) as client:
+        yield client
+
+
+@contextmanager
+def serving(place: Path) -> Iterator[str]:
+    """The address of a server on HTTP, in a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "TOOLCHARTER_MCP_TOKEN": TOKEN}
+    server = subprocess.Popen(
+        [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
+    )
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
