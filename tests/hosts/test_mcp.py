@@ -25,7 +25,7 @@ class McpClient(Adapter):
         return [_seen(result) for result in made]
 
     async def answer(self, call: Call, *, granted: bool) -> Seen:
-        async def ask(_: Any, __: Any) -> Any:
+        async def ask(context: Any, params: Any) -> Any:
             return ElicitResult(action="accept", content={"answer": "allow once" if granted else "deny"})
 
         server = ProfileServer(self.host).server

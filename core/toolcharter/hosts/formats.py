@@ -8,6 +8,20 @@ from typing import Any, Literal, NamedTuple, get_args
 Format = Literal["openai", "openai-chat", "anthropic", "mcp", "json"]
 """`openai` is that of the Responses interface, `openai-chat` that of Chat Completions; `json` is our own."""
 FORMATS: tuple[str, ...] = get_args(Format)
+REFUSAL: dict[str, Any] = {
+    "title": "Refusal",
+    "description": "The call was denied, or failed.",
+    "type": "object",
+    "properties": {
+        "outcome": {"type": "string", "enum": ["denied", "error"]},
+        "reason": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "message": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "hint": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "retryable": {"type": "boolean"},
+    },
+    "required": ["outcome", "reason", "message", "hint", "retryable"],
+}
+"""JSON Schema of `HostResult.structured` for a call that has not succeeded."""
 
 
 class HostTool(NamedTuple):
@@ -96,14 +110,21 @@ def _mcp(tool: HostTool) -> dict[str, Any]:
         "inputSchema": tool.parameters,
         "annotations": annotations,
     }
-    return shown if tool.output_schema is None else {**shown, "outputSchema": object_schema(tool.output_schema)}
+    return shown if tool.output_schema is None else {**shown, "outputSchema": structured_schema(tool.output_schema)}
 
 
-def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """*schema* if it is one of an object, else that of an object with *schema* under `result`, as `structured` is."""
-    if schema.get("type") == "object":
-        return dict(schema)
-    return {"type": "object", "properties": {"result": dict(schema)}, "required": ["result"]}
+def structured_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What `structured` may be for a tool whose data are of *schema*: the data, under `result` if they are no object, or a refusal.
+
+    Clients of MCP check results that are errors, too: without the second a refusal would be a fault of the server to
+    them, and the model would never read its reason.
+    """
+    own = dict(schema)
+    shared: dict[str, Any] = {key: own.pop(key) for key in ("$defs", "definitions") if key in own}
+    under_result = {"type": "object", "properties": {"result": own}, "required": ["result"]}
+    kind = own.get("type")
+    data = [own] if kind == "object" else [under_result] if kind else [own, under_result]
+    return {"type": "object", "anyOf": [*data, deepcopy(REFUSAL)], **shared}
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Tools in the formats of models' interfaces."""
 
+from typing import Any
+
 import jsonschema_rs
 import pytest
 
 from toolcharter.hosts import FORMATS, Host, HostTool, formatted
-from toolcharter.hosts.formats import strict_schema
+from toolcharter.hosts.formats import REFUSAL, strict_schema, structured_schema
 
 TOOL = HostTool(
     "look",
@@ -60,9 +62,38 @@ def test_mcp_says_what_the_capabilities_mean() -> None:
     }
     assert shown["outputSchema"] == {
         "type": "object",
-        "properties": {"result": TOOL.output_schema},
-        "required": ["result"],
+        "anyOf": [{"type": "object", "properties": {"result": TOOL.output_schema}, "required": ["result"]}, REFUSAL],
     }
+
+
+NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "does_not_fit"),
+    [
+        ({"type": "object", "required": ["path"]}, {"path": "x"}, {"result": {"path": "x"}}),
+        ({"type": "array"}, {"result": [1]}, {"result": 1}),
+        ({"$ref": "#/$defs/Node", "$defs": {"Node": NODE}}, {"next": {"next": {}}}, {"next": {"last": 1}}),
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/Node"}, "$defs": {"Node": NODE}},
+            {"result": [{"next": {}}]},
+            {"result": [{"last": {}}]},
+        ),
+        ({"anyOf": [{"type": "null"}, NODE], "$defs": {"Node": NODE}}, {"result": None}, {"result": 1}),
+    ],
+    ids=["object", "array", "reference", "references", "either"],
+)
+def test_structured_results_and_refusals_fit_their_schema(schema: Any, fits: Any, does_not_fit: Any) -> None:
+    """Clients check both, so that a refusal of another form would hide its reason."""
+    validator = jsonschema_rs.validator_for(structured_schema(schema))
+    refusal = {"outcome": "denied", "reason": "x", "message": None, "hint": None, "retryable": False}
+
+    assert structured_schema(schema)["type"] == "object"
+    assert validator.is_valid(fits)
+    assert validator.is_valid(refusal)
+    assert not validator.is_valid(does_not_fit)
+    assert not validator.is_valid({**refusal, "outcome": "ok"})
 
 
 def test_a_tool_that_declares_nothing_may_do_anything() -> None:

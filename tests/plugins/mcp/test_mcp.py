@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import httpx2
+import jsonschema_rs
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -55,6 +56,27 @@ async def test_calls_and_refusals(place: Path, mode: str) -> None:
     ]
     first = events(place)[0]["call_id"]
     assert [event["event"] for event in events(place) if event["call_id"] == first] == PASSED
+
+
+async def test_results_and_refusals_fit_the_schemas_that_are_listed(place: Path) -> None:
+    """Clients check structured content, also that of errors; what does not fit is a fault of the server to them."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("read_file", {"path": "notes.txt"}),
+        ("read_file", {"path": "none.txt"}),
+        ("read_file", {"path": "../x"}),
+        ("write_file", {"path": "new.txt", "content": "x"}),
+        ("write_file", {"pfad": "new.txt"}),
+        ("bash", {"command": "echo x"}),
+        ("bash", {"command": "touch x"}),
+        ("delete_file", {"path": "new.txt"}),
+    ]
+    async with connected(place, "auto") as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        results = [(name, await client.call_tool(name, args)) for name, args in calls]
+
+    assert [result.is_error for _, result in results] == [False, True, True, False, True, False, True, True]
+    for name, result in results:
+        jsonschema_rs.validate(schemas[name] or False, result.structured_content)
 
 
 @pytest.mark.parametrize("mode", MODES)
