@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -49,6 +50,22 @@ class Environment:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+@dataclass(frozen=True, slots=True)
+class HostEnvironment(Environment):
+    """That of a plugin for a framework, with the framework beside it; see `scripts/hosts.py`."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return ROOT / ".venvs" / self.name
+
+    def prepare(self) -> None:
+        """Make it, unless it is there."""
+        sys.path.insert(0, str(ROOT / "scripts"))
+        prepare_host = import_module("environment").prepare_host
+        prepare_host(ROOT / "plugins" / self.name)
+
+
 OURS = Environment("ours", ())
 LANGCHAIN = Environment("langchain", ("langchain-core",))
 PYDANTIC_AI = Environment("pydantic-ai", ("pydantic-ai-slim",))
@@ -57,6 +74,14 @@ OPENAI_AGENTS = Environment("openai-agents", ("openai-agents",))
 LLM = Environment("llm", ("llm",))
 MCP = Environment("mcp", ("mcp",))
 STRANDS = Environment("strands", ("strands-agents",))
+HOSTS = (
+    HostEnvironment("langchain", ("langchain",)),
+    HostEnvironment("pydantic_ai", ("pydantic-ai-slim",)),
+    HostEnvironment("strands", ("strands-agents",)),
+    HostEnvironment("openai", ("openai-agents",)),
+    HostEnvironment("anthropic", ("anthropic",)),
+    HostEnvironment("llm", ("llm",)),
+)
 LIMITS = Environment("limits", ("limits",))
 BASHLEX = Environment("bashlex", ("bashlex",))
 STRUCTLOG = Environment("structlog", ("structlog", "orjson"))

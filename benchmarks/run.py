@@ -18,7 +18,8 @@ import guards
 import lasting
 import shell
 import starting
-from environments import OURS, PEERS
+import through_hosts
+from environments import HOSTS, OURS, PEERS
 from measure import HERE, Bench, NotMeasured, Row
 from report import line, markdown
 
@@ -29,6 +30,7 @@ TOPICS = {
     "Guards": guards.ROWS,
     "Shell": shell.ROWS,
     "Start": starting.ROWS,
+    "Hosts": through_hosts.ROWS,
     "Endurance": lasting.ROWS,
 }
 
@@ -44,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the table goes")
     options = parser.parse_args(words)
     bench = Bench(options.quick, options.peers, rounds=1 if options.quick else 25)
-    for peer in PEERS if bench.peers else ():
+    for peer in (*PEERS, *HOSTS) if bench.peers else ():
         peer.prepare()
     started = monotonic()
     found: dict[str, list[tuple[Row, float | None]]] = {}
@@ -54,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
             print(line(row, value), flush=True)
             found.setdefault(topic, []).append((row, value))
     if not options.only:
-        versions = [environment.versions() for environment in (OURS, *(PEERS if bench.peers else ()))]
+        versions = [environment.versions() for environment in (OURS, *((*PEERS, *HOSTS) if bench.peers else ()))]
         options.output.write_text(markdown(found, _machine(), versions, monotonic() - started))
     return 0
 
