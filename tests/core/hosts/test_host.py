@@ -117,7 +117,13 @@ def test_a_changed_state_is_rejected(host: Host, place: Place) -> None:
 
     with place.open() as other, pytest.raises(StateRejected, match="not made by this host"):
         other.answer(asked.pending.state, "allow_once")
-    for state in (f"{head[:-8]}AAAAAAAA.{tail}", f"{head}.{tail[:-8]}AAAAAAA=", "x.y", "", "ä"):
+    changed = (
+        f"{head[:-8]}AAAAAAAA.{tail}",
+        f"{head}.{tail[:-8]}AAAAAAA=",
+        f"{head}.{tail}-x",
+        f"{head[:8]} {head[8:]}.{tail}",
+    )
+    for state in (*changed, f"{head}.{tail}\ud800", f"{head}.ä", f"{head}.", "x.y", "", "ä"):
         with pytest.raises(StateRejected):
             host.answer(state, "allow_once")
     assert (place.workspace / "notes.txt").exists()
