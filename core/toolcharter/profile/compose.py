@@ -99,7 +99,7 @@ class Composer:
 
 
 def merged(parent: Node, child: Node) -> Node:
-    """Put a child's tree over a parent's, by the rules of design section 4, "Composition"."""
+    """Put a child's tree over a parent's, by the rules of docs/profiles.md, "`extends`"."""
     result = {key: entry for key, entry in entries(parent).items() if key != "extends"}
     for key, entry in entries(child).items():
         above = result.get(key)

@@ -15,7 +15,7 @@ from toolcharter.api.call import Ask, Call, Invocation
 from toolcharter.errors import SyncCallInLoop
 from toolcharter.gate import state as gate_state
 from toolcharter.gate.approvals import saved
-from toolcharter.gate.approvals.prompt import Question
+from toolcharter.gate.approvals.asking import Question
 from toolcharter.gate.approvals.saved import entries, forget
 from toolcharter.gate.stages import s5_approval
 
@@ -218,7 +218,7 @@ class TestInterrupts:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("toolcharter.gate.approvals.prompt.Question.start", interrupted)
+        monkeypatch.setattr("toolcharter.gate.approvals.asking.Question.start", interrupted)
 
         with pytest.raises(KeyboardInterrupt):
             toolbox.call("echo", {})

@@ -126,7 +126,7 @@ class ApprovalMachine(RuleBasedStateMachine):
             workspace.mkdir()
         self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
         self.patch.setattr("toolcharter.gate.state.CLOSE_WAIT_S", 0.0)
-        for module in ("stages.s5_approval", "approvals.prompt"):
+        for module in ("stages.s5_approval", "approvals.asking"):
             self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
         self.patch.setattr("toolcharter.gate.waiting.monotonic", self._about_to_wait)
         self.patch.setattr("toolcharter.gate.stages.s5_approval._now", self.clock.now)

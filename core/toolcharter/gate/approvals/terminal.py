@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
+from toolcharter.gate.approvals.asking import ABANDONED
 from toolcharter.gate.approvals.escape import as_text, block, visible
-from toolcharter.gate.approvals.prompt import ABANDONED
 
 if TYPE_CHECKING:
     from rich import console as rich_console

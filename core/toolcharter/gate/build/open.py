@@ -43,13 +43,13 @@ from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
     from toolcharter.events import notify
-    from toolcharter.gate.approvals import ledger, prompt
+    from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.stages import s4_session, s5_approval
     from toolcharter.guards.rates import binding
 else:
     notify = lazy("toolcharter.events.notify")
     ledger = lazy("toolcharter.gate.approvals.ledger")
-    prompt = lazy("toolcharter.gate.approvals.prompt")
+    asking = lazy("toolcharter.gate.approvals.asking")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
     binding = lazy("toolcharter.guards.rates.binding")
@@ -269,7 +269,7 @@ def _approval_service(
         ledger.Scope(state.profile, state.digest, state.workspace, state.runners),
         emit,
         disk_objection=disk_objection,
-        asking=prompt.ApproverPrompt(approver, settings, state.loop),
+        asking=asking.ApproverPrompt(approver, settings, state.loop),
         settings=settings,
         environ=os.environ,
     )

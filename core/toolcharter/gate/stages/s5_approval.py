@@ -16,9 +16,9 @@ from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
 from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.asking import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.escape import Hidden, ShownCall, one_line, shown_call
 from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_of, digest_of_arguments
-from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.gate.redact import as_reason_word, redact_text

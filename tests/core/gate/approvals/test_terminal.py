@@ -28,7 +28,7 @@ from .conftest import request_of
 PROGRAM = dedent("""
     import json, os, sys, threading, time
     from pathlib import Path
-    from toolcharter.gate.approvals.prompt import ApproverPrompt
+    from toolcharter.gate.approvals.asking import ApproverPrompt
     from toolcharter.gate.approvals.terminal import TerminalApprover
     from toolcharter.gate.waiting import LoopThread, drive_sync
     from toolcharter.profile.settings import Approvals
