@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 from toolcharter import Caller, ConfigurationError, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
 from toolcharter_guard.agents import Agent, Message, Unreadable, answer, read_message, replaced_output
-from toolcharter_guard.tools import OurCall, Place, UnknownForm, our_calls
+from toolcharter_guard.tools import OurCall, Place, UnknownForm, is_name, our_calls
 
 PROJECT_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 """The variable in which an agent hands its project's folder to hooks."""
+UNREADABLE = "unreadable"
+"""Stands in events for a tool whose name is none."""
 MAX_OPEN = 1000
 """How many calls may be open at once; the oldest is ended then."""
 
@@ -109,6 +111,7 @@ class Judge:
             calls = our_calls(self._agent.table, message.tool, message.args, place)
         except UnknownForm as error:
             reason = f"toolcharter cannot read this call of {message.tool[:80]!r}, so it is denied: {error}."
+            await self._recorded(message, reason)
             return answer(self._agent, "deny", reason)
         permitted = list[_OpenCall]()
         for call in calls:
@@ -127,6 +130,19 @@ class Judge:
             self._open[key] = replaced
         return answer(self._agent, "allow", "")
 
+    async def _recorded(self, message: Message, reason: str) -> None:
+        """Leave the events of a call whose arguments cannot be read."""
+
+        async def refuse(_: dict[str, Any]) -> str:
+            raise ToolError(reason)
+
+        name = message.tool if is_name(message.tool) else UNREADABLE
+        args: dict[str, Any] = dict(message.args) if isinstance(message.args, Mapping) else {"arguments": message.args}
+        await self._host.agovern(name, args, refuse, call_id=message.call_id, caller=self._caller(message))
+
+    def _caller(self, message: Message) -> Caller:
+        return Caller(agent=self._agent.name, session=message.session, provider=message.model)
+
     async def _opened(self, call: OurCall, message: Message) -> _OpenCall | HostResult:
         """The call once the agent may make it; its result if that is denied, or not waited for."""
         loop = asyncio.get_running_loop()
@@ -139,7 +155,7 @@ class Judge:
             decided.set_result(None)
             return await ended
 
-        caller = Caller(agent=self._agent.name, session=message.session, provider=message.model)
+        caller = self._caller(message)
         task = loop.create_task(
             self._host.agovern(call.tool, call.args, hand_over, kind=call.kind, call_id=message.call_id, caller=caller)
         )

@@ -319,6 +319,11 @@ COPILOT: Mapping[str, Row] = {
 }
 
 
+def is_name(tool: str) -> bool:
+    """Whether *tool* may be the name of a tool."""
+    return _NAME.fullmatch(tool) is not None
+
+
 def our_calls(table: Mapping[str, Row], tool: str, args: object, place: Place) -> list[OurCall]:
     """The calls of ours that the call of an agent's *tool* amounts to.
 
@@ -336,6 +341,6 @@ def our_calls(table: Mapping[str, Row], tool: str, args: object, place: Place) -
     row = table.get(tool)
     if row is not None:
         return row(given, place)
-    if not _NAME.fullmatch(tool):
+    if not is_name(tool):
         raise UnknownForm(f"{tool[:80]!r} is no name of a tool")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

@@ -220,6 +220,25 @@ def test_arguments_that_are_not_understood_are_denied(tool: str, args: object, h
     assert (said, "cannot read this call" in why) == ("deny", True)
 
 
+@pytest.mark.parametrize(
+    ("tool", "args", "name"),
+    [("Bash", {"command": 5}, "bash"), ("a b", {}, "unreadable"), ("Read", [1], "read_file"), ("Edit", None, "Edit")],
+)
+@pytest.mark.parametrize("profile", ["guarded", "observed"])
+def test_a_call_that_is_not_understood_leaves_its_events(
+    profile: str, tool: str, args: object, name: str, workspace: Path
+) -> None:
+    """Under every profile, also under one that permits what no rule names."""
+    lines: list[dict[str, Any]] = []
+    with open_host(profile, workspace=workspace, events=[lambda line: lines.append(dict(line))]) as host:
+        text = message("claude-code", tool, args, workspace)
+        assert verdict(judge(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
+
+    seen = [(line["event"], line["tool"]) for line in lines if line["call_id"] is not None]
+    assert (seen[0], seen[-1]) == (("hook.tool.before", name), ("hook.tool.after", name))
+    assert [line["outcome"] for line in lines if line["event"] == "hook.tool.after"] in (["denied"], ["error"])
+
+
 @pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"tool_name": 5}', "null"])
 def test_a_message_that_is_none_is_unreadable(text: str, host: Host, workspace: Path) -> None:
     """The command then ends with the status that blocks."""
