@@ -267,7 +267,7 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
     assert (project / "a.txt").read_text() == "new\n"
     assert not (project.parent / "outside.txt").exists()
     assert [outcome for _, outcome in desk.ends("opencode")] == [
-        *("denied", "denied", "denied", "ok", "denied", "denied", "ok")
+        *("denied", "denied", "denied", "ok", "denied", "error", "denied", "ok")
     ]
     assert unknown("opencode", model.tools, project) == []
 
