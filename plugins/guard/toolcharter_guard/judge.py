@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from toolcharter import Caller, ConfigurationError, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
 from toolcharter_guard.agents import Agent, Message, Unreadable, answer, read_message, replaced_output
-from toolcharter_guard.tools import OurCall, Place, UnknownForm, is_name, our_calls
+from toolcharter_guard.exact import UnknownForm
+from toolcharter_guard.tools import OurCall, Place, is_name, our_calls
 
 PROJECT_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 """The variable in which an agent hands its project's folder to hooks."""
@@ -108,19 +109,25 @@ class Judge:
     async def _before(self, message: Message) -> dict[str, Any]:
         try:
             place = Place(self._workspace, Path(message.cwd) if message.cwd else self._workspace)
-            calls = our_calls(self._agent.table, message.tool, message.args, place)
+            taken = () if message.tool in self._agent.table else {tool.name for tool in self._host.tools()}
+            calls = our_calls(self._agent.table, message.tool, message.args, place, taken)
         except UnknownForm as error:
             reason = f"toolcharter cannot read this call of {message.tool[:80]!r}, so it is denied: {error}."
             await self._recorded(message, reason)
             return answer(self._agent, "deny", reason)
-        permitted = list[_OpenCall]()
+        permitted, asked = list[_OpenCall](), list[HostResult]()
         for call in calls:
             opened = await self._opened(call, message)
             if not isinstance(opened, HostResult):
                 permitted.append(opened)
+            elif opened.pending is not None:  # a later part may be denied, and no yes of a person covers that
+                asked.append(opened)
             elif opened.is_error:
                 await _end(permitted, NotReported("another part of the call was denied"))
-                return answer(self._agent, "deny" if opened.pending is None else "ask", _reason(opened))
+                return answer(self._agent, "deny", _reason(opened))
+        if asked:
+            await _end(permitted, NotReported("another part of the call needs a person"))
+            return answer(self._agent, "ask", " ".join(dict.fromkeys(map(_reason, asked))))
         if permitted:
             key = _key(message)
             replaced = [*self._open.pop(key, ()), *permitted]

@@ -25,7 +25,8 @@ def parse_patch(text: str) -> list[Change]:
 
     Source: the grammar in Codex's instructions for `apply_patch`.
     """
-    lines = text.strip().splitlines()
+    # Codex and OpenCode end lines at a line feed alone. Python's splitlines() would also do so inside a file's name.
+    lines = [line.removesuffix("\r") for line in text.strip().split("\n")]
     if len(lines) < 2 or lines[0].strip() != BEGIN or lines[-1].strip() != END:  # noqa: PLR2004 - the first and last
         raise ValueError(f"a patch begins with {BEGIN!r} and ends with {END!r}")
     changes: list[Change] = []
@@ -35,7 +36,7 @@ def parse_patch(text: str) -> list[Change]:
             changes.append(begun)
         elif not changes:
             raise ValueError(f"line {number} of the patch names no file")
-        elif line.startswith(_MOVE) and changes[-1].kind == "update" and not changes[-1].added:
+        elif line.startswith(_MOVE) and lines[number - 2].startswith(_UPDATE):
             changes[-1] = changes[-1]._replace(moved_to=_path(line, _MOVE, number))
         elif not _is_body(line, changes[-1].kind):
             raise ValueError(f"line {number} of the patch is not understood")
@@ -58,8 +59,8 @@ def _begun(line: str, number: int) -> Change | None:
 
 
 def _path(line: str, head: str, number: int) -> str:
-    path = line.removeprefix(head).strip()
-    if not path:
+    path = line.removeprefix(head)  # as it is: one agent cuts blanks off, another does not
+    if not path.strip():
         raise ValueError(f"line {number} of the patch names no file")
     return path
 

