@@ -30,10 +30,9 @@ ENDS = [("read_file", "ok", None), ("read_file", "denied", "path_outside_workspa
 
 
 def snippet(language: str, word: str) -> str:
-    """The README's block that names *word*."""
+    """The README's first block that names *word*."""
     page = (ROOT / "plugins/mcp/README.md").read_text()
-    (found,) = [block.text for block in blocks(page) if block.language == language and word in block.text]
-    return found
+    return next(block.text for block in blocks(page) if block.language == language and word in block.text)
 
 
 @pytest.fixture
@@ -102,9 +101,7 @@ class Messages(Answers):
 def test_claude_code(place: Path, desk: Desk, url: str | None) -> None:
     """It asks its user by a form, which `claude --print` declines."""
     claude = client("claude")
-    settings = json.loads(
-        snippet("json", '"args": ["mcp", "--profile", "reviewer", "--workspace", "."]\n    }\n  }\n}')
-    )
+    settings = json.loads(snippet("json", "mcpServers"))
     server: dict[str, Any] = {"command": sys.executable, "args": words(place)}
     if url:
         header = {"Authorization": "Bearer ${TOOLCHARTER_MCP_TOKEN}"}
