@@ -3,21 +3,30 @@
 It is started as `python -I -S client.py toolcharter guard hook AGENT ...` and loads next to nothing, since agents wait for it.
 Whatever is not an answer of the user's own server - none is there, it is of other settings, it is late, it breaks off -
 leads to `toolcharter guard hook`, which judges by itself and starts a server for the next call. Source: unix(7).
+
+It ends with 0 and an answer, or with 2: agents let a call pass whose hook ends in any other way, or too late.
 """
 
 import _socket
 import binascii
 import os
+import select
 import sys
+import time
 
 TYPE_CHECKING = False  # not from typing, which takes as long to load as all the rest
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import NoReturn
 
 SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
 """What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
 SERVED_PREFIXES = ("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_CONFIG_DIR")
 TIMEOUT_S = 10.0
+DEADLINE_S = 45.0
+"""When a call is denied that is not judged yet. The settings of agents give a hook 60 seconds, then the call passes."""
+PYTHON_OPTIONS = ("-E", "-P")
+"""How the gate is started: neither `PYTHONPATH` and its like nor the current folder, where agents write, say what it imports."""
 ANSWER = b"\0toolcharter\0"
 """Ends each answer, so that one that breaks off is none."""
 MAX_MESSAGE = 64 * 1024 * 1024
@@ -28,8 +37,10 @@ def folder_of(environ: "Mapping[str, str]") -> str:
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime and os.path.isabs(runtime):
         return f"{runtime}/toolcharter"
-    home = environ.get("HOME") or os.path.expanduser("~")
-    return f"{environ.get('XDG_STATE_HOME') or f'{home}/.local/state'}/toolcharter/run"
+    state = environ.get("XDG_STATE_HOME")
+    if not state or not os.path.isabs(state):  # a relative one would lie where the agent works
+        state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
+    return f"{state}/toolcharter/run"
 
 
 def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
@@ -93,6 +104,7 @@ def _asked(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | Non
 
 def main(words: "list[str]") -> None:
     """Answer one hook; *words* are `toolcharter guard hook AGENT ...`."""
+    until = time.monotonic() + DEADLINE_S
     message = None
     folder = folder_of(os.environ)
     if sys.platform == "linux" and is_private(folder):
@@ -102,8 +114,7 @@ def main(words: "list[str]") -> None:
             message = sys.stdin.buffer.read()
             answer = _asked(path, wanted, message)
             if answer is not None:
-                os.write(1 if answer[0] == 0 else 2, answer[1])
-                os._exit(answer[0])
+                _end(*answer)
     if message is not None:  # it has been read: hand it on
         standard_input = os.memfd_create("hook")
         view = memoryview(message)
@@ -111,7 +122,39 @@ def main(words: "list[str]") -> None:
             view = view[os.write(standard_input, view) :]
         os.lseek(standard_input, 0, os.SEEK_SET)
         os.dup2(standard_input, 0)
-    os.execv(sys.executable, [sys.executable, "-P", "-m", *words])
+    _end(*_judged(words, until))
+
+
+def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
+    """The exit status and output of a gate of our own: those that block the call, unless it ends in order and in time."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(writing, 1)
+        os.execv(sys.executable, [sys.executable, *PYTHON_OPTIONS, "-m", *words])
+    os.close(writing)
+    output, ended, status = b"", 0, 0
+    while not ended and (left := until - time.monotonic()) > 0:
+        if select.select([reading], [], [], left)[0]:
+            part = os.read(reading, 1 << 16)
+            output += part
+            if not part:  # it has said all, and is about to end
+                ended, status = os.waitpid(child, os.WNOHANG)
+                time.sleep(0 if ended else 0.001)
+    if not ended:
+        os.kill(child, 9)
+        return 2, b"toolcharter denies the call, because it could not be judged in time.\n"
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0 and output.startswith(b"{") and output.endswith(b"}\n"):
+        return 0, output
+    return 2, b"" if code == 2 else b"toolcharter denies the call, because its gate has failed.\n"  # noqa: PLR2004 - it has said why
+
+
+def _end(status: int, said: bytes) -> "NoReturn":
+    view = memoryview(said)
+    while view:
+        view = view[os.write(1 if status == 0 else 2, view) :]
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -30,10 +30,12 @@ def parse_patch(text: str) -> list[Change]:
     if len(lines) < 2 or lines[0].strip() != BEGIN or lines[-1].strip() != END:  # noqa: PLR2004 - the first and last
         raise ValueError(f"a patch begins with {BEGIN!r} and ends with {END!r}")
     changes: list[Change] = []
+    added: list[list[str]] = []
     for number, line in enumerate(lines[1:-1], 2):
         begun = _begun(line, number)
         if begun is not None:
             changes.append(begun)
+            added.append([])
         elif not changes:
             raise ValueError(f"line {number} of the patch names no file")
         elif line.startswith(_MOVE) and lines[number - 2].startswith(_UPDATE):
@@ -41,10 +43,10 @@ def parse_patch(text: str) -> list[Change]:
         elif not _is_body(line, changes[-1].kind):
             raise ValueError(f"line {number} of the patch is not understood")
         elif line.startswith("+"):
-            changes[-1] = changes[-1]._replace(added=f"{changes[-1].added}{line[1:]}\n")
+            added[-1].append(f"{line[1:]}\n")
     if not changes:
         raise ValueError("the patch changes no file")
-    return changes
+    return [change._replace(added="".join(lines)) for change, lines in zip(changes, added, strict=True)]
 
 
 def _begun(line: str, number: int) -> Change | None:

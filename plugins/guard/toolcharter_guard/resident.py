@@ -24,7 +24,16 @@ from typing import cast
 
 from toolcharter.hosts import open_host
 from toolcharter_guard.agents import Agent, Unreadable
-from toolcharter_guard.client import ANSWER, MAX_MESSAGE, folder_of, identity, is_private, peer_is_user, socket_of
+from toolcharter_guard.client import (
+    ANSWER,
+    MAX_MESSAGE,
+    PYTHON_OPTIONS,
+    folder_of,
+    identity,
+    is_private,
+    peer_is_user,
+    socket_of,
+)
 from toolcharter_guard.judge import Judge, refusal
 from toolcharter_guard.settings import believed
 
@@ -215,7 +224,7 @@ def start(words: Sequence[str]) -> None:
         return
     with suppress(OSError):
         subprocess.Popen(  # noqa: S603 - this very program
-            [sys.executable, "-P", "-m", "toolcharter", "guard", "serve", "--", *words],
+            [sys.executable, *PYTHON_OPTIONS, "-m", "toolcharter", "guard", "serve", "--", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

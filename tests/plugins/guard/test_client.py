@@ -1,0 +1,127 @@
+"""The program for hooks: whatever becomes of the gate that it starts, no call passes by it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+import pytest
+
+from toolcharter_guard import client
+from toolcharter_guard.patches import parse_patch
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a gate is started by a fork")
+WORDS = ("toolcharter", "guard", "hook", "claude-code")
+PUSH = json.dumps({"tool_name": "Bash", "tool_input": {"command": "git push"}})
+STARTED = """
+import sys
+made = {{"__name__": "client"}}
+exec(open({client!r}).read(), made)
+made["DEADLINE_S"], sys.executable = 1.0, {gate!r}
+made["main"]({words!r})
+"""
+
+
+def answered(gate: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A hook whose gate is the shell program *gate*."""
+    program = folder / "gate"
+    program.write_text(f"#!/bin/sh\n{gate}\n")
+    program.chmod(0o755)
+    code = STARTED.format(client=client.__file__, gate=str(program), words=list(WORDS))
+    environment = {"HOME": str(folder)}
+    command = [sys.executable, "-I", "-S", "-c", code]
+    return subprocess.run(command, input=PUSH, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        pytest.param("exit 0", id="no answer"),
+        pytest.param("exit 1", id="a failure"),
+        pytest.param("echo '{}'; exit 1", id="an answer, then a failure"),
+        pytest.param("echo '{}'; kill -9 $$", id="an answer, then killed"),
+        pytest.param("kill -11 $$", id="killed"),
+        pytest.param("printf '{\"decision\": '", id="half an answer"),
+        pytest.param("echo Usage", id="something else"),
+        pytest.param("exit 126", id="not started"),
+    ],
+)
+def test_a_gate_that_breaks_down_denies(gate: str, tmp_path: Path) -> None:
+    """Agents let a call pass whose hook ends with any status but 0 and 2, and one whose hook says nothing."""
+    done = answered(gate, tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolcharter denies the call, because its gate has failed.\n"
+
+
+@pytest.mark.parametrize("gate", ["sleep 60", "exec >&-; sleep 60", "echo '{}'; sleep 60"])
+def test_a_gate_that_is_late_denies(gate: str, tmp_path: Path) -> None:
+    """Before the agent stops waiting and lets the call pass."""
+    began = time.monotonic()
+    done = answered(f"exec 2>/dev/null; {gate.replace('sleep', 'exec sleep')}", tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolcharter denies the call, because it could not be judged in time.\n"
+    assert time.monotonic() - began < 20
+
+
+def test_an_answer_and_a_refusal_are_handed_on(tmp_path: Path) -> None:
+    """Status, output and standard error are those of the gate, which reads the agent's message."""
+    allowed = answered("cat >/dev/null; echo '{}'", tmp_path)
+    refused = answered("echo no >&2; exit 2", tmp_path)
+
+    assert (allowed.returncode, allowed.stdout, allowed.stderr) == (0, "{}\n", "")
+    assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", "no\n")
+
+
+def test_an_answer_that_cannot_be_written_denies(tmp_path: Path) -> None:
+    """The agent would read nothing, and take that for no objection."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-I", "-S", str(client.__file__), *WORDS]
+        done = subprocess.run(command, input=PUSH.encode(), stdout=full, env={"HOME": str(tmp_path)}, check=False)
+
+    assert done.returncode == 2
+
+
+def test_a_python_without_the_gate_denies(tmp_path: Path) -> None:
+    """As after an update of Python, or when its environment was removed."""
+    venv.create(tmp_path / "empty", with_pip=False)
+    command = [str(tmp_path / "empty/bin/python"), "-I", "-S", str(client.__file__), *WORDS]
+    given = {"HOME": str(tmp_path)}
+    done = subprocess.run(command, input=PUSH, capture_output=True, text=True, env=given, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["click", "sitecustomize", "yaml", "toolcharter_guard"])
+def test_the_project_gives_the_gate_no_modules(name: str, tmp_path: Path) -> None:
+    """Many shells have PYTHONPATH=. or =src, and an agent may write modules there."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / f"{name}.py").write_text("import os\nos.write(1, b'{}\\n')\nos._exit(0)\n")
+    command = [sys.executable, "-I", "-S", str(client.__file__), *WORDS]
+    given = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONPATH": f"{project}:."}
+    done = subprocess.run(command, input=PUSH, capture_output=True, text=True, env=given, cwd=project, check=False)
+
+    assert (done.returncode, "no_push" in done.stdout) == (0, True)
+
+
+def test_the_sockets_lie_in_no_folder_of_the_project() -> None:
+    """A relative folder would be one of the current folder, as the XDG specification says of all of them."""
+    home = "/home/u/.local/state/toolcharter/run"
+
+    assert client.folder_of({"HOME": "/home/u", "XDG_STATE_HOME": "state"}) == home
+    assert client.folder_of({"HOME": "/home/u", "XDG_RUNTIME_DIR": "run"}) == home
+
+
+def test_a_long_patch_is_read_in_time() -> None:
+    """Line by line, not the whole text anew for each line."""
+    began = time.monotonic()
+    [change] = parse_patch("*** Begin Patch\n*** Add File: x\n" + "+line\n" * 400_000 + "*** End Patch")
+
+    assert len(change.added) == 400_000 * 5
+    assert time.monotonic() - began < 20
