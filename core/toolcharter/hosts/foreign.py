@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from copy import deepcopy
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -28,6 +29,8 @@ AsyncBody = Callable[[dict[str, Any]], Awaitable[Any]]
 
 PLUGIN = "host"
 """What events name as the plugin of a tool that is not ours."""
+MAX_KNOWN = 1000
+"""For how many foreign tools pipelines are kept."""
 _OPEN = {"type": "object"}
 _BODY: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("body")
 
@@ -38,7 +41,7 @@ class ForeignTools:
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         self._isolated: dict[str, CallPipeline | None] = {}
-        self._known: dict[tuple[str, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
+        self._known: dict[tuple[str, Kind, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
 
     def call(
         self,
@@ -93,15 +96,18 @@ class ForeignTools:
         return self._isolated[name]
 
     def _pipeline(self, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool) -> CallPipeline:
-        known = self._known.get((name, is_async))
+        known = self._known.get((name, kind, is_async))
         if known is None or known[0] != parameters:
+            parameters = deepcopy(parameters)  # what is judged by does not change with the host's copy
             ours = self._toolbox.built_tool(name)
             tool = (
                 _not_ours(self._toolbox, name, parameters, kind, is_async=is_async)
                 if ours is None
                 else _checked_by_ours(self._toolbox, ours, is_async=is_async)
             )
-            known = self._known[name, is_async] = (parameters, self._toolbox.pipeline_for(tool))
+            if len(self._known) >= MAX_KNOWN:  # a model may invent any number of names
+                self._known.clear()
+            known = self._known[name, kind, is_async] = (parameters, self._toolbox.pipeline_for(tool))
         return known[1]
 
 

@@ -102,6 +102,10 @@ class Host:
         """The tools that *caller* sees, in the profile's order, which never varies."""
         return [described(tool) for tool in self._view(caller).values()]
 
+    def has(self, name: str) -> bool:
+        """Whether *name* means one of the profile's tools: in upper or lower case, and as an alias, too."""
+        return self._live.current.built_tool(name) is not None
+
     def schemas(self, form: Format, *, caller: Caller | None = None, strict: bool = False) -> list[dict[str, Any]]:
         """The same in the format of a model's interface; see `formatted`."""
         return formatted(self.tools(caller), form, strict=strict)

@@ -109,8 +109,7 @@ class Judge:
     async def _before(self, message: Message) -> dict[str, Any]:
         try:
             place = Place(self._workspace, Path(message.cwd) if message.cwd else self._workspace)
-            taken = () if message.tool in self._agent.table else {tool.name for tool in self._host.tools()}
-            calls = our_calls(self._agent.table, message.tool, message.args, place, taken)
+            calls = our_calls(self._agent.table, message.tool, message.args, place, self._host.has)
         except UnknownForm as error:
             reason = f"toolcharter cannot read this call of {message.tool[:80]!r}, so it is denied: {error}."
             await self._recorded(message, reason)

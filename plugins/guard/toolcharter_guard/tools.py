@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -332,11 +332,11 @@ def is_name(tool: str) -> bool:
 
 
 def our_calls(
-    table: Mapping[str, Row], tool: str, args: object, place: Place, taken: Collection[str] = ()
+    table: Mapping[str, Row], tool: str, args: object, place: Place, is_ours: Callable[[str], bool] = OURS.__contains__
 ) -> list[OurCall]:
     """The calls of ours that the call of an agent's *tool* amounts to.
 
-    A tool without a row must not bear a name that is *taken*: those of the profile's own tools.
+    A tool without a row must not bear a name that means one of ours: *is_ours* says so of the profile's own.
 
     Raises:
         UnknownForm: Its arguments cannot be read.
@@ -357,6 +357,6 @@ def our_calls(
         return calls
     if not is_name(tool):
         raise UnknownForm(f"{tool[:80]!r} is no name of a tool")
-    if tool in OURS or tool in taken:
+    if tool.lower() in OURS or is_ours(tool):
         raise UnknownForm("it bears a name by which rules know another tool")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

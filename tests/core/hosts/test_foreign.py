@@ -7,7 +7,7 @@ import time
 import pytest
 
 from toolcharter import SpecError
-from toolcharter.hosts import Host, StateRejected
+from toolcharter.hosts import Host, StateRejected, foreign
 
 from .conftest import Place
 from .test_host import DENIED, PASSED
@@ -126,3 +126,37 @@ def test_a_name_that_no_tool_may_bear_is_refused(host: Host) -> None:
     """A host maps such names itself."""
     with pytest.raises(SpecError, match="does not match"):
         host.govern("a b", {}, lambda _: "x")
+
+
+def test_a_name_is_judged_by_its_kind_each_time(host: Host) -> None:
+    """What a rule allows for the host's own tool it does not allow for a server's of the same name."""
+    own = host.govern("search_notes", {}, lambda _: "ran")
+    served = host.govern("search_notes", {}, lambda _: "ran", kind="mcp")
+
+    assert (own.text, served.result.reason) == ("ran", "not_in_allow")
+
+
+def test_a_schema_that_the_host_changes_later_is_another(host: Host) -> None:
+    """The arguments of each call meet the schema that comes with it."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    before = host.govern("search_notes", {"n": 5}, lambda _: "ran", parameters=schema)
+    schema["properties"] = {"n": {"type": "string"}}
+    after = host.govern("search_notes", {"n": 5}, lambda _: "ran", parameters=schema)
+
+    assert (before.text, after.result.reason) == ("ran", "invalid_arguments")
+
+
+def test_invented_names_do_not_pile_up(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may call any number of tools that do not exist."""
+    monkeypatch.setattr(foreign, "MAX_KNOWN", 3)
+    reasons = {host.govern(f"invented_{number}", {}, lambda _: "ran").result.reason for number in range(10)}
+    [(_, tools)] = host._foreign.values()
+
+    assert reasons == {"not_in_allow"}
+    assert len(tools._known) <= 3
+    assert host.govern("search_notes", {}, lambda _: "ran").text == "ran"
+
+
+def test_a_name_of_ours_in_any_case(host: Host) -> None:
+    """Rules and calls know no difference, so a host can ask before it lets a tool of its own bear such a name."""
+    assert [host.has(name) for name in ("read_file", "Read_File", "search_notes")] == [True, True, False]

@@ -176,6 +176,9 @@ NAMES = [
     ("opencode", "background_output"),
     ("claude-code", "read_file"),
     ("claude-code", "git"),
+    ("claude-code", "Git"),
+    ("claude-code", "READ_FILE"),
+    ("gemini", "Plan"),
 ]
 
 
