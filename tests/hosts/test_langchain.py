@@ -19,7 +19,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 
-from .contract import Adapter, Call, ForeignContract, Place, Seen
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "langchain.py"
@@ -306,3 +306,21 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     said = capsys.readouterr().out
     assert "first" in said
     assert "reason=safety_too_high" in said
+
+
+async def test_messages_of_a_command_are_scrubbed(host: Host) -> None:
+    """They reach the model as any message does; the rest of the command stays."""
+
+    @tool
+    def search_notes(query: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Search."""
+        answer = ToolMessage(f"a {SECRET}", tool_call_id=tool_call_id, artifact={"kept": f"b {SECRET}"})
+        return Command(update={"messages": [answer, ("user", f"c {SECRET}")]})
+
+    call = Call("search_notes", {"query": "x"})
+    agent: Any = create_agent(asking([call]), [search_notes], middleware=[GovernMiddleware(host)])
+    state = await agent.ainvoke({"messages": [("user", "go")]})
+
+    assert SECRET not in str(state)
+    assert seen(state, [call]) == [Seen("a [REDACTED]", is_error=False)]
+    assert "c [REDACTED]" in str(state)

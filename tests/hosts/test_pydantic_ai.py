@@ -19,7 +19,16 @@ from pydantic_ai import (
     ToolFailed,
     ToolReturn,
 )
-from pydantic_ai.messages import ModelMessage, ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from toolcharter import Caller
@@ -292,3 +301,57 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     said = capsys.readouterr().out
     assert "first" in said
     assert "reason=safety_too_high" in said
+
+
+async def test_each_text_beside_a_value_is_scrubbed(host: Host) -> None:
+    """What a tool sends as separate content may be several texts."""
+
+    def search(_ctx: RunContext[None], query: str) -> ToolReturn[str]:
+        """Search."""
+        return ToolReturn(return_value="a", content=["b", f"c {SECRET}", TextContent(f"d {SECRET}")])
+
+    messages = str((await foreign(host, search)).all_messages())
+
+    assert SECRET not in messages
+    assert ("c [REDACTED]" in messages, "d [REDACTED]" in messages) == (True, True)
+
+
+@pytest.mark.parametrize("is_outer", [True, False])
+async def test_arguments_that_another_capability_changes_are_judged(place: Place, *, is_outer: bool) -> None:
+    """Rules are about what runs, wherever the other capability is listed."""
+
+    class Change(AbstractCapability[Any]):
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> dict[str, Any]:
+            return {"query": "evil"}
+
+    ran: list[str] = []
+    with place.profile.open("a") as profile:
+        profile.write('deny: ["search_notes(query=evil*)"]\n')
+    with place.open() as host:
+        both = [Change(), Govern(host)]
+        agent = Agent(asking([Call("search_notes", {"query": "x"})]), capabilities=both if is_outer else both[::-1])
+
+        @agent.tool_plain
+        def search_notes(query: str) -> str:
+            """Search."""
+            ran.append(query)
+            return "found"
+
+        seen = answers((await agent.run("go")).all_messages())["call_1"]
+
+    assert ran == []
+    assert "denied_by_rule" in seen.text
+
+
+async def test_answer_of_one_caller_makes_no_call_of_anothers(host: Host, place: Place) -> None:
+    """Two runs may number their calls alike; each call is its own caller's."""
+    call = Call("delete_file", {"path": "notes.txt"})
+    toolset = ProfileToolset(host, caller=lambda ctx: Caller(user=ctx.deps))
+    agent = Agent(asking([call]), toolsets=[toolset], deps_type=str, output_type=[str, DeferredToolRequests])
+    asked = await agent.run("go", deps="ada")
+    before = len(place.events())
+    results = DeferredToolResults(approvals={call.id: True})
+
+    await agent.run(message_history=asked.all_messages(), deferred_tool_results=results, deps="bob")
+
+    assert {event["user"] for event in place.events()[before:]} == {"bob"}

@@ -266,3 +266,48 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     said = capsys.readouterr().out
     assert "first" in said
     assert "reason=safety_too_high" in said
+
+
+async def test_answer_of_one_caller_makes_no_call_of_anothers(host: Host, place: Place) -> None:
+    """Two agents may number their calls alike; each call is its own caller's."""
+    call = Call("delete_file", {"path": "notes.txt"})
+    tools = strands_tools(host, caller=lambda state: Caller(user=state["user"]))
+    first, second = agent_of([call], tools), agent_of([call], tools)
+    await first.invoke_async("go", invocation_state={"user": "ada"})
+    asked = await second.invoke_async("go", invocation_state={"user": "bob"})
+    before = len(place.events())
+    [question] = asked.interrupts or ()
+
+    await second.invoke_async(gone_on(question.id, "allow_once"), invocation_state={"user": "bob"})
+
+    assert {event["user"] for event in place.events()[before:]} == {"bob"}
+    assert not (place.workspace / "notes.txt").exists()
+
+
+async def test_what_runs_is_what_was_judged(host: Host) -> None:
+    """The arguments are shared with all that has the call; a later change of them does not reach the tool."""
+    ran: list[list[str]] = []
+
+    @tool
+    def search_notes(words: list[str]) -> str:
+        """Search."""
+        ran.append(words)
+        return "found"
+
+    call = Call("search_notes", {"words": ["x"]})
+    agent = agent_of([call], [search_notes])
+
+    class Late(Govern):
+        async def __call__(self, context: Any, next_fn: Any) -> Any:
+            async def changed(later: Any) -> Any:
+                context.tool_use["input"]["words"].append("evil")
+                async for event in next_fn(later):
+                    yield event
+
+            async for event in super().__call__(context, changed):
+                yield event
+
+    agent.add_middleware(ExecuteToolStage, Late(host))
+    await agent.invoke_async("go")
+
+    assert ran == [["x"]]

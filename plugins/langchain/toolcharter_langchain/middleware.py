@@ -1,17 +1,18 @@
 """An agent's own tools behind the gate."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.tools.tool_node import ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
-from toolcharter import Caller, ToolError
+from toolcharter import Caller, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
 from toolcharter_langchain.approvals import Approvals
 from toolcharter_langchain.tools import ProfileTool, answered
@@ -22,8 +23,8 @@ Response = ToolMessage | Command[Any]
 class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
     """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
 
-    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. A `Command` that a tool returns is
-    handed on as it is; of a message, the text is scrubbed, and other content is left out.
+    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Of a message that a tool
+    returns the text is scrubbed, and other content is left out. A `Command` is handed on; its messages are scrubbed.
 
     Args:
         host: Of the profile.
@@ -101,7 +102,7 @@ class _Held:
             ToolError: The tool has failed.
         """
         if isinstance(response, Command):
-            self._command = response
+            self._command = _scrubbed(response)
             return ""
         text = response.text
         if response.status == "error":
@@ -122,6 +123,23 @@ class _Held:
         message = answered(result, name, call_id or "")
         assert isinstance(message, ToolMessage)  # noqa: S101 - there is an identifier
         return message
+
+
+def _scrubbed(command: Command[Any]) -> Command[Any]:
+    """*command* with the texts of its messages scrubbed; what else it sets in the graph's state stays."""
+    update: Any = command.update
+    if not isinstance(update, dict) or not isinstance(messages := update.get("messages"), list):
+        return command
+    return replace(command, update={**update, "messages": [_scrubbed_message(message) for message in messages]})
+
+
+def _scrubbed_message(message: Any) -> Any:
+    if not isinstance(message, BaseMessage):
+        return scrub_value(message)[0]
+    changed = {"content": scrub_value(message.content)[0]}
+    if isinstance(message, ToolMessage):
+        changed["artifact"] = scrub_value(message.artifact)[0]
+    return message.model_copy(update=changed)
 
 
 def _schema(tool: BaseTool | None) -> dict[str, Any] | None:

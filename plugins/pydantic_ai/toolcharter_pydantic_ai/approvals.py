@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_ai import ApprovalRequired, RunContext
 
-from toolcharter import ApprovalAnswer
+from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import HostResult, PendingApproval
 
 MAX_WAITING = 10_000
@@ -18,7 +18,7 @@ class Approvals:
     """The pending approvals of deferred calls, for the run that goes on with the answers."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str, str], PendingApproval] = {}
+        self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
         self._lock = threading.Lock()
 
     async def call(
@@ -26,6 +26,7 @@ class Approvals:
         ctx: RunContext[Any],
         name: str,
         args: Mapping[str, Any],
+        caller: Caller | None,
         make: Callable[[], Awaitable[HostResult]],
         answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]],
     ) -> HostResult:
@@ -34,7 +35,7 @@ class Approvals:
         Raises:
             ApprovalRequired: It needs a person. `DeferredToolRequests` shows the metadata.
         """
-        key = ctx.tool_call_id or "", name, json.dumps(args, sort_keys=True, default=repr)
+        key = ctx.tool_call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
             pending = self._waiting.pop(key, None) if ctx.tool_call_approved else None
         if pending is None:

@@ -1,13 +1,14 @@
 """An agent's own tools behind the gate."""
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import ModelRetry, RunContext, ToolFailed, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailedError, ToolRetryError
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import TextContent, ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_jsonable_python
 
@@ -21,12 +22,17 @@ _RETRIES = (ModelRetry, ToolRetryError)
 # The framework has its own forms of both failures by the time that it hands them to a capability.
 _STOPS = (*_DEFERRALS, *_RETRIES, ToolFailed, ToolFailedError)
 
+_PLAIN = (str, int, float, bool)
+_JUDGED: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
+"""The arguments of the call whose body runs here."""
+
 
 class Govern(AbstractCapability[Any]):
     """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
 
     The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Rules see the arguments as the model wrote
-    them. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
+    them, and texts and numbers as they are by now, if validation or another capability has changed them: this one comes
+    after all others. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
 
     Args:
         host: Of the profile.
@@ -37,6 +43,10 @@ class Govern(AbstractCapability[Any]):
         self._host = host
         self._caller = caller
         self._approvals = Approvals()
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Innermost: behind it nothing changes the arguments that it has judged."""
+        return CapabilityOrdering(position="innermost")
 
     async def wrap_tool_execute(
         self,
@@ -56,16 +66,16 @@ class Govern(AbstractCapability[Any]):
         """
         if (tool_def.metadata or {}).get("toolcharter") == MARK:
             return await handler(args)
-        held, given = _Held(), call.args_as_dict()
+        held, given, caller = _Held(), _as_run(call.args_as_dict(), args), self._caller and self._caller(ctx)
 
         async def body(_: dict[str, Any]) -> Any:
+            _JUDGED.set(given)
             try:
                 return held.keep(await handler(args))
             except _STOPS as stop:
                 raise held.stopped(stop) from stop
 
         async def make() -> HostResult:
-            caller = self._caller and self._caller(ctx)
             ids: dict[str, Any] = {"call_id": call.tool_call_id, "caller": caller}
             return await self._host.agovern(call.tool_name, given, body, parameters=schema, **ids)
 
@@ -73,7 +83,27 @@ class Govern(AbstractCapability[Any]):
             return await self._host.aanswer(state, said, body=body, parameters=schema)
 
         schema = tool_def.parameters_json_schema
-        return held.returned(await self._approvals.call(ctx, call.tool_name, given, make, answer))
+        return held.returned(await self._approvals.call(ctx, call.tool_name, given, caller, make, answer))
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Judge again what another capability's `before_tool_execute` has made of the arguments.
+
+        Raises:
+            ToolFailed: The profile does not allow the call with them.
+        """
+        judged = _JUDGED.get()
+        if judged is None or (tool_def.metadata or {}).get("toolcharter") == MARK:
+            return args
+        now = _as_run(judged, args)
+        if now != judged:
+            more: dict[str, Any] = {"kind": "custom", "caller": self._caller and self._caller(ctx)}
+            decision = await self._host.adecide(call.tool_name, now, parameters=tool_def.parameters_json_schema, **more)
+            if decision.outcome != "allow":
+                said = f"reason={decision.reason}\nAnother capability has changed the arguments."
+                raise ToolFailed(f"ERROR: denied_by_policy {said} {decision.message or ''}".rstrip())
+        return args
 
 
 class _Held:
@@ -112,6 +142,22 @@ class _Held:
         if self._return is None:
             return value
         content = self._return.content
-        return replace(
-            self._return, return_value=value, content=scrub_text(content)[0] if isinstance(content, str) else content
-        )
+        if content is not None:
+            content = _scrubbed(content) if isinstance(content, str) else [_scrubbed(part) for part in content]
+        return replace(self._return, return_value=value, content=content)
+
+
+def _as_run(written: dict[str, Any], args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the model has *written* them, but texts and numbers as the tool will get them."""
+    changed = {name: value for name, value in args.items() if type(value) in _PLAIN and written.get(name) != value}
+    return {**written, **changed}
+
+
+def _scrubbed(part: Any) -> Any:
+    """One part of what a tool sends beside its value: a text, an object that holds one, or a file."""
+    if isinstance(part, str):
+        return scrub_text(part)[0]
+    if isinstance(part, TextContent):
+        text, found = scrub_text(part.content)
+        return TextContent(text, metadata=part.metadata) if found else part  # without the value that the text shows
+    return part

@@ -80,15 +80,15 @@ class ProfileToolset(AbstractToolset[Any]):
             ToolFailed: It was refused, or failed; the model reads why.
             ApprovalRequired: It needs a person.
         """
+        caller = self._caller and self._caller(ctx)
 
         async def make() -> HostResult:
-            caller = self._caller and self._caller(ctx)
             return await self._host.acall(name, tool_args, call_id=ctx.tool_call_id, caller=caller)
 
         async def answer(state: str, said: ApprovalAnswer) -> HostResult:
             return await self._host.aanswer(state, said)
 
-        result = await self._approvals.call(ctx, name, tool_args, make, answer)
+        result = await self._approvals.call(ctx, name, tool_args, caller, make, answer)
         if result.is_error:
             raise ToolFailed(result.text)
         return result.text

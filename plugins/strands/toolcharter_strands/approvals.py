@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from toolcharter import ApprovalAnswer
+from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import HostResult, PendingApproval
 
 NAME = "toolcharter"
@@ -19,7 +19,7 @@ class Approvals:
     """The pending approvals of interrupted calls. An agent that goes on makes the interrupted call from its beginning."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str, str], PendingApproval] = {}
+        self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
         self._lock = threading.Lock()
 
     async def call(
@@ -27,6 +27,7 @@ class Approvals:
         call_id: str,
         name: str,
         args: Mapping[str, Any],
+        caller: Caller | None,
         make: Callable[[], Awaitable[HostResult]],
         interrupt: Callable[[dict[str, Any]], Any],
         answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]],
@@ -37,6 +38,7 @@ class Approvals:
             call_id: The agent's.
             name: The tool's.
             args: As the model wrote them.
+            caller: Who calls: one caller's answer makes no call of another's.
             make: Makes the call.
             interrupt: Stops the agent with a question, or returns what it went on with.
             answer: Makes the call of a pending approval with a person's answer.
@@ -44,7 +46,7 @@ class Approvals:
         Raises:
             InterruptException: It needs a person. Go on with the response `allow_once` or `deny`.
         """
-        key = call_id, name, json.dumps(args, sort_keys=True, default=repr)
+        key = call_id, name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
             pending = self._waiting.get(key)
         if pending is None:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from dataclasses import replace
 from typing import Any
 
 from strands.interrupt import InterruptException
 from strands.middleware import ExecuteToolContext, ToolResultEvent, TypedEvent
-from strands.types.tools import ToolResult
+from strands.types.tools import ToolResult, ToolUse
 
 from toolcharter import ApprovalAnswer, Caller, ToolError
 from toolcharter.hosts import Host, HostResult
@@ -41,13 +42,16 @@ class Govern:
             return
         held = _Held()
         name, args, call_id = context.tool_use["name"], context.tool_use["input"], context.tool_use["toolUseId"]
+        caller, given = self._caller and self._caller(context), dict(args)
         schema = None if context.tool is None else context.tool.tool_spec["inputSchema"]["json"]
 
-        async def body(_: dict[str, Any]) -> str:
-            return await held.keep(next_fn(context))
+        async def body(judged: dict[str, Any]) -> str:
+            # The gate's own copy: the context's is shared, and may have changed since it was judged.
+            use: ToolUse = {**context.tool_use, "name": name, "input": {**given, **judged}}
+            return await held.keep(next_fn(replace(context, tool_use=use)))
 
         async def make() -> HostResult:
-            ids: dict[str, Any] = {"call_id": call_id, "caller": self._caller and self._caller(context)}
+            ids: dict[str, Any] = {"call_id": call_id, "caller": caller}
             return await self._host.agovern(name, args, body, parameters=schema, **ids)
 
         async def answer(state: str, said: ApprovalAnswer) -> HostResult:
@@ -56,7 +60,7 @@ class Govern:
         def interrupt(question: dict[str, Any]) -> Any:
             return context.interrupt(NAME, reason=question).response
 
-        result = await self._approvals.call(call_id, name, args, make, interrupt, answer)
+        result = await self._approvals.call(call_id, name, args, caller, make, interrupt, answer)
         for event in held.events:
             yield event
         if not held.is_interrupted():

@@ -57,9 +57,9 @@ class ProfileTool(AgentTool):
     ) -> AsyncGenerator[ToolResultEvent, None]:
         """One governed call; its result is the only event."""
         call_id, args = tool_use["toolUseId"], tool_use["input"]
+        caller = self._caller and self._caller(invocation_state)
 
         async def make() -> HostResult:
-            caller = self._caller and self._caller(invocation_state)
             return await self._host.acall(self.tool_name, args, call_id=call_id, caller=caller)
 
         def interrupt(question: dict[str, Any]) -> Any:
@@ -68,7 +68,7 @@ class ProfileTool(AgentTool):
         async def answer(state: str, said: ApprovalAnswer) -> HostResult:
             return await self._host.aanswer(state, said)
 
-        result = await self._approvals.call(call_id, self.tool_name, args, make, interrupt, answer)
+        result = await self._approvals.call(call_id, self.tool_name, args, caller, make, interrupt, answer)
         yield ToolResultEvent(answered(result, call_id))
 
 
