@@ -74,11 +74,16 @@ def peer_is_user(peer: "_socket.socket") -> bool:
 
 
 def receive(peer: "_socket.socket", limit: int) -> bytes:
-    """All that comes until the other side has said it all, at most *limit* bytes."""
-    parts, size = [], 0
+    """All that comes until the other side has said it all, at most *limit* bytes.
+
+    Raises:
+        TimeoutError: That takes longer than `TIMEOUT_S`, however it is cut into parts.
+    """
+    parts, size, until = [], 0, time.monotonic() + TIMEOUT_S
     while size <= limit and (part := peer.recv(1 << 16)):
         parts.append(part)
         size += len(part)
+        peer.settimeout(max(0.001, until - time.monotonic()))
     return b"".join(parts)
 
 

@@ -2,10 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 import venv
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -116,6 +119,29 @@ def test_the_sockets_lie_in_no_folder_of_the_project() -> None:
 
     assert client.folder_of({"HOME": "/home/u", "XDG_STATE_HOME": "state"}) == home
     assert client.folder_of({"HOME": "/home/u", "XDG_RUNTIME_DIR": "run"}) == home
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")
+def test_an_answer_in_drops_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part comes in time, and all of them would not before the agent stops waiting."""
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.3)
+    ours, theirs = socket.socketpair()
+    ended = threading.Event()
+
+    def drip() -> None:
+        with suppress(OSError):  # the reader has gone
+            while not ended.wait(0.05):
+                theirs.send(b" ")
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        with ours, pytest.raises(TimeoutError):
+            client.receive(ours, 1 << 20)
+    finally:
+        ended.set()
+        dripping.join()
+        theirs.close()
 
 
 def test_a_long_patch_is_read_in_time() -> None:
