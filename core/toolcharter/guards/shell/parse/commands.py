@@ -99,6 +99,8 @@ def _check(scanner: Scanner, words: Sequence[Word], spans: Sequence[Span], *, ti
         )
     elif not _PROGRAM.fullmatch(program):
         raise scanner.fail(f"{words[0].form} is no name of a program.")
+    elif program == "[[":  # with a quote, or made by an expansion: bash looks for a program of this name
+        raise scanner.fail("'[[' is quoted, so that it begins no test.")
     elif program == "[" and spans[0][1] - spans[0][0] == 1:
         _is_test(scanner, spans)
     elif program in _DECLARING:

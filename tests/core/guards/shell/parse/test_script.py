@@ -456,3 +456,10 @@ def test_zero_before_a_redirection_is_a_descriptor(source: str, words: tuple[str
 
     assert tuple(word.text for word in command.words) == words
     assert [one.descriptor for one in command.redirections] == descriptors
+
+
+@pytest.mark.parametrize("line", ["'['[ -f a", "\\[[ -f a ]]", '"[[" -f a ]]', "if '['[ ;then ls; fi", "[''[ a"])
+def test_a_quoted_bracket_begins_no_test(line: str) -> None:
+    """Bash then looks for a program of that name, as `strace` shows."""
+    with pytest.raises(NotUnderstood, match="begins no test"):
+        parse(line)
