@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
-SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
+SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "CODEX_HOME", "HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
 """What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
 SERVED_PREFIXES = ("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_CONFIG_DIR")
 TIMEOUT_S = 10.0

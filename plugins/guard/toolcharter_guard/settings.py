@@ -34,9 +34,11 @@ _CARRYING = (
         ".gemini/hooks",
         ".gemini/.env",
     ),
-    *("opencode.json", "opencode.jsonc", ".opencode/plugin", ".opencode/plugins", ".config/opencode"),
+    *(".claude/plugins", ".gemini/extensions", "opencode.json", "opencode.jsonc", ".opencode", ".config/opencode"),
     *(".cursor/hooks", ".cursor/cli.json", ".github/hooks", ".copilot"),
 )
+_MOVED = {".claude": "CLAUDE_CONFIG_DIR", ".codex": "CODEX_HOME", ".config": "XDG_CONFIG_HOME"}
+"""The variables by which a user puts such a folder elsewhere."""
 
 
 class SettingsError(Exception):
@@ -59,7 +61,14 @@ class Place(NamedTuple):
 def path_of(agent: str, project: Path | None) -> Path:
     """The settings file of *agent*: the user's, or the one of *project*."""
     place = PLACES[agent]
-    return Path.home() / place.user if project is None else project / place.project
+    return _of_user(place.user) if project is None else project / place.project
+
+
+def _of_user(name: str) -> Path:
+    """The file *name* of the user's home, where the environment does not put the agent's folder elsewhere."""
+    first, _, rest = name.partition("/")
+    moved = Path(os.environ.get(_MOVED.get(first, ""), ""))
+    return moved / rest if moved.is_absolute() else Path.home() / name
 
 
 def believed(project: Path) -> list[Path]:
@@ -68,7 +77,7 @@ def believed(project: Path) -> list[Path]:
     return [
         state_folder() / RECORD,
         *files,
-        *(folder / name for folder in (Path.home(), project) for name in _CARRYING),
+        *(file for name in _CARRYING for file in (_of_user(name), Path.home() / name, project / name)),
     ]
 
 

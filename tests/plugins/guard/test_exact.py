@@ -8,6 +8,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.hosts import open_host
+from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.exact import UnknownForm, exact_path, folder_of_pattern, urls_in
 from toolcharter_guard.judge import judge
@@ -216,3 +217,37 @@ def test_a_person_is_not_asked_about_a_call_of_which_a_part_is_denied(
 
     assert '"deny"' in verdict(workspace, "claude-code", "apply_patch", {"command": both})
     assert '"ask"' in verdict(workspace, "claude-code", "apply_patch", {"command": one})
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable", "file"),
+    [
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/toolcharter-guard.js"),
+    ],
+)
+def test_settings_are_where_the_environment_puts_them(
+    agent: str, variable: str, file: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the agent reads them: an entry elsewhere guards nothing, and no tool changes this one."""
+    monkeypatch.setenv(variable, str(workspace / "moved"))
+    found = settings.path_of(agent, None)
+    believed = settings.believed(workspace)
+    monkeypatch.setenv(variable, "moved")
+
+    assert found == workspace / "moved" / file
+    assert found in believed
+    assert settings.path_of(agent, None) == Path.home() / settings.PLACES[agent].user
+
+
+@each_row(
+    "name", [".opencode/tool/x.js", ".opencode/opencode.json", ".gemini/extensions/x/hooks.json", ".claude/plugins/x"]
+)
+def test_no_tool_changes_what_runs_in_an_agent(name: str, workspace: Path) -> None:
+    """Extensions and plugins carry hooks and programs of their own."""
+    profile = workspace.parent / "plain.yaml"
+    profile.write_text("profile: plain\nrunner: host\ntools: {write_file: {}}\n")
+    believed = settings.believed(workspace)
+    with open_host(profile, workspace=workspace, events=[lambda _: None], believed=believed) as host:
+        assert host.call("write_file", {"path": name, "content": "x"}).result.reason == "protected_path"
