@@ -79,8 +79,8 @@ def status() -> None:
 def doctor(agents: tuple[str, ...]) -> None:
     """Have each guarded agent try a forbidden, harmless call, and see that the guard refuses it.
 
-    The hook is started as the agent starts it; then Codex, Gemini CLI and OpenCode, where they are installed, with a
-    model on loopback that calls their tools. Exit status 1 if a call is not refused, or if nothing is guarded.
+    The hook is started as the agent starts it; then Claude Code, Codex, Gemini CLI and OpenCode, where they are
+    installed, with a model on loopback that calls their tools. Exit status 1 if a call is not refused, or if nothing is guarded.
     """
     failed, guarded = False, set[str]()
     for agent in agents or AGENTS:

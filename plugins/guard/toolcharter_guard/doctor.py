@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.scripted import Answers, Chat, Gemini, Responses, ScriptedModel, Step
+from toolcharter_guard.scripted import Answers, Chat, Gemini, Messages, Responses, ScriptedModel, Step
 from toolcharter_guard.settings import state_folder
 
 TIMEOUT_S = 120.0
@@ -63,6 +63,20 @@ _OPENCODE_PROVIDER = {
     "models": {"scripted": {}},
 }
 DRIVES: Mapping[str, Drive] = {
+    "claude-code": Drive(
+        ("claude", "--print", "go", "--allowedTools", "Bash Write"),
+        Messages,
+        {
+            "ANTHROPIC_BASE_URL": "@URL@",
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+        [
+            ("Bash", json.dumps({"command": LINE, "description": "x"})),
+            ("Write", '{"file_path": "@FILE@", "content": "reached"}'),
+        ],
+        modes=["--bare"],
+    ),
     "codex": Drive(
         (
             *("codex", "exec", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"),
@@ -209,6 +223,6 @@ def _version(program: str) -> str:
         done = subprocess.run(  # noqa: S603 - as above
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
         )
-        if said := done.stdout.split():
-            return said[-1]
+        if found := re.search(r"\d+(?:\.\d+)+", done.stdout):
+            return found[0]
     return "unknown"

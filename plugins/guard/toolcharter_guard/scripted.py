@@ -150,3 +150,44 @@ class Chat(Answers):
             {**common, "choices": [{"index": 0, "delta": {}, "finish_reason": end}], "usage": usage},
         ]
         return "text/event-stream", "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+class Messages(Answers):
+    """Source: Anthropic, "Streaming messages"."""
+
+    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+        """As `Answers` has it."""
+        told = [
+            json.dumps(part["content"])
+            for message in said.get("messages", [])
+            for part in message["content"]
+            if isinstance(part, dict) and part.get("type") == "tool_result"
+        ]
+        start: JSON = {"type": "text", "text": ""}
+        delta: JSON = {"type": "text_delta", "text": "done"}
+        end = "end_turn"
+        if said.get("tools"):
+            model.tools |= {tool["name"]: _named(tool.get("input_schema")) for tool in said["tools"]}
+            model.told = list(told)
+            if len(told) < len(model.script):
+                name, args = model.script[len(told)]
+                start = {"type": "tool_use", "id": f"t{len(told)}", "name": name, "input": {}}
+                delta, end = {"type": "input_json_delta", "partial_json": json.dumps(args)}, "tool_use"
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        message = {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "scripted",
+            "content": [],
+            "usage": usage,
+        }
+        events: list[JSON] = [
+            {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}},
+            {"type": "content_block_start", "index": 0, "content_block": start},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": end, "stop_sequence": None}, "usage": usage},
+            {"type": "message_stop"},
+        ]
+        return "text/event-stream", "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)

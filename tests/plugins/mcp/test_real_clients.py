@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pages import ROOT, blocks
-from toolcharter_guard.scripted import Answers, Chat, Gemini, Responses, ScriptedModel, Step
+from toolcharter_guard.scripted import Chat, Gemini, Messages, Responses, ScriptedModel, Step
 
 from ..guard.test_real_clients import Desk, client  # noqa: TID252 - the tests are no package with a name
 from .serving import NAMES, TOKEN, events, serving, words
@@ -56,46 +56,6 @@ def ends(place: Path) -> list[tuple[str, str, str | None]]:
         for event in events(place)
         if event["event"] == "hook.tool.after"
     ]
-
-
-class Messages(Answers):
-    """Source: Anthropic, "Streaming messages"."""
-
-    def answered(self, model: ScriptedModel, said: dict[str, Any]) -> tuple[str, str]:
-        told = [
-            json.dumps(part["content"])
-            for message in said.get("messages", [])
-            for part in message["content"]
-            if isinstance(part, dict) and part.get("type") == "tool_result"
-        ]
-        start: dict[str, Any] = {"type": "text", "text": ""}
-        delta: dict[str, Any] = {"type": "text_delta", "text": "done"}
-        end = "end_turn"
-        if said.get("tools"):
-            model.tools |= {tool["name"]: set() for tool in said["tools"]}
-            model.told = list(told)
-            if len(told) < len(model.script):
-                name, args = model.script[len(told)]
-                start = {"type": "tool_use", "id": f"t{len(told)}", "name": name, "input": {}}
-                delta, end = {"type": "input_json_delta", "partial_json": json.dumps(args)}, "tool_use"
-        usage = {"input_tokens": 1, "output_tokens": 1}
-        message = {
-            "id": "m",
-            "type": "message",
-            "role": "assistant",
-            "model": "scripted",
-            "content": [],
-            "usage": usage,
-        }
-        events: list[dict[str, Any]] = [
-            {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}},
-            {"type": "content_block_start", "index": 0, "content_block": start},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": {"stop_reason": end, "stop_sequence": None}, "usage": usage},
-            {"type": "message_stop"},
-        ]
-        return "text/event-stream", "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
 
 
 def test_claude_code(place: Path, desk: Desk, url: str | None) -> None:
