@@ -5,6 +5,7 @@
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,7 +41,7 @@ class ScriptedModel(ThreadingHTTPServer):
             thread.join()
 
 
-class Answers(BaseHTTPRequestHandler):
+class Answers(BaseHTTPRequestHandler, ABC):
     """One request of the client."""
 
     protocol_version = "HTTP/1.1"
@@ -59,9 +60,9 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    @abstractmethod
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
         """The type and the text of the answer to the request *said*."""
-        raise NotImplementedError
 
 
 def _named(schema: Mapping[str, Any] | None) -> set[str]:
