@@ -9,11 +9,11 @@ from measure import Bench, Row
 _MB = 1_000_000
 
 
-def _percentile(index: int, report: str = "percentiles") -> Callable[[Bench], float]:
+def _percentile(index: int) -> Callable[[Bench], float]:
     def measure(bench: Bench) -> float:
         with bench.workers(GOVERNED) as (worker,):
             calls = bench.many(20_000)
-            return median(float(worker.ask(report, calls)[index]) for _ in range(min(bench.rounds, 5)))
+            return median(float(worker.ask("percentiles", calls)[index]) for _ in range(min(bench.rounds, 5)))
 
     return measure
 
@@ -42,14 +42,7 @@ _HANDING_OVER = (
 )
 
 ROWS = (
-    Row(
-        "99th percentile of 20,000 calls / their median",
-        _percentile(0),
-        1.8,
-        price="the kernel's clock interrupts one call in a hundred, for longer than a call takes: a loop that only counts, as long "
-        "as a call, has the spread of the next row.",
-    ),
-    Row("the same of a loop that takes as long and only counts", _percentile(0, "idle_percentiles")),
+    Row("99th percentile of 20,000 calls / their median", _percentile(0), 1.8),
     Row("99.9th percentile of 20,000 calls / their median", _percentile(1), 6),
     Row("throughput of 16 threads on one toolbox / of one thread", _threads, 0.9, at_least=True, price=_HANDING_OVER),
     Row("call 1,000,000 / call 1,000", _slowing, 1.05),

@@ -60,9 +60,6 @@ ROWS = (
         "program in a sandbox, through the bubblewrap runner / bare `bwrap` with the same flags",
         ratio((_CONFINED, "confined"), (_CONFINED, "bare")),
         1.15,
-        price="root's processes are counted by a control group, since the kernel exempts root from the usual limit, and moving a "
-        "process into a group waits for all processors; other users pay the next row.",
     ),
-    Row("the same as for users other than root", ratio((_CONFINED, "uncounted"), (_CONFINED, "bare")), 1.15),
     Row("program in a sandbox, started by a parent of 1 GiB / by a small parent", _large_parent, 1.3),
 )

@@ -3,9 +3,7 @@
 import os
 import subprocess
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
-from unittest.mock import patch
 
 from toolcharter import Job, RunnerScope
 from toolcharter.guards.process.marks import NO_MARK
@@ -36,12 +34,6 @@ def confined() -> None:
     assert runner.run(job).exit_code == 0
 
 
-def uncounted() -> None:
-    """The same without a control group, which only root's processes need."""
-    with patch("toolcharter_bwrap.runner.counted", lambda *_: nullcontext(())):
-        confined()
-
-
 def bare() -> None:
     """Bubblewrap with the same flags and the same filter of system calls."""
     descriptor = os.memfd_create("seccomp")
@@ -52,4 +44,4 @@ def bare() -> None:
     os.close(descriptor)
 
 
-OPERATIONS = {"confined": confined, "uncounted": uncounted, "bare": bare}
+OPERATIONS = {"confined": confined, "bare": bare}

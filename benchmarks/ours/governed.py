@@ -128,41 +128,13 @@ def denied_by_tool() -> None:
 
 def percentiles(number: int) -> list[float]:
     """The 99th and the 99.9th percentile of *number* calls, as multiples of their median."""
-    return _spread(call, number)
-
-
-def idle_percentiles(number: int) -> list[float]:
-    """The same of a loop that takes as long as a call and only counts: what the machine itself interrupts."""
-    spins = 100
-    while _median(_spinning(spins), 1000) < _median(call, 1000):
-        spins = spins * 5 // 4
-    return _spread(_spinning(spins), number)
-
-
-def _spinning(spins: int) -> Callable[[], None]:
-    def spin() -> None:
-        for _ in repeat(None, spins):
-            pass
-
-    return spin
-
-
-def _median(work: Callable[[], None], number: int) -> float:
-    return median(_times(work, number))
-
-
-def _spread(work: Callable[[], None], number: int) -> list[float]:
-    times = _times(work, number)
-    return [times[int(number * share)] / median(times) for share in (0.99, 0.999)]
-
-
-def _times(work: Callable[[], None], number: int) -> list[float]:
     times = []
     for _ in repeat(None, number):
         started = perf_counter()
-        work()
+        call()
         times.append(perf_counter() - started)
-    return sorted(times)
+    times.sort()
+    return [times[int(number * share)] / median(times) for share in (0.99, 0.999)]
 
 
 def throughput(number: int) -> float:
@@ -225,10 +197,4 @@ OPERATIONS = {
     "denied_by_check": denied_by_check,
     "denied_by_tool": denied_by_tool,
 }
-REPORTS = {
-    "percentiles": percentiles,
-    "idle_percentiles": idle_percentiles,
-    "throughput": throughput,
-    "shared_calls": shared_calls,
-    "age": age,
-}
+REPORTS = {"percentiles": percentiles, "throughput": throughput, "shared_calls": shared_calls, "age": age}
