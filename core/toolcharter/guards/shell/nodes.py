@@ -3,6 +3,7 @@
 `toolcharter.guards.shell.parse.script` makes them from text; everything else in this package looks at them.
 """
 
+from collections.abc import Callable
 from shlex import quote
 from typing import Final, NamedTuple
 
@@ -97,6 +98,11 @@ class Redirection(NamedTuple):
     body: Word | None = None
     """What a here-document feeds, if that is no one text: it holds variables and what commands print."""
 
+    def reading(self, target: Word) -> "Redirection":
+        """The same redirection with this *target*, in its normal form."""
+        gap = " " if target.form.startswith(("<", ">")) else ""
+        return self._replace(target=target, form=f"{self.descriptor}{self.operator}{gap}{target.form}")
+
 
 class Command(NamedTuple):
     """One simple command, wherever in the script it stands."""
@@ -123,6 +129,22 @@ class Command(NamedTuple):
     def program(self) -> Word | None:
         """The word that names what runs."""
         return self.words[0] if self.words else None
+
+    @property
+    def inputs(self) -> tuple[Word, ...]:
+        """The files that it reads by `<`, if it has words: what redirects a group is read behind it, and happens before."""
+        files = (one.target for one in self.redirections if one.operator == "<") if self.words else ()
+        return tuple(one for one in files if one is not None)
+
+    def with_inputs(self, change: Callable[[Word], Word]) -> "Command":
+        """The same command, which reads what *change* makes of its `inputs`."""
+        if not self.inputs:
+            return self
+        changed = (
+            one.reading(change(one.target)) if one.operator == "<" and one.target is not None else one
+            for one in self.redirections
+        )
+        return self._replace(redirections=tuple(changed))
 
     @property
     def form(self) -> str:

@@ -137,7 +137,7 @@ def settled(
         certain: Those of them that can be told.
         compared: Variables that the line also looks at elsewhere than in the words of its commands.
     """
-    read = {_variable(part.name) for one in commands for word in (*_words(one), *_bodies(one)) for part in word.parts}
+    read = {_variable(part.name) for one in commands for word in _words(one) for part in word.parts}
     read.update(compared)
     unread = {
         one.at
@@ -151,6 +151,8 @@ def settled(
 def _words(command: Command) -> Iterator[Word]:
     yield from command.words
     yield from (assignment.value for assignment in command.assignments)
+    yield from command.inputs
+    yield from _bodies(command)
 
 
 def _bodies(command: Command) -> list[Word]:
@@ -236,11 +238,12 @@ def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool
 
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
-    """*command* with the values in its words; what names a program stays unknown."""
+    """*command* with the values in its words and in what it reads by `<`; what names a program stays unknown."""
     fed = _used(_bodies(command))
-    used = [*_used(command.words[1:]), *fed]
+    used = [*_used(command.words[1:]), *_used(command.inputs), *fed]
     if not used:
         return command
+    command = command.with_inputs(lambda word: _filled(word, values))
     words = (*command.words[:1], *(_filled(word, values) for word in command.words[1:]))
     substitutes = tuple(dict.fromkeys((*command.substitutes, *_said(used, values, commands))))
     if not fed:

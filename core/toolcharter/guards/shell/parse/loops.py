@@ -238,10 +238,10 @@ def written_out(commands: Sequence[Command], start: int, name: str, values: Sequ
         values: None, if they cannot be told.
     """
     body = commands[start:]
-    if not any(_holds(word, name) for command in body for word in command.words):
+    if not any(_holds(word, name) for command in body for word in (*command.words, *command.inputs)):
         return list(body)
     if not values or start + len(body) * len(values) > _MOST:
-        return [command._replace(words=tuple(_unknown(word, name) for word in command.words)) for command in body]
+        return [_without(command, name) for command in body]
     return [
         _with(command, name, value, start, turn * len(body)) for turn, value in enumerate(values) for command in body
     ]
@@ -255,8 +255,14 @@ def _unknown(word: Word, name: str) -> Word:
     return word._replace(parts=()) if _holds(word, name) else word
 
 
+def _without(command: Command, name: str) -> Command:
+    command = command.with_inputs(lambda word: _unknown(word, name))
+    return command._replace(words=tuple(_unknown(word, name) for word in command.words))
+
+
 def _with(command: Command, name: str, value: str, start: int, offset: int) -> Command:
     first, rest = command.words[:1], command.words[1:]
+    command = command.with_inputs(lambda word: _filled(word, name, value))
     return command._replace(
         # What names a program stays unknown.
         words=(*(_unknown(word, name) for word in first), *(_filled(word, name, value) for word in rest)),

@@ -48,8 +48,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
         # The tree shows no word in `>&-`.
         scanner.spans.discard((start, scanner.at))
     text = target.text + "\n" if operator == "<<<" and target.text is not None else None
-    gap = " " if target.form.startswith(("<", ">")) else ""
-    return Redirection(operator, descriptor, target, text, f"{descriptor}{operator}{gap}{target.form}")
+    return Redirection(operator, descriptor, None, text, "").reading(target)
 
 
 def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:
