@@ -84,8 +84,8 @@ class Service:
 
             def do_DELETE(self) -> None:
                 service.requests.append((self.command, self.path, dict(self.headers)))
+                service.withdrawn.set()  # first: who withdraws a question may be gone before the answer is sent
                 sends(b"")(self, {})
-                service.withdrawn.set()
 
             def log_message(self, *_: Any) -> None: ...
 
@@ -95,6 +95,7 @@ class Service:
 
         class LocalServer(ThreadingMixIn, UnixStreamServer):
             daemon_threads = True
+            handle_error = Server.handle_error
 
         self._at = at
         self._server = Server(("127.0.0.1", 0), Handler) if at is None else LocalServer(str(at), Handler)
