@@ -7,7 +7,7 @@ Lines come from the corpora of the checkout that writes: the text files and the 
 samples in `tests/data/cases`. The one that compares judges the lines that the file holds, under the rules that
 the file holds. Of each line it compares the decision in the mode `dangerous`, which shows the floor; the decision in the
 mode `policy` under one rule with a star for each program that lines begin with; and the commands in their normal forms,
-each with what a rule would have to name. Prints a hash for each corpus and each difference; the exit status is 1 if there
+each with what a rule would have to mention. Prints a hash for each corpus and each difference; the exit status is 1 if there
 is one.
 """
 

@@ -62,7 +62,7 @@ def test_program(row: dict[str, Any], decision_on: Lines) -> None:
     """A rule for the program covers it, in parentheses too; a path is a program of its own."""
     line, program = row["input"]["command"], wanted(row)["program"]
     name = program or line.strip("()").split()[0]
-    # What follows is written out: it may be something that a rule has to name.
+    # What follows is written out: it may be something that a rule has to mention.
     exact = f"bash:{line.strip('()')}".replace(line.split()[0], name) if "/" in line else f"bash:{line.strip('()')}"
 
     outcome = decision_on({"mode": "restrict", "allow": [exact]}, line).outcome

@@ -24,7 +24,7 @@ def run(words: str, *command: str) -> int:
 
 
 def test_option_that_is_read_in_another_way_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the table does not have is listed, and is no fault: it has to be named."""
+    """What the table does not have is listed, and is no fault: it has to be mentioned."""
     (tmp_path / "help.txt").write_text(HELP)
 
     status = run("wc", "cat", str(tmp_path / "help.txt"))

@@ -10,7 +10,7 @@ MAY: Final = "may"
 
 
 class Requirement(NamedTuple):
-    """A word of a command that an allow rule has to name before it covers the command."""
+    """A word of a command that an allow rule has to mention before it covers the command."""
 
     form: str
     """As in the normal form."""
@@ -58,7 +58,7 @@ class AnalysedCommand(NamedTuple):
     form: str
     """Its normal form, which rules see."""
     needs: tuple[Requirement, ...] = ()
-    """What an allow rule has to name besides matching."""
+    """What an allow rule has to mention besides matching."""
     reaches: tuple[PathAccess, ...] = ()
     """What has to lie in the workspace by more than its letters."""
     program: str = ""

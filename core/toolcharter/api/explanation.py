@@ -36,7 +36,7 @@ class CommandNote:
     within: tuple[str, ...] = ()
     """What it is part of, outermost first: `loop`, `substitution`, the command that starts it."""
     needs: tuple[str, ...] = ()
-    """What an allow rule has to name besides matching, and why."""
+    """What an allow rule has to mention besides matching, and why."""
     confined: tuple[str, ...] = ()
     """The paths that have to lie in the workspace when it runs."""
     is_known: bool = True

@@ -272,7 +272,7 @@ def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> De
 
 
 def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
-    """Which command lacks a rule, and what one would have to name, as a sentence behind another."""
+    """Which command lacks a rule, and what one would have to mention, as a sentence behind another."""
     if subject.unsupported is not None:
         return f" No rule can: {subject.unsupported}"
     if uncovered is None:

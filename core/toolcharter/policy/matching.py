@@ -83,7 +83,7 @@ class Matcher:
         return self.rule.prefix == "bash" and self.rule.glob.matches(command)
 
     def covers_command(self, command: str, needs: Requirements) -> bool:
-        """Whether the rule in `allow` covers one command: it matches, and names what has to be named."""
+        """Whether the rule in `allow` covers one command: it matches, and mentions what it has to mention."""
         return self.touches_command(command, needs) and self.names_words(needs.words)
 
     def touches_command(self, command: str, needs: Requirements) -> bool:

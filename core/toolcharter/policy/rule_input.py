@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
 
 
 def as_often(word: str, times: int) -> str:
-    """How `Needs.words` holds a *word* that a rule has to name *times* times; no word of a command has a bare space."""
+    """How `Needs.words` holds a *word* that a rule has to mention *times* times; no word of a command has a bare space."""
     return word if times == 1 else f"{word} {times}"
 
 
@@ -63,7 +63,7 @@ class Requirements(NamedTuple):
     """What one command asks of the rule that would allow it, besides matching."""
 
     words: frozenset[str] = frozenset()
-    """The words of its normal form that the rule has to name, literally; see `as_often` for one that occurs twice."""
+    """The words of its normal form that the rule has to mention, literally; see `as_often` for one that occurs twice."""
     why: str | None = None
     """The first of them, and what it does, for people."""
     bare: str | None = None

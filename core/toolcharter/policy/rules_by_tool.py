@@ -86,7 +86,7 @@ class RuleList:
         return self._on_commands.first(command)
 
     def first_covering(self, command: str, needs: Requirements) -> int | None:
-        """The first `bash:` rule without conditions that matches *command* and names what has to be named."""
+        """The first `bash:` rule without conditions that matches *command* and mentions what it has to mention."""
         if not needs.words and needs.bare is None:
             return self._on_commands.first(command)
         matchers = self.matchers

@@ -153,7 +153,7 @@ def test_commands_are_shown(run, site) -> None:
 
 
 def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
-    """What starts it, what a rule has to name, where it has to look, whether it is known, and which one decides."""
+    """What starts it, what a rule has to mention, where it has to look, whether it is known, and which one decides."""
     bash = 'staged=True, kind="bash", invocation=lambda args: Invocation(commands=(args["word"],)),'
     (site / "toolcharter_demo/__init__.py").write_text(MODULE.replace("staged=True,", bash))
     (desk / "demo.yaml").write_text(PROFILE + 'allow: ["bash:sort *", "bash:sh *"]\n')

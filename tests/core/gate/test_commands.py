@@ -24,7 +24,7 @@ def test_no_commands_are_nothing() -> None:
 
 
 def test_commands_are_told_with_what_they_need() -> None:
-    """Each in normal form, what a rule has to name of it, what it is without assignments, whether it needs a rule."""
+    """Each in normal form, what a rule has to mention of it, what it is without assignments, whether it needs a rule."""
     found = told("LC_ALL=C sort -o out in; command ls", ("echo", "a b"))
 
     assert found.commands == ("LC_ALL=C sort -o out in", "command ls", "ls", "echo 'a b'")
@@ -64,7 +64,7 @@ def test_the_world_is_told_once() -> None:
 
 
 def test_what_is_given_to_a_command_that_does_more_than_usual_may_be_changed() -> None:
-    """Tables say which word is written; of `sed -i` they say only that a rule has to name it."""
+    """Tables say which word is written; of `sed -i` they say only that a rule has to mention it."""
     world = told("sed -i s/a/b/ x; sed s/a/b/ x; rm x; cp x y").world
 
     assert world is not None

@@ -286,7 +286,7 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
 )
 @each_row("mode", ["policy", "ask"])
 def test_the_first_command_without_a_rule_is_told(subject: RuleInput, doubt: str, mode: Mode) -> None:
-    """Cut where it is long, and what a rule that matches would have to name."""
+    """Cut where it is long, and what a rule that matches would have to mention."""
     decision = Policy(allow=rules("bash:ls", "bash:sort *"), mode=mode).for_tool(BASH).decide(subject)
 
     begin = "No rule of the profile allows this call, whose arguments are programs."

@@ -1,4 +1,4 @@
-"""The tables of csvkit and sqlite-utils: what a rule with a star covers, what it has to name, and the programs' own help."""
+"""The tables of csvkit and sqlite-utils: what a rule with a star covers, what it has to mention, and the programs' own help."""
 
 import re
 from pathlib import Path
@@ -128,7 +128,7 @@ def test_without_the_plugin_options_have_to_be_named(tables: Tables) -> None:
     ],
 )
 def test_what_does_more_is_not_covered_by_a_star(line: str, tables: Tables) -> None:
-    """It leaves the workspace, writes, runs SQL or code: a rule has to name it."""
+    """It leaves the workspace, writes, runs SQL or code: a rule has to mention it."""
     assert decided(line, tables, STARS) == "not_in_allow"
 
 

@@ -76,7 +76,7 @@ def is_own(name: str) -> bool:
 
 
 def objection(assignment: Assignment) -> str | None:
-    """Why a rule has to name *assignment*, which stands before a command; None if it is harmless."""
+    """Why a rule has to mention *assignment*, which stands before a command; None if it is harmless."""
     harmless = HARMLESS.get(assignment.name)
     value = assignment.value.text
     # `NAME+=value` and `NAME[0]=value` have the same name.

@@ -1,4 +1,4 @@
-"""Where a path leads, by its letters alone: in the workspace, or somewhere that a rule has to name.
+"""Where a path leads, by its letters alone: in the workspace, or somewhere that a rule has to mention.
 
 Links are for others to judge (`PathAccess`). Paths are compared by components; nothing is decoded or expanded.
 """

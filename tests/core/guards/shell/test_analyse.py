@@ -142,7 +142,7 @@ def test_all_commands_of_a_call_are_one_judgement() -> None:
 
 
 def test_a_command_is_told_whole() -> None:
-    """Its form, what a rule has to name, where it looks, its program and whether it is known."""
+    """Its form, what a rule has to mention, where it looks, its program and whether it is known."""
     needs = (Requirement("/etc/hosts", "/etc/hosts lies outside the workspace"),)
 
     assert run("cd sub && LC_ALL=C cat /etc/hosts a.txt").commands[1] == AnalysedCommand(
@@ -193,7 +193,7 @@ def test_only_harmless_assignments_may_be_left_out(line: str, bare: str | None) 
     ],
 )
 def test_only_a_plain_starter_needs_no_rule(line: str, expected: list[bool]) -> None:
-    """One that does nothing but start the other command; with anything to be named it needs a rule itself."""
+    """One that does nothing but start the other command; with anything to be mentioned it needs a rule itself."""
     assert [one.is_transparent for one in run(line).commands] == expected
 
 

@@ -123,5 +123,5 @@ def test_what_a_build_is_for_needs_no_rule(form: str) -> None:
     "form", ["NODE_ENV=../x", "RUST_LOG=a=b", "CI=$(x)", "GOOS=x", "GOFLAGS=-mod=mod", "RUSTFLAGS=1", "NODE_OPTIONS="]
 )
 def test_what_a_build_is_for_has_few_values(form: str) -> None:
-    """Any other value, and any other name of these programs, has to be named."""
+    """Any other value, and any other name of these programs, has to be mentioned."""
     assert objection(assignment(form)) is not None

@@ -66,7 +66,7 @@ def below(path: str, **more: object) -> ListedNames:
     ],
 )  # fmt: skip
 def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[ListedNames]) -> None:
-    """Nothing has to be named but what a plain line would have to name; the names are for the world to look at."""
+    """Nothing has to be mentioned but what a plain line would have to mention; the names are for the world to look at."""
     assert asked(line) == ([], reaches, listings)
 
 

@@ -1,7 +1,7 @@
 """What programs may start that the floor knows nothing of, by words that no table calls ordinary.
 
 A program without a table may start any command among its words, and any text in them. Of a program with one, the words
-that a rule would have to name are looked at. Values that are set for a program may be commands, too.
+that a rule would have to mention are looked at. Values that are set for a program may be commands, too.
 """
 
 import re
@@ -131,7 +131,7 @@ def set_by(call: Call, scene: Scene) -> str | None:
 
 
 def _of_known(call: Call, scene: Scene) -> str | None:
-    """What of a program with a table a rule would have to name, and what follows such options."""
+    """What of a program with a table a rule would have to mention, and what follows such options."""
     reading = requirements.read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}
     words = call.command.words

@@ -61,7 +61,7 @@ _SWITCHED_OFF: Final = frozenset(
         "credential.helper",
         "gpg.program",
         "gpg.defaultkeycommand",
-        # Only what a rule has to name runs these.
+        # Only what a rule has to mention runs these.
         "difftool.cmd",
         "guitool.cmd",
         "mergetool.cmd",

@@ -1,7 +1,7 @@
 """Little languages that programs take as arguments: for `format:NAME` of a program's table a function of that name.
 
 The function gets the text, and returns None if the text is proven to do no more than read its input and print; otherwise
-why a rule has to name it. What it cannot read, it objects to.
+why a rule has to mention it. What it cannot read, it objects to.
 """
 
 from importlib import import_module
@@ -40,7 +40,7 @@ MODULES: Final = {name: module for module, names in _NAMES.items() for name in n
 
 
 def objection(name: str, text: str) -> str | None:
-    """Why a rule has to name *text*, of the language *name*; None if it is harmless.
+    """Why a rule has to mention *text*, of the language *name*; None if it is harmless.
 
     Raises:
         KeyError: There is no such language.

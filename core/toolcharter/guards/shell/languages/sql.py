@@ -32,7 +32,7 @@ def sql(text: str) -> str | None:
     None if all of them only ask.
 
     It is read by words: texts and comments are taken out, quotes around names are removed, and what is left may hold no word that changes data, reads or
-    writes a file, or reaches another host. A word too many makes the statement one that has to be named, no more.
+    writes a file, or reaches another host. A word too many makes the statement one that has to be mentioned, no more.
     Source: PostgreSQL 15 manual, "SQL Commands", "System Administration Functions"; SQLite 3.40, "SQL As Understood".
     """
     bare = _SPANS.sub(_without_quotes, text)

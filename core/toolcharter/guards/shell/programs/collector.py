@@ -55,7 +55,7 @@ class RequirementCollector:
         self._moved: tuple[str, ...] | None = None
 
     def need(self, word: Word, why: str) -> None:
-        """A rule has to name *word*."""
+        """A rule has to mention *word*."""
         self.needs.append(Requirement(word.form, f"{word.form} {why}"))
 
     def operand(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
@@ -90,7 +90,7 @@ class RequirementCollector:
         self.need(word, "cannot be told")
 
     def path(self, word: Word) -> bool:
-        """*word* is a path in the workspace, or has to be named; whether it is one."""
+        """*word* is a path in the workspace, or has to be mentioned; whether it is one."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         why = places.objection(path, self.folders, self.workspace, is_pattern=is_pattern)
         if why:
@@ -111,7 +111,7 @@ class RequirementCollector:
         self.inner.append(Inner(words, tuple(self.assignments), self._moved))
 
     def run(self, words: Sequence[Word]) -> None:
-        """The rest of the words is a command; a rule has to name its program, and what that program would ask for."""
+        """The rest of the words is a command; a rule has to mention its program, and what that program would ask for."""
         self.need(words[0], "is the program that is started")
         self.inner.append(Inner(tuple(words), tuple(self.assignments), self._moved, is_asked_for=True))
         self.started = words
@@ -308,7 +308,7 @@ class RequirementCollector:
         ask_paths(word, self)
 
     def take_named(self, _: Role, word: Word) -> None:
-        """What has to be named, and whose letters say nothing more."""
+        """What has to be mentioned, and whose letters say nothing more."""
         self.need(word, "is a program or code")
 
 

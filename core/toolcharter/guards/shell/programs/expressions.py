@@ -35,7 +35,7 @@ def find(words: Sequence[Word], table: Table, asking: RequirementCollector) -> N
         begin += 1
     points = [*divided.operands, *words[start:begin]]
     assign(points, table.operands, asking)
-    # What has to be named is what follows links: then a test says nothing of where a path leads.
+    # What has to be mentioned is what follows links: then a test says nothing of where a path leads.
     tail = "/**" if any(table.options[name].is_named for name in divided.given) else None
     _predicates(words[begin:], points, table, asking, tail)
 

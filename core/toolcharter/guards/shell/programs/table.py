@@ -54,7 +54,7 @@ class Role(NamedTuple):
     argument: str = ""
     """Of `only:a|b`, `format:NAME` and `made:KIND`, what follows the colon."""
     is_named: bool = False
-    """Whether the word has to be named whatever it is (`!read`)."""
+    """Whether the word has to be mentioned whatever it is (`!read`)."""
 
     @property
     def takes_many(self) -> bool:
@@ -72,7 +72,7 @@ class Takes(NamedTuple):
     is_attached: bool = False
     """Whether its only value may be left out, and is part of the same word if it is there."""
     is_named: bool = False
-    """Whether the option itself has to be named."""
+    """Whether the option itself has to be mentioned."""
 
 
 class Operands(NamedTuple):
@@ -118,7 +118,7 @@ class Table(NamedTuple):
     arguments_from: str = ""
     """What a word begins with that names a file of further words, wherever it stands."""
     dashes_named: bool = False
-    """Whether a word that begins with `-` has to be named where no option can stand: a value, or behind `--`."""
+    """Whether a word that begins with `-` has to be mentioned where no option can stand: a value, or behind `--`."""
     number: bool = False
     """Whether `-5` is an option."""
     prefixes: Mapping[str, Takes] = _NO_OPTIONS
@@ -130,7 +130,7 @@ class Table(NamedTuple):
     bundled: bool = False
     """Whether the first word is a cluster of options without a dash, as for tar."""
     named: bool = False
-    """Whether it is never ordinary: the word itself has to be named."""
+    """Whether it is never ordinary: the word itself has to be mentioned."""
     alone_named: bool = False
     """As `named`, where no operand and no subcommand follows."""
     named_with_operands: bool = False
@@ -138,7 +138,7 @@ class Table(NamedTuple):
     requires: frozenset[str] = frozenset()
     """Without one of these options (by `Takes.name`) it is as if it were `named`: it asks, edits, pages."""
     written_out: bool = False
-    """Of `requires`, `alone_named` and `named_with_operands`: all words have to be named, not only its own."""
+    """Of `requires`, `alone_named` and `named_with_operands`: all words have to be mentioned, not only its own."""
     transparent: str = ""
     """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands. `settings`:
     where all its words make a script end at its first fault, and then it has not to be named either."""

@@ -9,7 +9,7 @@
     "-k --key" = "text"                       # one value, attached or the next word
     "--color" = "text?"                       # a value only if attached
     "--arg" = "text text"                     # two values
-    "--files0-from" = "!read"                 # `!`: the option itself has to be named by a rule
+    "--files0-from" = "!read"                 # `!`: the option itself has to be mentioned by a rule
     "--[no-]pager" = ""                       # both spellings
     [operands_if]
     "-c --check" = ["!read*"]                 # the roles if one of these options is given
@@ -29,7 +29,7 @@ output (`made:requirements`: for lists of packages); `plain` a path in letters t
 of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
 `assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
 words after it are for that; `format:NAME` one of the little languages in `languages`. `!` before a role of an operand:
-the word has to be named.
+the word has to be mentioned.
 
 `[groups.NAME]` at the top is a set of options that tables below take over with `use = ["NAME"]`; their own count more.
 A key of `[sub]` may name several subcommands.

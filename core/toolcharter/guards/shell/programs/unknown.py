@@ -1,6 +1,6 @@
 """What the words of a program without a table ask for: nothing is known of them but that paths look like paths.
 
-So an option may do anything, and has to be named; an operand that stays in the workspace has not.
+So an option may do anything, and has to be mentioned; an operand that stays in the workspace has not.
 """
 
 import re
@@ -23,7 +23,7 @@ VAULTS: Final = frozenset(
         *("credstash", "envchain", "dotenvx", "dotenv-vault", "passage"),
     }
 )
-"""Programs that are there to print what is secret, to decrypt it or to hand it on: each of their words has to be named."""
+"""Programs that are there to print what is secret, to decrypt it or to hand it on: each of their words has to be mentioned."""
 
 
 class _Asks(Protocol):
@@ -34,7 +34,7 @@ class _Asks(Protocol):
 
 
 def ask(words: Sequence[Word], asking: _Asks, *, is_vault: bool = False) -> None:
-    """Gather what *words* ask for: an option has to be named, and so has what leads out of the workspace.
+    """Gather what *words* ask for: an option has to be mentioned, and so has what leads out of the workspace.
 
     Args:
         words: Behind the program.

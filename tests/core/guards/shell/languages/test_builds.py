@@ -1,4 +1,4 @@
-"""What builders and package managers are given; each harmless, or to be named."""
+"""What builders and package managers are given; each harmless, or to be mentioned."""
 
 from tests.rows import each_row
 

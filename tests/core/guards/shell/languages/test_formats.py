@@ -1,4 +1,4 @@
-"""Dates and formats that programs print by; each harmless, or to be named."""
+"""Dates and formats that programs print by; each harmless, or to be mentioned."""
 
 from tests.rows import each_row
 

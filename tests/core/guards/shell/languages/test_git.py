@@ -1,4 +1,4 @@
-"""What git is given; each harmless, or to be named."""
+"""What git is given; each harmless, or to be mentioned."""
 
 from tests.rows import each_row
 
@@ -53,7 +53,7 @@ def test_format_that_looks_at_a_signature_has_to_be_named(text: str) -> None:
     ],
 )
 def test_log_of_references_is_only_shown(text: str, why: str | None) -> None:
-    """Subcommands that change the log have to be named."""
+    """Subcommands that change the log have to be mentioned."""
     assert git_reflog(text) == why
 
 

@@ -1,4 +1,4 @@
-"""What clients of servers are given; each harmless, or to be named."""
+"""What clients of servers are given; each harmless, or to be mentioned."""
 
 from tests.rows import each_row
 

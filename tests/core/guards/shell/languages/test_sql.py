@@ -1,4 +1,4 @@
-"""SQL and the commands of its clients; each harmless, or to be named."""
+"""SQL and the commands of its clients; each harmless, or to be mentioned."""
 
 from tests.rows import each_row
 

@@ -1,4 +1,4 @@
-"""What runners of tests are given; each harmless, or to be named."""
+"""What runners of tests are given; each harmless, or to be mentioned."""
 
 import pytest
 from tests.rows import each_row

@@ -106,7 +106,7 @@ EVALUATING = [
 
 
 def is_open(line: str) -> bool:
-    """Whether rules may cover *line*, and nothing in it has to be named."""
+    """Whether rules may cover *line*, and nothing in it has to be mentioned."""
     try:
         found = analyse((line,), "/srv/ws")
     except NotUnderstood:

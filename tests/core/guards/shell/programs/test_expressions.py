@@ -85,7 +85,7 @@ def command_of(line: str) -> Command:
     ],
 )
 def test_find_takes_points_and_an_expression(tables: Tables, words, needs, reaches) -> None:
-    """What is not in the table has to be named, and so do the words behind it."""
+    """What is not in the table has to be mentioned, and so do the words behind it."""
     demand = read(command(*words), workspace=WS, tables=tables).demand
 
     assert [need.form for need in demand.needs] == needs
@@ -142,7 +142,7 @@ def test_below_a_folder_that_find_finds_links_have_any_name() -> None:
 
 
 def test_find_goes_on_behind_a_command(tables: Tables) -> None:
-    """And a predicate that starts one may have to be named itself."""
+    """And a predicate that starts one may have to be mentioned itself."""
     demand = read(command("-execdir", "wc", "-delete", ";", "-delete"), workspace=WS, tables=tables).demand
 
     assert [need.form for need in demand.needs] == ["-execdir", "-delete"]

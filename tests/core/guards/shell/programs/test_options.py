@@ -90,7 +90,7 @@ GNU = 'operands = ["read*"]\n[options]\n"-a --all" = ""\n"-k --key" = "read"\n"-
     ],
 )
 def test_gnu_style(bench: Bench, words: list[Word | str], needs: list[str], reaches: list[str]) -> None:
-    """Options anywhere, clusters, attached and abbreviated; what is unknown has to be named."""
+    """Options anywhere, clusters, attached and abbreviated; what is unknown has to be mentioned."""
     assert bench.asked(GNU, *words) == (needs, reaches)
 
 
@@ -317,7 +317,7 @@ def test_words_that_are_no_subcommand_may_be_operands(bench: Bench) -> None:
 
 
 def test_required_option_keeps_a_program_from_more(bench: Bench) -> None:
-    """Without it, the program itself has to be named."""
+    """Without it, the program itself has to be mentioned."""
     table = 'requires = ["-m"]\n[options]\n"-m --message" = "text"\n'
 
     assert bench.asked(table, "--message=x") == ([], [])

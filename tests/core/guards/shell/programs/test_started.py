@@ -134,12 +134,12 @@ def test_what_is_started_is_seen_by_deny_rules_and_needs_no_rule_of_its_own(tabl
         pytest.param("frob cloud disks burn", ["burn"], id="groups, and no subcommand"),
         pytest.param("frob cloud Disks show", ["Disks"], id="no plain word"),
         pytest.param("frob file .a x.yml -r", [], id="an option behind a word that is no subcommand"),
-        pytest.param("frob file .a x.yml -i", ["-i"], id="one that has to be named"),
+        pytest.param("frob file .a x.yml -i", ["-i"], id="one that has to be mentioned"),
         pytest.param("frob file .a ../x.yml", ["../x.yml"], id="a path behind it"),
         pytest.param("frob file help", [], id="a subcommand beside such words"),
         pytest.param("frob burn --all x", ["burn", "--all"], id="an option of a subcommand that is not known"),
     ],
 )
 def test_words_for_other_programs_and_groups_of_subcommands(line: str, named: list[str], tables: Tables) -> None:
-    """Each of these keys says when a word has to be named."""
+    """Each of these keys says when a word has to be mentioned."""
     assert needs(judged(line, tables)[0]) == named

@@ -15,5 +15,5 @@ def reading_of(line: str) -> Reading:
 
 
 def needs_of(line: str) -> str:
-    """The words that a rule has to name, each once."""
+    """The words that a rule has to mention, each once."""
     return " ".join(dict.fromkeys(need.form for need in reading_of(line).demand.needs))

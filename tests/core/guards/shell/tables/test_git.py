@@ -1,4 +1,4 @@
-"""What lines of git ask of a rule: its subcommands look, add and commit; the rest has to be named."""
+"""What lines of git ask of a rule: its subcommands look, add and commit; the rest has to be mentioned."""
 
 from tests.core.guards.shell.tables.helping import needs_of, reading_of
 from tests.rows import each_row
