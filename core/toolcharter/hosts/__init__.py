@@ -4,8 +4,9 @@ A host gets schemas in its model's format, makes calls by name, and may put tool
 """
 
 from toolcharter.hosts.formats import FORMATS, Format, HostTool, arguments_of, formatted
-from toolcharter.hosts.host import Host, HostResult, described, open_host
+from toolcharter.hosts.host import Host, open_host
 from toolcharter.hosts.pending import PendingApproval, StateRejected
+from toolcharter.hosts.results import HostResult, described
 
 __all__ = [
     "FORMATS",

@@ -17,7 +17,7 @@ from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.build.tool_function import ToolFunction
 from toolcharter.gate.dry_run import adry_run
 from toolcharter.gate.pipeline import CallPipeline
-from toolcharter.gate.stages.s1_arguments import ArgumentReader
+from toolcharter.gate.stages.s1_arguments import ArgumentReader, InvalidArguments
 from toolcharter.gate.stages.s8_result import OutputLimit
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.toolbox import Toolbox
@@ -77,6 +77,12 @@ class ForeignTools:
         finally:
             _BODY.reset(token)
 
+    async def arefuse(self, name: str, args: Mapping[str, Any], why: str, **ids: str | None) -> ToolResult:
+        """A call that ends where its arguments are read, before any rule is looked at or any person asked."""
+        ours = self._toolbox.built_tool(name)
+        tool = _not_ours(self._toolbox, name, None, "custom", is_async=True) if ours is None else ours
+        return await self._toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
+
     async def adecide(
         self, name: str, args: Mapping[str, Any], parameters: Mapping[str, Any] | None, kind: Kind
     ) -> Decision:
@@ -109,6 +115,18 @@ class ForeignTools:
                 self._known.clear()
             known = self._known[name, kind, is_async] = (parameters, self._toolbox.pipeline_for(tool))
         return known[1]
+
+
+class _Refusing(ArgumentReader):
+    """Reads the arguments for events, and takes none."""
+
+    def __init__(self, tool: BuiltTool, why: str) -> None:
+        super().__init__(tool.spec, tool.function)
+
+        def refuse(raw: bytes) -> dict[str, Any]:  # noqa: ARG001 - the name of what it replaces
+            raise InvalidArguments(why)
+
+        self.validate = refuse
 
 
 def _not_ours(

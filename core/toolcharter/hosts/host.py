@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from uuid import uuid4
 
 from toolcharter.api.approval import Answer, ApprovalAnswer, Approver
@@ -12,27 +12,14 @@ from toolcharter.api.words import Kind
 from toolcharter.errors import ToolboxClosed
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.live import LiveToolbox, open_live
-from toolcharter.gate.toolbox import Tool, Toolbox
+from toolcharter.gate.toolbox import Toolbox
 from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
 from toolcharter.hosts.formats import Format, HostTool, formatted
-from toolcharter.hosts.pending import PendingApproval, PendingApprovals, Question
+from toolcharter.hosts.pending import Asked, PendingApprovals, Question, asking
+from toolcharter.hosts.results import HostResult, described, structured
 
 MAX_CALLERS = 256
 """For how many callers the pipelines of foreign tools are kept."""
-
-
-class HostResult(NamedTuple):
-    """What a host hands to its model."""
-
-    text: str
-    structured: dict[str, Any] | None
-    """The tool's data, under `result` if it is no object; for a refusal or an error its `outcome`, `reason`, `message`,
-    `hint` and whether it is `retryable`. None if the tool gave text alone."""
-    is_error: bool
-    result: ToolResult
-    """All of it."""
-    pending: PendingApproval | None = None
-    """Set if the call waits for a person; the result then says `approval_unavailable`."""
 
 
 def open_host(
@@ -128,8 +115,9 @@ class Host:
             parent_id: That of the call which made this one.
             caller: Who calls, if it is not the host's own caller.
         """
-        result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
-        return self._answered(result, name, args, caller)
+        with asking() as asked:
+            result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
+        return self._answered(result, asked, name, args, caller)
 
     async def acall(
         self,
@@ -147,8 +135,9 @@ class Host:
         while True:
             present = self._live.current
             try:
-                result = await self._in_a_thread(caller, name, args, call_id, parent_id)
-                return self._answered(result, name, args, caller)
+                with asking() as asked:
+                    result = await self._in_a_thread(caller, name, args, call_id, parent_id)
+                return self._answered(result, asked, name, args, caller)
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
@@ -184,13 +173,14 @@ class Host:
         Raises:
             SpecError: *name* is no name of a tool, or *parameters* no schema.
         """
-        result = self._present(
-            caller,
-            lambda box: self._foreign_tools(box, caller).call(
-                name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id
-            ),
-        )
-        return self._answered(result, name, args, caller, kind)
+        with asking() as asked:
+            result = self._present(
+                caller,
+                lambda box: self._foreign_tools(box, caller).call(
+                    name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id
+                ),
+            )
+        return self._answered(result, asked, name, args, caller, kind)
 
     async def agovern(
         self,
@@ -208,12 +198,32 @@ class Host:
         while True:
             present = self._live.current
             try:
-                foreign = self._foreign_tools(self._view(caller), caller)
-                result = await foreign.acall(name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id)
-                return self._answered(result, name, args, caller, kind)
+                foreign, ids = (
+                    self._foreign_tools(self._view(caller), caller),
+                    {"call_id": call_id, "parent_id": parent_id},
+                )
+                with asking() as asked:
+                    result = await foreign.acall(name, args, body, parameters, kind, **ids)
+                return self._answered(result, asked, name, args, caller, kind)
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
+
+    async def arefuse(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        why: str,
+        *,
+        call_id: str | None = None,
+        caller: Caller | None = None,
+    ) -> HostResult:
+        """Leave the events of a call that the host itself refuses, since it cannot read it: `invalid_arguments`.
+
+        No rule is looked at, and no person is asked. *why* is for the model; the rest is as for `govern`.
+        """
+        result = await self._foreign_tools(self._view(caller), caller).arefuse(name, args, why, call_id=call_id)
+        return self._answered(result, {}, name, args, caller, "custom")
 
     async def adecide(
         self,
@@ -350,13 +360,14 @@ class Host:
     def _answered(
         self,
         result: ToolResult,
+        asked: Asked,
         name: str,
         args: Mapping[str, Any],
         caller: Caller | None,
         kind: Kind | None = None,
     ) -> HostResult:
-        pending = self._pending.take(result.call_id, name, args, caller or self._caller, kind)
-        return HostResult(result.text, _structured(result), result.outcome != "ok", result, pending)
+        pending = self._pending.pending(asked.get(result.call_id), name, args, caller or self._caller, kind)
+        return HostResult(result.text, structured(result), result.outcome != "ok", result, pending)
 
     def _redeemed(
         self,
@@ -370,31 +381,3 @@ class Host:
         question, call_id = self._pending.redeem(state, of, has_body=has_body), uuid4().hex
         self._pending.grant(question, call_id, given)
         return question, call_id
-
-
-def described(tool: Tool) -> HostTool:
-    """A toolbox's *tool* as a host shows it."""
-    declared = tool.capabilities
-    return HostTool(
-        tool.name,
-        tool.description,
-        tool.parameters,
-        tool.output_schema,
-        None if declared is None else tuple(sorted(declared)),
-        tool.safety,
-        tool.kind,
-    )
-
-
-def _structured(result: ToolResult) -> dict[str, Any] | None:
-    if result.outcome != "ok":
-        return {
-            "outcome": result.outcome,
-            "reason": result.reason,
-            "message": result.message,
-            "hint": result.hint,
-            "retryable": result.retryable,
-        }
-    if result.data is None:
-        return None
-    return result.data if isinstance(result.data, dict) else {"result": result.data}

@@ -7,7 +7,9 @@ import secrets
 import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -18,10 +20,13 @@ from toolcharter.errors import ToolcharterError
 
 MAX_AGE_S = 3600.0
 """How long a state can be redeemed, in seconds."""
-MAX_ASKED = 10_000
-"""How many questions of calls that have not returned are kept."""
 MAX_REDEEMED = 100_000
 """How many redeemed states are remembered; each is forgotten once it has expired."""
+
+Asked = dict[str, ApprovalRequest]
+"""What one call of a host has asked, by the identifiers of the gate's calls in it."""
+_ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+"""That of the call that the present code belongs to: hosts number their calls, and two may bear the same number."""
 
 
 class StateRejected(ToolcharterError):
@@ -53,7 +58,7 @@ class Question(NamedTuple):
 
 
 class PendingApprovals:
-    """The approver of a host: it answers no question at once, and keeps each until its call has returned.
+    """The approver of a host: it answers no question at once, and leaves each to the call that asks it.
 
     Args:
         key: Signs states. Servers that answer each other's states share it; by default this process has its own.
@@ -61,7 +66,6 @@ class PendingApprovals:
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or secrets.token_bytes(32)
-        self._asked: dict[str, ApprovalRequest] = {}
         self._granted: dict[tuple[str, str], ApprovalAnswer] = {}
         self._redeemed: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -70,18 +74,15 @@ class PendingApprovals:
         """Answer what was granted for this very call; note anything else as asked."""
         with self._lock:
             answer = self._granted.pop((request.call_id, request.digest), None)
-            if answer is None:
-                self._asked[request.call_id] = request
-                if len(self._asked) > MAX_ASKED:  # of calls that were cancelled before they returned
-                    del self._asked[next(iter(self._asked))]
-            return answer
+        asked = _ASKED.get()
+        if answer is None and asked is not None:
+            asked[request.call_id] = request
+        return answer
 
-    def take(
-        self, call_id: str, tool: str, args: Mapping[str, Any], caller: Caller, kind: Kind | None
+    def pending(
+        self, request: ApprovalRequest | None, tool: str, args: Mapping[str, Any], caller: Caller, kind: Kind | None
     ) -> PendingApproval | None:
-        """What the call *call_id*, which has returned, waits for; None if no person was asked."""
-        with self._lock:
-            request = self._asked.pop(call_id, None)
+        """What a call that has asked *request* waits for; None if no person was asked."""
         if request is None:
             return None
         expires_at = time.time() + MAX_AGE_S
@@ -144,6 +145,17 @@ class PendingApprovals:
 
     def _signature(self, body: bytes) -> bytes:
         return hmac.digest(self._key, body, hashlib.sha256)
+
+
+@contextmanager
+def asking() -> Generator[Asked]:
+    """Collects what the one call that is made within asks: by the gate in this task or thread, and in threads that it starts."""
+    asked: Asked = {}
+    token = _ASKED.set(asked)
+    try:
+        yield asked
+    finally:
+        _ASKED.reset(token)
 
 
 def _encoded(data: bytes) -> str:

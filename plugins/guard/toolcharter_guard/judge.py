@@ -137,14 +137,10 @@ class Judge:
         return answer(self._agent, "allow", "")
 
     async def _recorded(self, message: Message, reason: str) -> None:
-        """Leave the events of a call whose arguments cannot be read."""
-
-        async def refuse(_: dict[str, Any]) -> str:
-            raise ToolError(reason)
-
+        """Leave the events of a call whose arguments cannot be read; nobody is asked about it."""
         name = message.tool if is_name(message.tool) else UNREADABLE
         args: dict[str, Any] = dict(message.args) if isinstance(message.args, Mapping) else {"arguments": message.args}
-        await self._host.agovern(name, args, refuse, call_id=message.call_id, caller=self._caller(message))
+        await self._host.arefuse(name, args, reason, call_id=message.call_id, caller=self._caller(message))
 
     def _caller(self, message: Message) -> Caller:
         return Caller(agent=self._agent.name, session=message.session, provider=message.model)

@@ -160,3 +160,18 @@ def test_invented_names_do_not_pile_up(host: Host, monkeypatch: pytest.MonkeyPat
 def test_a_name_of_ours_in_any_case(host: Host) -> None:
     """Rules and calls know no difference, so a host can ask before it lets a tool of its own bear such a name."""
     assert [host.has(name) for name in ("read_file", "Read_File", "search_notes")] == [True, True, False]
+
+
+@pytest.mark.parametrize("name", ["delete_file", "DELETE_FILE", "send_mail"])
+async def test_what_a_host_cannot_read_is_refused_without_a_question(place: Place, name: str) -> None:
+    """Its events are left, with what there was to read; a yes would be one to nobody knows what."""
+    place.profile.write_text(place.profile.read_text() + "mode: ask\n")
+    asked: list[object] = []
+    with place.open(approver=asked.append) as host:
+        result = await host.arefuse(name, {"path": 5}, "The path is no text.", call_id="c1")
+
+    assert (result.result.outcome, result.result.reason, result.pending) == ("error", "invalid_arguments", None)
+    assert "The path is no text." in result.text
+    assert asked == []
+    [end] = place.fields("hook.tool.after")
+    assert (end["tool"], end["stage"], end["args"]) == (name.lower(), "arguments", {"path": 5})

@@ -87,6 +87,36 @@ def test_a_call_that_needs_a_person_is_answered_later(host: Host, place: Place) 
         host.answer(asked.pending.state, "allow_once")
 
 
+async def test_two_calls_of_one_number_have_their_own_questions(host: Host, place: Place) -> None:
+    """Agents number their calls, and two agents at one host may do so alike."""
+    paths = [f"{number}.txt" for number in range(8)]
+    for path in paths:
+        (place.workspace / path).write_text("x")
+
+    asked = await asyncio.gather(*(host.acall("delete_file", {"path": path}, call_id="c1") for path in paths))
+
+    assert [one.pending and one.pending.request.args for one in asked] == [{"path": path} for path in paths]
+    assert asked[5].pending is not None
+    assert not (await host.aanswer(asked[5].pending.state, "allow_once")).is_error
+    assert sorted(path.name for path in place.workspace.glob("[0-9].txt")) == [
+        path for path in paths if path != "5.txt"
+    ]
+
+
+def test_a_call_has_no_question_of_one_within_it(host: Host) -> None:
+    """A body may make a call of the same number; whoever makes that one gets its question."""
+    inner: list[HostResult] = []
+
+    def body(_: object) -> str:
+        inner.append(host.call("delete_file", {"path": "notes.txt"}, call_id="c1"))
+        return "done"
+
+    outer = host.govern("search_notes", {}, body, call_id="c1")
+
+    assert (outer.pending, outer.text) == (None, "done")
+    assert inner[0].pending is not None
+
+
 def test_a_refused_approval_runs_nothing(host: Host, place: Place) -> None:
     """The model is told that a person refused."""
     asked = host.call("delete_file", {"path": "notes.txt"})

@@ -239,6 +239,19 @@ def test_a_call_that_is_not_understood_leaves_its_events(
     assert [line["outcome"] for line in lines if line["event"] == "hook.tool.after"] in (["denied"], ["error"])
 
 
+def test_nobody_is_asked_about_a_call_that_is_not_understood(workspace: Path) -> None:
+    """A person who said yes would agree to what neither they nor the guard have read."""
+    asked: list[object] = []
+    profile = workspace.parent / "own.yaml"
+    profile.write_text("profile: own\nextends: [guarded]\nmode: ask\nask: [bash, 'custom:Edit']\nmissing_ok: [Edit]\n")
+    with open_host(profile, workspace=workspace, events=[lambda _: None], approver=asked.append) as host:
+        for tool, args in (("Bash", {"command": 5}), ("Edit", None), ("a b", {}), ("Read", [1])):
+            text = message("claude-code", tool, args, workspace)
+            assert verdict(judge(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
+
+    assert asked == []
+
+
 @pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"tool_name": 5}', "null"])
 def test_a_message_that_is_none_is_unreadable(text: str, host: Host, workspace: Path) -> None:
     """The command then ends with the status that blocks."""
