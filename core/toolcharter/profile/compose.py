@@ -30,7 +30,7 @@ _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "session_guards": (2, str),
 }
 # A child adds to these lists: what a parent denies, or whom it notifies, is not lost by one more entry.
-_APPENDED = frozenset({"deny", "ask", "allow", "availability", "notify", "cases"})
+_APPENDED = frozenset({"deny", "ask", "allow", "availability", "notify", "cases", "missing_ok"})
 # So do the lists below these keys: a group that a parent denies never gets smaller, and no guard is lost.
 _JOINED = frozenset({"groups", "session_guards"})
 

@@ -63,13 +63,21 @@ cases: [{tool: c, expect: deny}]
         ("b", "./two.yaml:3:9"),
         ("c", "child.yaml:8:9"),
     ]
-    assert profile.missing_ok == ("two",)
+    assert profile.missing_ok == ("one", "two")
     assert source.files == (Path("child.yaml"), Path("one.yaml"), Path("two.yaml"))
     assert [source.places.of(*path) for path in (["tools", "a", "from"], ["tools", "b"], ["limits", "truncate"])] == [
         "child.yaml:3:13",
         "./two.yaml:2:9",
         "one.yaml:6:25",
     ]
+
+
+def test_a_child_adds_to_the_names_that_may_be_missing(write) -> None:
+    """The rules that it inherits name the tools that its parent excepts."""
+    write("parent.yaml", "profile: parent\nmissing_ok: [plan]\nallow: ['custom:plan']\n")
+    child = write("child.yaml", "profile: child\nextends: [parent]\nmissing_ok: [mine, plan]\n")
+
+    assert load_profile(child).missing_ok == ("plan", "mine", "plan")
 
 
 def test_the_policy_is_put_together(write) -> None:
