@@ -20,6 +20,8 @@ MORE = DATA.with_name("agents_more.txt")
 """Rows of the same kind that were written later: each was allowed once, and has to stay so. A newline is `⏎`."""
 THIRD = DATA.with_name("agents_third.txt")
 """Rows of the same kind, of which every second one, from the second on, was looked at while the guard was changed."""
+FOURTH = DATA.with_name("agents_fourth.txt")
+"""Rows of the same kind, of which every second one, from the first on, was looked at while the guard was changed."""
 CODER = yaml.safe_load((Path(__file__).parents[4] / "profiles/coder.yaml").read_text())["allow"]
 USUAL = """[ git jq xargs head tail set export declare local readonly read printf exit break continue return shift wait let
     mapfile pushd popd shopt trap unset true false : test date sleep seq mkdir touch basename dirname uname mktemp""".split()  # noqa: SIM905 - reads as a list
@@ -78,13 +80,25 @@ def test_lines_that_were_allowed_stay_allowed() -> None:
     assert [one for one in judged if one[1]] == []
 
 
-@pytest.mark.parametrize(("first", "tier", "most"), [(1, "core", 1), (1, "plus", 9), (0, "core", 3), (0, "plus", 13)])
-def test_few_of_the_third_lines_are_refused(first: int, tier: str, most: int) -> None:
-    """The number never grows, neither of the lines that were looked at (1) nor of the unseen ones (0)."""
-    lines = [(rules, line) for _, one, rules, line in [*rows(THIRD)][first::2] if one == tier]
+@pytest.mark.parametrize(
+    ("file", "first", "tier", "most"),
+    [
+        (THIRD, 1, "core", 1),
+        (THIRD, 1, "plus", 9),
+        (THIRD, 0, "core", 3),
+        (THIRD, 0, "plus", 13),
+        (FOURTH, 0, "core", 2),
+        (FOURTH, 0, "plus", 18),
+        (FOURTH, 1, "core", 2),
+        (FOURTH, 1, "plus", 17),
+    ],
+)
+def test_few_of_the_later_lines_are_refused(file: Path, first: int, tier: str, most: int) -> None:
+    """The number never grows, neither of the lines that were looked at nor of the unseen ones."""
+    lines = [(rules, line) for _, one, rules, line in [*rows(file)][first::2] if one == tier]
     refused = [f"{line}: {why}" for rules, line in lines if (why := why_refused(rules, line))]
 
-    assert len(lines) == {"core": 25, "plus": 30}[tier]
+    assert len(lines) >= 25
     assert len(refused) <= most, "\n".join(refused)
 
 
