@@ -1,5 +1,5 @@
 # make run     set up `.venv` and drive the calls of three agents through their profiles
-# make test    all tests on one Python of 3.11 to 3.13; on the others that are present, those that depend on it
+# make test    all tests on one Python; on the other versions from 3.11 to 3.13 that are there, those that depend on the version
 #              (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
 # make test-fast  what a change of the core can break, without slow tests: below a minute on two cores

@@ -259,7 +259,7 @@ def test_pages_say_which_tests_run_on_which_python(page: str) -> None:
     sentence = (
         "runs all, the others beside it what depends on the version (AGAIN in scripts/matrix.py)"
         if page == "CONTRIBUTING.md"
-        else "all tests on one Python of 3.11 to 3.13; on the others that are present, those that depend on it"
+        else "all tests on one Python; on the other versions from 3.11 to 3.13 that are there, those that depend on the version"
     )
     assert sentence in text
     assert matrix.SUPPORTED == ("3.11", "3.12", "3.13")

@@ -14,7 +14,7 @@ from toolcharter.profile.settings import DEFAULT_HIDDEN
 if TYPE_CHECKING:
     from toolcharter.api import policy as api_policy
     from toolcharter.cli import history
-    from toolcharter.gate.approvals import always_rule
+    from toolcharter.gate.approvals import always_offered
     from toolcharter.gate.build import open as build_open
     from toolcharter.gate.build import tool_signature
     from toolcharter.gate.build.open import Plan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     api_policy = lazy("toolcharter.api.policy")
     history = lazy("toolcharter.cli.history")
-    always_rule = lazy("toolcharter.gate.approvals.always_rule")
+    always_offered = lazy("toolcharter.gate.approvals.always_offered")
     build_open = lazy("toolcharter.gate.build.open")
     tool_signature = lazy("toolcharter.gate.build.tool_signature")
     hidden = lazy("toolcharter.guards.paths.hidden")
@@ -125,7 +125,7 @@ def _doubtful(
 
     def is_open_launcher(program: str) -> bool:
         # Where there is a table, a rule covers the ordinary purpose of a program, and what it starts needs rules, too.
-        return always_rule.is_launcher(program) and not has_table(program)
+        return always_offered.is_launcher(program) and not has_table(program)
 
     own_rules = [rule for rules in plan.tool_rules.values() for rule in rules]
     subject = lint_rules.Reviewed(

@@ -12,7 +12,7 @@ from tests.rows import each_row
 from pages import quoted, rows
 from toolcharter.api.words import KINDS, RULE_PREFIXES
 from toolcharter.events import notify
-from toolcharter.gate.approvals.always_rule import is_launcher, why_not_kept
+from toolcharter.gate.approvals.always_offered import is_launcher, why_not_kept
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.rates import binding
 from toolcharter.guards.session import state

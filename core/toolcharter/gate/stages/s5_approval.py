@@ -15,7 +15,7 @@ from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
-from toolcharter.gate.approvals.always_rule import NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.always_offered import NEVER_STORED, why_not_kept
 from toolcharter.gate.approvals.asking import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.escape import Hidden, ShownCall, one_line, shown_call
 from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_of, digest_of_arguments

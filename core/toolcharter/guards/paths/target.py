@@ -20,7 +20,7 @@ from toolcharter.guards.paths.git_dirs import is_sign, lies_in_repository
 from toolcharter.guards.paths.handles import FOLDER_FLAGS, Handle, Tick
 from toolcharter.guards.paths.locks import Touched
 from toolcharter.guards.paths.openat2 import rename_new
-from toolcharter.guards.paths.resolve import Found
+from toolcharter.guards.paths.place_walk import Found
 from toolcharter.guards.paths.walk import STEP
 
 MAX_BELOW = 100_000

@@ -7,7 +7,7 @@ from stat import S_ISREG
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.handles import FOLDER_FLAGS
-from toolcharter.guards.paths.resolve import Found
+from toolcharter.guards.paths.place_walk import Found
 from toolcharter.guards.paths.target import kind_of
 
 FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})

@@ -17,7 +17,7 @@ from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, 
 from toolcharter.guards.paths.hidden import HiddenNames, Twins, holds_any, twins_of
 from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
-from toolcharter.guards.paths.resolve import Found, PlaceWalk, look
+from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.target import MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
 from toolcharter.guards.paths.uses import FOLLOWS, check_use

@@ -2,7 +2,7 @@
 
 from tests.rows import each_row
 
-from toolcharter.gate.approvals.always_rule import is_launcher
+from toolcharter.gate.approvals.always_offered import is_launcher
 
 
 @each_row(

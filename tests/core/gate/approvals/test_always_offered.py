@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 from tests.samples import sample_file
 
-from toolcharter.gate.approvals.always_rule import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.always_offered import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
 
 WORK = Path("/work")
 KEY = "AKIA" + "Z7QK3MNB" * 2
