@@ -73,7 +73,7 @@ async def test_rehearsals_do_not_make_a_tool_stuck(rehearsed, go_on, make_toolbo
     *decided, last_decision = await until_stuck(decide)
     *called, last_result = await until_stuck(call)
 
-    assert {one.reason for one in (*decided, *called)} == {"timed_out"}
+    assert {one.reason for one in decided} | {one.reason for one in called} == {"timed_out"}
     assert (last_decision.reason, last_decision.message) == (
         "tool_stuck",
         "8 earlier dry runs of 'hangs' never returned.",
