@@ -95,7 +95,9 @@ class Service:
 
         class LocalServer(ThreadingMixIn, UnixStreamServer):
             daemon_threads = True
-            handle_error = Server.handle_error
+
+            def handle_error(self, *_: Any) -> None:
+                """As above."""
 
         self._at = at
         self._server = Server(("127.0.0.1", 0), Handler) if at is None else LocalServer(str(at), Handler)
