@@ -98,6 +98,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
     )
     why, seen = look_at_floor(script, workspace=workspace)
+    seen = (*seen, *analyser.written)
     if seen:
         judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])
     return Analysis(judged, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
@@ -171,10 +172,11 @@ class _Analyser:
     """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
 
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
-
         self.commands = list[Command]()
         self.readings = list[Reading]()
         self.functions = list[str]()
+        self.written = list[str]()
+        """Commands as they are written that are judged as something else."""
         self.reaches = list[PathAccess]()
         self.unsupported: str | None = None
         self.unresolved_program: str | None = None
@@ -290,6 +292,7 @@ class _Analyser:
                 command = command._replace(stdin_from=(*stdin_from, *outer), substitutes=substitutes)  # noqa: PLW2901
             self._append(command, depth)
         self.functions += script.functions
+        self.written += script.written
         self.reaches += script.reaches
         if script.listings is not None:
             self.listings = (*(self.listings or ()), *script.listings)

@@ -176,6 +176,8 @@ class Script(NamedTuple):
     """The folders that the shell itself looks into for the names that a loop runs over."""
     listings: tuple[ListedNames, ...] | None = None
     """What has to hold of the names on disk that loops run over; None if no loop does."""
+    written: tuple[str, ...] = ()
+    """The commands as they are written, where calls of functions have been written out: rules of `deny` see them, too."""
 
 
 class Inner(NamedTuple):

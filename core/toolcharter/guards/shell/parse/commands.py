@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from toolcharter.guards.shell.nodes import Assignment, Command, Redirection, Word
 from toolcharter.guards.shell.parse.cwd import Flow, after, enters, moves
+from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
 from toolcharter.guards.shell.parse.words import read_assignment, read_words
@@ -41,6 +42,9 @@ def _plain(scanner: Scanner, text: str) -> Flow:
         scanner.note(start + found.start())
         word = found.group()
         words.append(Word(word, word, None, word))
+    if scanner.notes is not None:
+        spans = [(start + one.start(), start + one.end()) for one in _PLAIN_WORD.finditer(text)]
+        _note(scanner, scanner.notes, (start, scanner.at), words, spans)
     scanner.programs.add((start, start + len(words[0].form)))
     scanner.at = start + len(text)
     if words[0].form in _DECLARING:
@@ -50,7 +54,7 @@ def _plain(scanner: Scanner, text: str) -> Flow:
 
 
 def _simple(scanner: Scanner) -> Flow:
-    start = scanner.at
+    start = end = scanner.at
     timed, scanner.is_timed = scanner.is_timed, False
     assignments, redirections, words = list[Assignment](), list[Redirection](), list[Word]()
     spans = list[Span]()
@@ -65,13 +69,27 @@ def _simple(scanner: Scanner) -> Flow:
             words += read_words(scanner)
             scanner.names_program = False
             spans.append((at, scanner.at))
+        end = scanner.at
         scanner.blanks()
     if scanner.at == start or (timed and not spans):
         raise scanner.fail("A command is missing.")
     if spans:
         _check(scanner, words, spans, timed=timed)
+        if scanner.notes is not None:
+            _note(scanner, scanner.notes, (start, end), words, spans, bare=not assignments)
     add_command(scanner, start, tuple(words), tuple(assignments), tuple(redirections))
     return _flow(scanner, words)
+
+
+def _note(
+    scanner: Scanner, notes: Notes, place: Span, words: Sequence[Word], spans: Sequence[Span], *, bare: bool = True
+) -> None:
+    """Note a simple command in a line with functions."""
+    if words:
+        is_statement = scanner.statement == place[0] and scanner.branches == 1
+        notes.uses.append(
+            Use(*place, tuple(words), tuple(spans), bare, scanner.within, scanner.depth, is_statement=is_statement)
+        )
 
 
 def _is_over(scanner: Scanner) -> bool:

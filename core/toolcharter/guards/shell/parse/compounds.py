@@ -10,6 +10,7 @@ from toolcharter.guards.shell.parse.conditionals import branching, read_case, re
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import read_arithmetic
 from toolcharter.guards.shell.parse.loops import read_for, read_select, read_while
+from toolcharter.guards.shell.parse.notes import Definition, Notes
 from toolcharter.guards.shell.parse.redirections import read_redirections
 from toolcharter.guards.shell.parse.scanner import Scanner
 
@@ -33,7 +34,10 @@ def read_compound(scanner: Scanner) -> Flow:
     start = len(scanner.commands)
     with scanner.deeper():
         flow = _read(scanner)
+    closed = scanner.at
     _redirected(scanner, start)
+    if scanner.notes is not None:
+        scanner.notes.closed, scanner.notes.end = closed, scanner.at
     scanner.comment()
     if not scanner.is_break() or scanner.source.startswith("(", scanner.at):
         raise scanner.fail("Something follows a compound command.")
@@ -92,26 +96,31 @@ def read_function(scanner: Scanner) -> Flow | None:
     found = _FUNCTION.match(scanner.source, scanner.at)
     if found is None:
         return None
-    scanner.at = found.end()
-    return _function(scanner, found.group(1))
+    start, scanner.at = scanner.at, found.end()
+    return _function(scanner, found.group(1), start, 0)
 
 
 def _function_word(scanner: Scanner) -> Flow:
     found = _FUNCTION_WORD.match(scanner.source, scanner.at)
     if found is None:
         raise scanner.fail("The name of a function is not understood.")
-    scanner.at = found.end()
-    return _function(scanner, found.group(1))
+    start, scanner.at = scanner.at - len("function"), found.end()
+    return _function(scanner, found.group(1), start, 1)
 
 
-def _function(scanner: Scanner, name: str) -> Flow:
+def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
+    is_plain = (scanner.statement, scanner.depth, scanner.branches) == (start, depth, 0) and not scanner.within
     scanner.functions += [name]
+    notes = scanner.notes = scanner.notes or Notes()
     scanner.newlines()
+    body = scanner.at
     if scanner.bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
         raise scanner.fail("The body of a function is not understood.")
     before, moved, scanner.here = scanner.here, scanner.moves, ()
     with scanner.deeper():
         branching(scanner, read_compound, f"function {name}")
+        inside = scanner.depth + 1
+    notes.definitions.append(Definition(name, start, body, notes.closed, notes.end, inside, is_plain))
     here = before if scanner.moves == moved else ()
     return Flow(here, here)
 

@@ -49,6 +49,15 @@ _COUNTS = frozenset("#?$!-")
 
 def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
     """Read what the `$` here begins."""
+    if scanner.notes is None:
+        return _dollar(scanner, quoted=quoted)
+    start = scanner.at
+    piece = _dollar(scanner, quoted=quoted)
+    scanner.notes.expanded(scanner.source, start, scanner.at, quoted=quoted)
+    return piece
+
+
+def _dollar(scanner: Scanner, *, quoted: bool) -> Piece:
     follows = scanner.source[scanner.at + 1 : scanner.at + 2]
     if scanner.source.startswith("\\\n", scanner.at + 1):
         raise scanner.fail("An expansion is parted by a joined line.")
@@ -316,9 +325,13 @@ def read_arithmetic(scanner: Scanner) -> Sum | None:
     """
     start, open_ = scanner.at, 2
     texts = list[str]()
+    if scanner.notes is not None:
+        scanner.notes.arithmetic += 1
     with scanner.deeper():
         while open_:
             open_ += _arithmetic_part(scanner, open_, texts)
+    if scanner.notes is not None:
+        scanner.notes.arithmetic -= 1
     scanner.check_body()
     if _NUMBERS_ONLY.fullmatch(scanner.source, start, scanner.at):
         return None
@@ -344,6 +357,8 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
     if found := _ARITHMETIC.match(scanner.source, scanner.at):
         scanner.at = found.end()
         texts.append(found.group())
+        if scanner.notes is not None:
+            scanner.notes.counted(found.start(), found.group())
         return 0
     if character in {"$", "`"}:
         is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None

@@ -6,10 +6,11 @@ Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "S
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.nodes import Script
+from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.parse.commands import read_simple
 from toolcharter.guards.shell.parse.compounds import is_compound, read_compound, read_function
 from toolcharter.guards.shell.parse.cwd import Flow, either
+from toolcharter.guards.shell.parse.notes import Notes
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
 from toolcharter.guards.shell.parse.words import read_words
@@ -18,7 +19,9 @@ from toolcharter.guards.shell.settled import Gained
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import remembered
+    from toolcharter.guards.shell.parse import functions
 else:
+    functions = lazy("toolcharter.guards.shell.parse.functions")
     remembered = lazy("toolcharter.guards.shell.remembered")
 
 _CLOSING = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
@@ -43,7 +46,44 @@ def read_line(
     scanner = Scanner(source, workspace, read_list, is_posix=is_posix, enters=enters)
     scanner.settles = settles and not is_posix
     scanner.lists = lists and scanner.settles
-    return read_source(scanner)
+    script = read_source(scanner)
+    if not (scanner.functions and scanner.settles):
+        return script
+    return _written_out(scanner, script) or script
+
+
+def _written_out(scanner: Scanner, script: Script) -> Script | None:
+    """What a line runs that *scanner* has read as *script*, with the calls of its functions written out, if that is certain."""
+    first, names = (
+        scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
+        {*scanner.functions},
+    )
+    called = frozenset[str]()
+    for _ in range(functions.MAX_STEPS):
+        step = functions.step_of(scanner, called)
+        if step is None:
+            return None
+        following = Scanner(step.source, scanner.workspace, read_list, enters=scanner.enters)
+        following.settles, following.lists = scanner.settles, scanner.lists
+        following.notes, called = Notes(), step.called
+        try:
+            found = read_source(following)
+        except NotUnderstood:
+            return None
+        if not functions.are_foreseen(step.programs, following, first):
+            return None
+        if step.is_last:
+            return _checked(found, names, script)
+        scanner = following
+    return None
+
+
+def _checked(found: Script, names: set[str], script: Script) -> Script | None:
+    """*found*, which *script* is, if nothing in it may look at functions, or is called as one of *names* is."""
+    programs = {one.words[0].text for one in found.commands if one.words}
+    if not programs.isdisjoint(names) or not functions.leave_functions_alone(found.commands, frozenset(names)):
+        return None
+    return found._replace(written=tuple(dict.fromkeys(one.form for one in script.commands if one.words)))
 
 
 def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
@@ -52,6 +92,7 @@ def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
     scanner.newlines()
     while not _is_end(scanner, ends):
         start, before, moved, names = len(scanner.commands), scanner.here, scanner.moves, scanner.set_names
+        scanner.statement = scanner.at
         flow = _and_or(scanner)
         scanner.blanks()
         if scanner.source.startswith("&", scanner.at):

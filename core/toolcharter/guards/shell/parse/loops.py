@@ -143,6 +143,7 @@ def _for_parts(scanner: Scanner) -> None:
     if found is None or found.group().endswith("_proxy"):
         raise scanner.fail("The variable of a loop is not understood.")
     scanner.at, name = found.end(), found.group()
+    _note(scanner, found.span())
     if not scanner.is_break():
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
@@ -173,6 +174,12 @@ def _for_parts(scanner: Scanner) -> None:
     scanner.commands[start:] = written_out(scanner.commands, start, name, values if is_certain else ())
 
 
+def _note(scanner: Scanner, span: tuple[int, int]) -> None:
+    """Note where the variable of a loop is named."""
+    if scanner.notes is not None:
+        scanner.notes.named.add(span)
+
+
 def _loop_words(scanner: Scanner) -> list[Word]:
     scanner.newlines()
     words = [Word('"$@"', splits=True)]
@@ -186,6 +193,8 @@ def _loop_words(scanner: Scanner) -> list[Word]:
         scanner.comment()
         if not scanner.source.startswith((";", "\n"), scanner.at):
             raise scanner.fail("The words of a loop are not understood.")
+    elif scanner.notes is not None:
+        scanner.notes.is_odd = True
     scanner.take(";")
     scanner.newlines()
     return words

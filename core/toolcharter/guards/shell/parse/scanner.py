@@ -19,6 +19,7 @@ from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, combined
 if TYPE_CHECKING:
     from toolcharter.guards.shell import settled
     from toolcharter.guards.shell.listed import Listed
+    from toolcharter.guards.shell.parse.notes import Notes
     from toolcharter.guards.shell.setters import Sum
     from toolcharter.guards.shell.settled import Gained, Value
 else:
@@ -95,6 +96,10 @@ class Scanner:
     """The words of the array that has been read last."""
     names_program: bool
     """Whether the word being read names a program: what arrays hold is not put in its place."""
+    notes: "Notes | None"
+    """What is noted of functions; None before the first."""
+    statement: int
+    """Where the statement begins that is being read, or that has been read last."""
     is_timed: bool
     """Whether `time` has just been read, which the second reader takes for the program of what follows."""
     body: Span | None
@@ -117,14 +122,14 @@ class Scanner:
         enters: bool = False,
     ) -> None:
         self.at = 0
-        self.unsupported = self.unresolved_program = self.body = self.listings = None
+        self.unsupported = self.unresolved_program = self.body = self.listings = self.notes = None
         self.within = self.stdin_from = ()
         self.here = (".",)
         self.moves = self.branches = self.inners = self._made = 0
         self.lists = self.settles = self.names_program = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())
-        self.expression_at = self._bare_at = -1
+        self.expression_at = self._bare_at = self.statement = -1
         self._bare = ""
         self.source = source
         self.workspace = workspace

@@ -160,6 +160,8 @@ def read_assignment(scanner: Scanner) -> Assignment | None:
     if found is None:
         return None
     scanner.at = found.end()
+    if scanner.notes is not None:
+        scanner.notes.named.add(found.span(1))
     name, operator = found.groups()
     if operator == "+=":
         scanner.bash_only("An assignment with '+='")

@@ -1,0 +1,147 @@
+"""Writes the calls of a line's own functions out: `f() { wc -l "$1"; }; f a; f b` is `{ wc -l "a"; }; { wc -l "b"; }`.
+
+What comes out is a line that does the same, and that is read as any other. Where a step of it is not certain, there is
+none, and the line is judged by what its functions hold. Local variables get names of their own.
+Source: bash(1), "FUNCTIONS", "PARAMETERS"; `local` and `return` in "SHELL BUILTIN COMMANDS".
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.nodes import Command
+from toolcharter.guards.shell.parse.calls import Call, UncertainError, edited
+from toolcharter.guards.shell.parse.notes import Notes, Use
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.settled import names_what_it_sets
+
+MAX_STEPS: Final = 6
+"""How deep functions may call functions, and one."""
+_MAX_CHARS: Final = 10_000
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# They look at functions or at their words, or run text that may; what sets options is looked at word by word.
+_LOOKERS: Final = frozenset(
+    """eval source . trap alias unalias enable builtin unset typeset declare coproc caller shift getopts exec hash bind
+    complete compgen compopt logout suspend select history fc jobs disown fg bg readonly""".split()
+)
+_SETTERS: Final = frozenset({"set", "shopt", "mapfile", "readarray", "wait", "read"})
+"""They may, by some of their words."""
+# No function may have such a name: bash or the guard gives it a meaning of its own, or bash calls it by itself.
+_TAKEN: Final = (
+    _LOOKERS
+    | _SETTERS
+    | frozenset(
+        """: [ break builtin cd command command_not_found_handle continue dirs echo env exit export false find git help kill
+    let local popd printf pushd pwd return sh bash dash zsh test time times true type ulimit umask xargs""".split()
+    )
+)
+_STRANGE: Final = re.compile(r"`|(?<!<)<<(?!<)|FUNCNAME|BASH_|\bIFS\b|\$\{?_\b|\$\{?!")
+
+
+class Step(NamedTuple):
+    """A line in which some calls are written out."""
+
+    source: str
+    programs: tuple[str | None, ...]
+    """What has to run in it, in order; None for what could not be told."""
+    called: frozenset[str]
+    """The functions whose calls were written out, in all steps."""
+    is_last: bool
+    """Whether it defines no function."""
+
+
+def step_of(scanner: Scanner, called: frozenset[str]) -> Step | None:
+    """The line that *scanner* has read, with the calls outside of functions written out; None if that is not certain.
+
+    Args:
+        scanner: Has read a whole line.
+        called: The functions whose calls were written out before.
+    """
+    notes = scanner.notes
+    if notes is None or not _is_plain(scanner, notes):
+        return None
+    try:
+        return _step(scanner.source, notes, called)
+    except UncertainError:
+        return None
+
+
+def are_foreseen(programs: Sequence[str | None], scanner: Scanner, first: int) -> bool:
+    """Whether *scanner*, which has read a step, has found these programs from the place *first* on."""
+    found = [use.program for use in _uses(scanner.notes) if use.start >= first] if scanner.notes is not None else []
+    return len(found) == len(programs) and all(one in {None, other} for one, other in zip(programs, found, strict=True))
+
+
+def leave_functions_alone(commands: Sequence[Command], names: frozenset[str]) -> bool:
+    """Whether none of *commands* runs, changes or looks at a function by another way than a call."""
+    return all(_leaves_alone(one, names) for one in commands)
+
+
+def _leaves_alone(command: Command, names: frozenset[str]) -> bool:
+    program = command.words[0].text if command.words else ""
+    if program in _LOOKERS:
+        return False
+    if program == "command":
+        # `command -v f` tells what `f` is, and runs nothing.
+        return [word.text for word in command.words[1:2]] in (["-v"], ["-V"]) and not command.words[3:]
+    if program == "export" and any((word.text or "-").startswith("-") for word in command.words[1:]):
+        return False
+    if program in _SETTERS:
+        return names_what_it_sets(command)
+    return program not in names or not command.assignments
+
+
+def _is_plain(scanner: Scanner, notes: Notes) -> bool:
+    names = [one.name for one in notes.definitions]
+    if notes.is_odd or len(set(names)) < len(names) or _STRANGE.search(scanner.source):
+        return False
+    if not all(one.is_plain and _is_free(one.name) for one in notes.definitions):
+        return False
+    if not all(re.match(r"[ \t]*(?:;(?!;)|\n|#|\Z)", scanner.source[one.end :]) for one in notes.definitions):
+        return False
+    return leave_functions_alone(scanner.commands, frozenset(names))
+
+
+def _is_free(name: str) -> bool:
+    """Whether a function may have this *name*: it is that of no program, so that nobody mistakes what a call runs."""
+    return _NAME.fullmatch(name) is not None and name not in _TAKEN and CORE.find(name) is None
+
+
+def _uses(notes: Notes) -> Iterator[Use]:
+    """The commands outside of functions."""
+    first = notes.definitions[0].start if notes.definitions else 0
+    for use in notes.uses:
+        if use.start >= first and not any(one.start <= use.start < one.end for one in notes.definitions):
+            yield use
+
+
+def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
+    definitions = {one.name: one for one in notes.definitions}
+    programs, edits = list[str | None](), list[tuple[int, int, str]]()
+    for use in _uses(notes):
+        definition = definitions.get(use.program or "")
+        if definition is None:
+            programs.append(use.program)
+            continue
+        if definition.end > use.start:
+            raise UncertainError
+        inlined = Call(source, notes, definition, use, len(edits))
+        edits.append((use.start, use.end, inlined.text()))
+        programs += inlined.programs()
+        called |= {definition.name}
+    if edits:
+        text = edited(source, 0, len(source), edits)
+        if len(text) > _MAX_CHARS:
+            raise UncertainError
+        return Step(text, tuple(programs), called, is_last=False)
+    if called != definitions.keys():
+        raise UncertainError
+    gone = [(one.start, _behind(source, one.end), "") for one in notes.definitions]
+    return Step(edited(source, 0, len(source), gone), tuple(programs), called, is_last=True)
+
+
+def _behind(source: str, at: int) -> int:
+    """Behind the semicolon that ends a definition, if one does."""
+    found = re.compile(r"[ \t]*;").match(source, at)
+    return at if found is None else found.end()
