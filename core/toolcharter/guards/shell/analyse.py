@@ -138,10 +138,10 @@ def _entered(
 
 def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether nothing that would run changes what there is to list, or prints more than the listing."""
-    mixes = any(isinstance(one, str) and "|&" in one for one in commands)
-    # `read` asks to be mentioned itself, and changes nothing on disk.
-    is_ordinary = not any(need.form != "read" for reading in analyser.readings for need in reading.demand.needs)
-    return is_ordinary and not (mixes or analyser.functions) and inputs.change_no_names(analyser.commands)
+    if analyser.functions or any(isinstance(one, str) and "|&" in one for one in commands):
+        return False
+    needs = (need.form for reading in analyser.readings for need in reading.demand.needs)
+    return inputs.ASKING.issuperset(needs) and inputs.change_no_names(analyser.commands)
 
 
 def _stays(analyser: "_Analyser") -> bool:

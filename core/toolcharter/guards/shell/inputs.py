@@ -17,12 +17,16 @@ _QUIET: Final = "2>/dev/null"
 _HARMLESS: Final = frozenset({_QUIET, ">/dev/null", "2>&1"})
 # They make no names, and move none: what lies on disk is the same before they run and while they do.
 _READERS: Final = frozenset(
-    """[ basename cat cd cksum cmp column comm cut date diff dirname du echo egrep false fgrep file find fold grep head
-    jq ls md5sum nl od paste printf pwd rev rg sed seq sha1sum sha256sum sha512sum sort stat sum tac tail test tr tree
-    true uniq wc xargs""".split()
+    """[ awk basename cat cd cksum cmp column comm cut date diff dirname du echo egrep false fd fgrep file find fold grep
+    head join jq ls md5sum nl od paste printf pwd readlink realpath rev rg sed seq sha1sum sha256sum sha512sum sort stat
+    sum tac tail test tr tree true uniq wc xargs""".split()
 )
-_SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "read", "sleep"})
+_SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "mapfile", "read", "readarray", "shopt", "sleep"})
 _GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
+
+
+ASKING: Final = frozenset({"read", "mapfile", "readarray", "shopt"})
+"""They ask to be mentioned themselves, and change nothing on disk."""
 
 
 class Fed(NamedTuple):
@@ -162,5 +166,7 @@ def change_no_names(commands: Iterable[Command]) -> bool:
 
 def _changes_no_name(command: Command) -> bool:
     name, subcommand = ([word.text for word in command.words[:2]] + [None, None])[:2]
-    is_reader = name in _READERS or name in _SHELL_ONLY or (name == "git" and subcommand in _GIT_READERS)
+    # An assignment alone runs nothing but what stands in it, which is looked at, too; a redirection alone is a group's.
+    is_reader = not (command.words or command.redirections) or name in _READERS or name in _SHELL_ONLY
+    is_reader = is_reader or (name == "git" and subcommand in _GIT_READERS)
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

@@ -21,7 +21,7 @@ _SILENT: Final = frozenset(
 )
 """They never look at their standard input."""
 _SILENT_GIT: Final = frozenset({"blame", "diff", "log", "rev-parse", "show", "status"})
-_TAKES_TEXT: Final = frozenset({"egrep", "fgrep", "grep", "jq", "sed"})
+_TAKES_TEXT: Final = frozenset({"egrep", "fgrep", "grep", "jq", "rg", "sed"})
 """They take a text in front of the file."""
 _GREP: Final = re.compile(r"-[EFGHPchilnoqsvwx]+")
 _NUMBER: Final = re.compile(r"-[0-9]+|-[nc] ?\+?[0-9]+|-q")
@@ -34,7 +34,9 @@ _READS_FILE: Final = {
     "head": _NUMBER,
     "jq": re.compile(r"-[rcMSe]+"),
     "md5sum": re.compile(r"-b"),
+    "file": re.compile(r"-b"),
     "nl": re.compile(r"-ba"),
+    "rg": re.compile(r"-[FNSchilnosvw]+"),
     "sed": re.compile(r"-[nErs]+"),
     "sha256sum": re.compile(r"-b"),
     "sort": re.compile(r"-[bdfhinruV]+"),
@@ -106,13 +108,19 @@ def leaves_input(body: Sequence[Command], start: int, name: str) -> bool:
     return all(_leaves_input(one, start, {f'"${name}"', f'"${{{name}}}"', f"${name}", f"${{{name}}}"}) for one in body)
 
 
+def _has_input(command: Command) -> bool:
+    """Whether it reads a file of its own in place of its input."""
+    feeds = [one.operator for one in command.redirections if one.descriptor in {"", "0"}]
+    return "<" in feeds and {"<", ">"}.issuperset(one.operator for one in command.redirections)
+
+
 def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
-    if any(one >= start for one in command.stdin_from):
-        return True  # A pipe within the body feeds it.
     texts = [word.text or "" for word in command.words]
-    if not texts or any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
+    if not texts or any(one >= start for one in command.stdin_from):
+        return bool(texts) or not command.redirections  # A pipe within the body feeds it, or it sets variables alone.
+    if any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
         return False
-    if texts[0] in _SILENT or (texts[0] == "git" and len(texts) > 1 and texts[1] in _SILENT_GIT):
+    if _has_input(command) or texts[0] in _SILENT or (texts[0] == "git" and len(texts) > 1 and texts[1] in _SILENT_GIT):
         return True
     known = _READS_FILE.get(texts[0])
     if known is None or command.words[-1].form not in names:

@@ -33,6 +33,12 @@ _FIND_PRINTS: Final = frozenset({"-print", "-print0"})
 _LS_OPTIONS: Final = re.compile(r"-[1rtSUd]+")
 _GREP_OPTIONS: Final = re.compile(r"-[rlLisIwvxEFGPZ]+|--(?:include|exclude|exclude-dir)=.*")
 _RG_OPTIONS: Final = re.compile(r"-[liswSFv0]+|--(?:files|hidden|glob=.*|type=.*)")
+_RG_PAIRS: Final = frozenset({"-g", "--glob", "-t", "--type", "-T", "--type-not"})
+_FD_OPTIONS: Final = re.compile(r"-[HIFsig]+|--(?:hidden|no-ignore|glob|extension=.*|type=.*|exclude=.*)")
+_FD_PAIRS: Final = frozenset({"-e", "--extension", "-t", "--type", "-E", "--exclude", "-d", "--max-depth"})
+_DIFF_OPTIONS: Final = frozenset({"--name-only", "--cached", "--staged", "--no-renames"})
+_KINDS: Final = re.compile(r"--diff-filter=(?:[ACDMRTUX]+|[acdmrtux]+)")
+_REVISION: Final = re.compile(r"[A-Za-z0-9_@](?:[A-Za-z0-9_@/^~-]|\.(?!\.))*")
 # By program, all the words behind it, joined by blanks: it prints whole lines of its input, each as it is.
 _LINE_FILTERS: Final = {
     "cat": re.compile(""),
@@ -204,6 +210,7 @@ def _grep(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 
 def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    words = _without_pairs(words, _RG_PAIRS)
     options, operands = _divided(words, _RG_OPTIONS)
     letters = "".join(one for one in options if not one.startswith("--"))
     if operands is None:
@@ -213,6 +220,33 @@ def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
             return None
         operands = operands[1:]
     return _below(operands, folders, is_null="0" in letters)
+
+
+def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
+    """*words* without options that only say which names are printed, and their values."""
+    left, rest = list[Word](), iter(words)
+    for word in rest:
+        if word.text == "--":
+            return [*left, word, *rest]
+        if word.text not in known:
+            left.append(word)
+        elif (value := next(rest, None)) is None or value.text is None:
+            return [*left, word]
+    return left
+
+
+def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
+    """Names below folders, links among them."""
+    _, operands = _divided(_without_pairs(words, _FD_PAIRS), _FD_OPTIONS)
+    if operands is None or any(one.text is None for one in operands[:1]):
+        return None
+    points = _points(operands[1:])
+    if points is None:
+        return None
+    if not points:
+        return Output((_word("./**", ""),), (ListedNames(_HERE, folders, is_bare=True),))
+    found = tuple(_word(f"{places.escaped(point).rstrip('/')}/**", point) for point in points)
+    return Output(found, tuple(ListedNames(point, folders) for point in points))
 
 
 def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) -> Output | None:
@@ -229,6 +263,8 @@ def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) ->
 
 def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     texts = [word.text or word.pattern or "-" for word in words]
+    if texts[:1] == ["diff"]:
+        return _changed(texts[1:], folders)
     is_null = texts[1:2] == ["-z"]
     specs = texts[1 + is_null :]
     specs = specs[1:] if specs[:1] == ["--"] else specs
@@ -236,6 +272,24 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         return None
     listed = ListedNames(_HERE, folders, "index", is_bare=True, is_split=not is_null)
     return Output((_word(_HERE, ""),), (listed,), is_null)
+
+
+def _changed(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
+    """What `git diff --name-only` prints where all of it is tracked: from the top of the work tree, and nothing deleted."""
+    end = texts.index("--") if "--" in texts else len(texts)
+    options = [one for one in texts[:end] if one.startswith("-")]
+    revisions = [one for one in texts[:end] if not one.startswith("-")]
+    filters = [one.partition("=")[2] for one in options if one.startswith("--diff-filter=")]
+    is_known = all(one in _DIFF_OPTIONS or _KINDS.fullmatch(one) for one in options) and "--name-only" in options
+    # A revision holds names that the index may not hold: those are deleted here.
+    is_old = bool(revisions) or not {"--cached", "--staged"}.isdisjoint(options)
+    if not is_known or folders != (_HERE,) or len(revisions) > 1 or not all(map(_REVISION.fullmatch, revisions)):
+        return None
+    if not all(_SPEC.fullmatch(one) and ".." not in one for one in texts[end + 1 :]):
+        return None
+    if is_old and not (len(filters) == 1 and ("d" in filters[0] or (filters[0].isupper() and "D" not in filters[0]))):
+        return None
+    return Output((_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
 
 
 # echo, printf ---------------------------------------------------------------------------------------------------------
@@ -267,6 +321,7 @@ _READERS: Final[dict[str, Callable[[Sequence[Word], tuple[str, ...]], Output | N
     "ls": _ls,
     "grep": _grep,
     "rg": _rg,
+    "fd": _fd,
     "git": _git,
     "echo": _echo,
     "printf": _printf,

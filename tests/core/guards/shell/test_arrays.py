@@ -35,7 +35,6 @@ UNKNOWN = [
     'cat "${a[0]}"',
     'cat "${a[@]}"; a=(x)',
     'a=(x "$y"); cat "${a[@]}"',
-    'a=(*.txt); cat "${a[@]}"',
     'a=($(ls)); cat "${a[@]}"',
     'a=(~/x); cat "${a[@]}"',
     'a=(x); a=(/etc/passwd); cat "${a[@]}"',

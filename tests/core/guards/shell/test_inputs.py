@@ -113,7 +113,8 @@ def test_what_is_read_can_be_told(line: str, reaches: list[str], listings: list[
         # Something may make or change names meanwhile.
         *("touch x; find . | xargs cat", "git add . && git ls-files | xargs cat", "find . | xargs rm", "find . | xargs cat >x"),
         *("find . | xargs cat & touch x", "find . -exec touch x ';' | xargs cat", "find . | xargs cat & find . -exec touch x ';'"),
-        *("sort -o x y; find . | xargs cat", "f() { ls; }; find . | xargs cat", "X=1; find . | xargs cat", "find . | xargs frob"),
+        *("sort -o x y; find . | xargs cat", "f() { ls; }; find . | xargs cat", "find . | xargs frob"),
+        *("PATH=.; find . | xargs cat", "POSIXLY_CORRECT=1; find . | xargs cat", "x=$(touch a); find . | xargs cat"),
         # What it starts starts or evaluates something.
         *("find . | xargs sh", "find . | xargs sh -c ls", "find . | xargs env cat", "find . | xargs xargs cat", "find . | xargs uniq"),
         *("find . | xargs find . -exec cat {} ';'", "find . | xargs time cat", "find . | xargs git", "find . | xargs sort -o"),

@@ -17,6 +17,7 @@ KNOWN = [
     'for f in $(git ls-files); do grep -n x "$f" | head -3; done',
     'git ls-files | head -5 | while read -r f; do if [ -f "$f" ]; then cat "$f"; fi; done',
     'ls | while read -r f; do head -n 3 "$f"; done',
+    'ls | while read f; do cat <"$f" | head -1; done',
     'ls | while read -r d; do [[ -d $d ]] && du -sh "$d"; done',
     'ls | while read -r f; do sed -n 1p "$f" | head -3; done',
 ]
@@ -80,7 +81,6 @@ UNKNOWN = [
     'for f in $(ls) ; do wait -n -p f; cat "$f"; done',
     'for f in `ls`; do cat "$f"; done',
     "ls | while read f; do bash; done",
-    'ls | while read f; do cat <"$f" | head -1; done',
     'for f in $(git -C /etc ls-files); do cat "$f"; done',
     'X=1 ls | while read f; do cat "$f"; done',
     'LS_COLORS=x ls | while read f; do cat "$f"; done',

@@ -118,7 +118,7 @@ def test_what_may_come_from_the_environment_is_not_shown(line: str) -> None:
         'while read -r x; do printf -v "$x" a; done <a',
         'while read -r x; do sed "$x" a; done <a',
         'while read -r x; do cd "$x"; ls; done <a',
-        'for f in $(git diff --name-only); do cat "$f"; done',
+        'for f in $(git diff --name-only HEAD~1); do cat "$f"; done',
         'for b in $(git branch); do git log "$b"; done',
         'x=a; ls && x=b; cat "$x"',
         'if x=$(ls); then cat "$x"; fi',

@@ -301,7 +301,7 @@ class Call:
         first = re.search(_whole(name), self._source[definition.body : definition.end])
         at = definition.body if first is None else definition.body + first.start()
         declared = (one for one in self._inside if one.program == "local" and one.start <= at < one.end)
-        if not any(one.is_statement and one.depth == definition.depth for one in declared):
+        if not any(one.is_first and one.branches == 1 and one.depth == definition.depth for one in declared):
             raise UncertainError
 
     def _renamed(self) -> Iterator[tuple[int, int, str]]:

@@ -44,7 +44,7 @@ def _plain(scanner: Scanner, text: str) -> Flow:
         words.append(Word(word, word, None, word))
     if scanner.notes is not None:
         spans = [(start + one.start(), start + one.end()) for one in _PLAIN_WORD.finditer(text)]
-        _note(scanner, scanner.notes, (start, scanner.at), words, spans)
+        _note(scanner, scanner.notes, (start, scanner.at), words, spans, bare=True, first=scanner.statement == start)
     scanner.programs.add((start, start + len(words[0].form)))
     scanner.at = start + len(text)
     if words[0].form in _DECLARING:
@@ -55,6 +55,7 @@ def _plain(scanner: Scanner, text: str) -> Flow:
 
 def _simple(scanner: Scanner) -> Flow:
     start = end = scanner.at
+    is_first = scanner.statement == start
     timed, scanner.is_timed = scanner.is_timed, False
     assignments, redirections, words = list[Assignment](), list[Redirection](), list[Word]()
     spans = list[Span]()
@@ -76,20 +77,27 @@ def _simple(scanner: Scanner) -> Flow:
     if spans:
         _check(scanner, words, spans, timed=timed)
         if scanner.notes is not None:
-            _note(scanner, scanner.notes, (start, end), words, spans, bare=not assignments)
+            _note(scanner, scanner.notes, (start, end), words, spans, bare=not assignments, first=is_first)
+    elif scanner.notes is not None and is_first and not (scanner.depth or scanner.branches):
+        scanner.notes.statements.add(start)
     add_command(scanner, start, tuple(words), tuple(assignments), tuple(redirections))
     return _flow(scanner, words)
 
 
 def _note(
-    scanner: Scanner, notes: Notes, place: Span, words: Sequence[Word], spans: Sequence[Span], *, bare: bool = True
+    scanner: Scanner,
+    notes: Notes,
+    place: Span,
+    words: Sequence[Word],
+    spans: Sequence[Span],
+    *,
+    bare: bool,
+    first: bool,
 ) -> None:
     """Note a simple command in a line with functions."""
     if words:
-        is_statement = scanner.statement == place[0] and scanner.branches == 1
-        notes.uses.append(
-            Use(*place, tuple(words), tuple(spans), bare, scanner.within, scanner.depth, is_statement=is_statement)
-        )
+        within, depth, branches = scanner.within, scanner.depth, scanner.branches
+        notes.uses.append(Use(*place, tuple(words), tuple(spans), bare, within, depth, branches, first))
 
 
 def _is_over(scanner: Scanner) -> bool:

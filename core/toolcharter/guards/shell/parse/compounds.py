@@ -10,7 +10,7 @@ from toolcharter.guards.shell.parse.conditionals import branching, read_case, re
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import read_arithmetic
 from toolcharter.guards.shell.parse.loops import read_for, read_select, read_while
-from toolcharter.guards.shell.parse.notes import Definition, Notes
+from toolcharter.guards.shell.parse.notes import Definition, Loop, Notes
 from toolcharter.guards.shell.parse.redirections import read_redirections
 from toolcharter.guards.shell.parse.scanner import Scanner
 
@@ -31,13 +31,14 @@ def read_compound(scanner: Scanner) -> Flow:
     if scanner.is_timed:
         scanner.bash_only("'time' before a compound command")
         _hide_time(scanner)
-    start = len(scanner.commands)
+    start, at, is_statement = len(scanner.commands), scanner.at, scanner.statement == scanner.at
     with scanner.deeper():
         flow = _read(scanner)
     closed = scanner.at
     _redirected(scanner, start)
     if scanner.notes is not None:
         scanner.notes.closed, scanner.notes.end = closed, scanner.at
+        scanner.notes.loops.append(Loop(at, closed, scanner.at, is_statement))
     scanner.comment()
     if not scanner.is_break() or scanner.source.startswith("(", scanner.at):
         raise scanner.fail("Something follows a compound command.")

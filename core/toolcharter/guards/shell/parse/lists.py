@@ -19,8 +19,9 @@ from toolcharter.guards.shell.settled import Gained
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import remembered
-    from toolcharter.guards.shell.parse import functions
+    from toolcharter.guards.shell.parse import feeding, functions
 else:
+    feeding = lazy("toolcharter.guards.shell.parse.feeding")
     functions = lazy("toolcharter.guards.shell.parse.functions")
     remembered = lazy("toolcharter.guards.shell.remembered")
 
@@ -47,12 +48,38 @@ def read_line(
     scanner.settles = settles and not is_posix
     scanner.lists = lists and scanner.settles
     script = read_source(scanner)
-    if not (scanner.functions and scanner.settles):
-        return script
-    return _written_out(scanner, script) or script
+    if scanner.functions and scanner.settles:
+        scanner, script = _written_out(scanner, script) or (scanner, script)
+    if scanner.lists and not scanner.functions and feeding.MAY_FEED.search(scanner.source):
+        return _fed(scanner, script) or script
+    return script
 
 
-def _written_out(scanner: Scanner, script: Script) -> Script | None:
+def _fed(scanner: Scanner, script: Script) -> Script | None:
+    """What a line runs that *scanner* has read as *script*, with the loops that are fed written as pipes, if there are any."""
+    try:
+        if scanner.notes is None:
+            scanner = _anew(scanner, scanner.source)
+            read_source(scanner)
+        source = feeding.written_out(scanner)
+        if source is None:
+            return None
+        found = read_source(_anew(scanner, source))
+    except NotUnderstood:
+        return None
+    written = (*script.written, *(one.form for one in script.commands if one.words))
+    return found._replace(written=tuple(dict.fromkeys(written)))
+
+
+def _anew(scanner: Scanner, source: str) -> Scanner:
+    """One that reads *source* in place of the other's, and notes what it is made of."""
+    following = Scanner(source, scanner.workspace, read_list, enters=scanner.enters)
+    following.settles, following.lists = scanner.settles, scanner.lists
+    following.notes = Notes()
+    return following
+
+
+def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | None:
     """What a line runs that *scanner* has read as *script*, with the calls of its functions written out, if that is certain."""
     first, names = (
         scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
@@ -63,9 +90,7 @@ def _written_out(scanner: Scanner, script: Script) -> Script | None:
         step = functions.step_of(scanner, called)
         if step is None:
             return None
-        following = Scanner(step.source, scanner.workspace, read_list, enters=scanner.enters)
-        following.settles, following.lists = scanner.settles, scanner.lists
-        following.notes, called = Notes(), step.called
+        following, called = _anew(scanner, step.source), step.called
         try:
             found = read_source(following)
         except NotUnderstood:
@@ -73,7 +98,8 @@ def _written_out(scanner: Scanner, script: Script) -> Script | None:
         if not functions.are_foreseen(step.programs, following, first):
             return None
         if step.is_last:
-            return _checked(found, names, script)
+            checked = _checked(found, names, script)
+            return None if checked is None else (following, checked)
         scanner = following
     return None
 

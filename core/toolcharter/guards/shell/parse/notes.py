@@ -1,4 +1,4 @@
-"""What a reading notes of functions, from the first definition on: for `functions`, which writes their calls out.
+"""What a reading notes of functions, from the first definition on, and of loops: for what writes them out.
 
 All places are characters of the source.
 """
@@ -46,13 +46,25 @@ class Use(NamedTuple):
     within: tuple[str, ...]
     depth: int
     """How deep it stands in other constructs."""
-    is_statement: bool
-    """Whether it is a statement of the function that it stands in, behind no condition."""
+    branches: int
+    """How many conditionals, loops and functions it stands in."""
+    is_first: bool
+    """Whether a statement begins with it."""
 
     @property
     def program(self) -> str | None:
         """What runs; None if that cannot be told."""
         return self.words[0].text if self.words else None
+
+
+class Loop(NamedTuple):
+    """A compound command."""
+
+    start: int
+    closed: int
+    end: int
+    """Behind the redirections."""
+    is_statement: bool
 
 
 class Reference(NamedTuple):
@@ -71,6 +83,10 @@ class Notes:
     def __init__(self) -> None:
         self.definitions = list[Definition]()
         self.uses = list[Use]()
+        self.loops = list[Loop]()
+        """And all other compound commands."""
+        self.statements = set[int]()
+        """Where assignments begin that are statements of the line itself."""
         self.references = list[Reference]()
         self.named = set[Span]()
         """Where variables are named that are read or set."""

@@ -336,6 +336,8 @@ def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
         _need_redirection(redirection, asking, "reads what cannot be told")
     elif target.text == "-":
         asking.path(Word(redirection.form, "./-", prefix="./-"))  # A file of that name: no shell reads it as its input.
+    elif target.pattern is not None:
+        asking.take_read(_READ, target._replace(form=redirection.form))  # One name of those that a variable stands for.
     else:
         asking.value(_READ, target._replace(form=redirection.form))
 

@@ -1,0 +1,162 @@
+"""Writes loops and arrays that `<(...)` and globs feed as what is judged alike: a pipe, or the words themselves.
+
+`while read -r f; do wc "$f"; done < <(git ls-files)` is judged as `git ls-files | while read -r f; do wc "$f"; done`,
+`mapfile -t a < <(git ls-files); for f in "${a[@]}"; do ...` as `... | while IFS= read -r f; do ...`, and
+`a=(src/*.py); wc "${a[@]}"` as `wc src/*.py`. What the body of such a loop does to the shell ends with a pipe: where it does
+more than to set variables, of which the guard asks nothing behind a loop, or where the array is used in another way, the
+line stays as it is. Source: bash(1), "Process Substitution", "Pipelines", "Arrays".
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.parse.calls import UncertainError, edited
+from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
+from toolcharter.guards.shell.parse.scanner import Scanner
+
+MAY_FEED: Final = re.compile(r"<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
+"""What a line holds in which there is something to write out."""
+# One pipeline, and nothing that could end it elsewhere.
+_FED: Final = re.compile(r"[ \t]*<[ \t]*<\(([a-z](?:[^;&\n()<>#`|!]|\|(?!\|))*)\)[ \t]*")
+_ENDS: Final = re.compile(r"[ \t]*(?:;(?!;)|\n|\||&&|\)|\}|\Z)")
+_READ: Final = re.compile(r"while[ \t]")
+_OVER: Final = re.compile(r"for[ \t]+([a-z_][a-z0-9_]*)[ \t]+in[ \t]+\"\$\{([a-z_]\w*)\[@\]\}\"[ \t]*(?=[;\n])")
+_ARRAY: Final = re.compile(
+    r"([a-z_]\w*)=\(((?:[ \t]*[A-Za-z0-9_*?][A-Za-z0-9_./*?-]*)+)[ \t]*\)(?=[ \t]*(?:;(?!;)|\n|\Z))"
+)
+# Where a variable may be named without a sign in front of it.
+_NAMING: Final = re.compile(
+    r"(?<![\w-])(?:read|mapfile|readarray|unset|export|readonly|declare|typeset|getopts|let|local|eval|wait|for)(?![\w-])"
+    r"|(?<!\w)-[vR](?!\w)|\[[^]\n]*\]=|\$\{\w+:(?![-+?=])|\$\{!"
+)
+_LASTING: Final = frozenset(
+    """cd pushd popd exec set shopt export readonly umask ulimit trap local declare typeset unset mapfile readarray wait
+    getopts eval source . alias unalias let enable builtin command hash coproc shift return""".split()
+)
+"""What they do to the shell ends with a pipe, or is not known."""
+_MOVING: Final = frozenset({"cd", "pushd", "popd", "set", "eval", "source", ".", "trap", "alias", "builtin", "command"})
+
+
+class _Array(NamedTuple):
+    """An array that is set once, at the top of the line."""
+
+    name: str
+    use: tuple[int, int]
+    """Where that happens."""
+    printer: str
+    """What prints its words line by line; empty for words that are written out."""
+    words: str
+
+
+def written_out(scanner: Scanner) -> str | None:
+    """The line that *scanner* has read and noted, with such loops and arrays written out; None if there is none."""
+    notes = scanner.notes
+    if notes is None or "IFS" in scanner.source.replace("IFS= read", ""):
+        return None
+    edits = list[tuple[int, int, str]]()
+    try:
+        arrays = [*_mapped(scanner.source, notes), *_globbed(scanner.source, notes)]
+        for array in arrays:
+            edits += _used(scanner.source, notes, array)
+        for loop in notes.loops:
+            if (fed := _FED.fullmatch(scanner.source, loop.closed, loop.end)) and _READ.match(
+                scanner.source, loop.start
+            ):
+                _check(scanner.source, notes, loop)
+                edits += [(loop.start, loop.start, f"{fed[1]} | "), (loop.closed, loop.end, "")]
+        return edited(scanner.source, 0, len(scanner.source), edits) if edits else None
+    except UncertainError:
+        return None
+
+
+def _check(source: str, notes: Notes, loop: Loop) -> None:
+    """Refuse a loop that a pipe would make another one."""
+    inside = [one for one in notes.uses if loop.start <= one.start < loop.closed]
+    if not loop.is_statement or not _ENDS.match(source, loop.end):
+        raise UncertainError
+    if any(
+        one.program is None or one.program in _LASTING or (not one.is_bare and one.program != "read") for one in inside
+    ):
+        raise UncertainError
+
+
+def _mapped(source: str, notes: Notes) -> Iterator[_Array]:
+    """The arrays that `mapfile -t NAME < <(...)` sets."""
+    for use in notes.uses:
+        if use.program not in {"mapfile", "readarray"}:
+            continue
+        fed = _FED.fullmatch(source, use.spans[-1][1], use.end)
+        texts = [word.text or "" for word in use.words]
+        if fed is not None and texts[1:2] == ["-t"] and not texts[3:] and _is_top(use) and is_own(texts[-1]):
+            yield _Array(texts[-1], (use.start, use.end), fed[1], "")
+
+
+def _globbed(source: str, notes: Notes) -> Iterator[_Array]:
+    """The arrays of plain words and globs in the workspace."""
+    for found in _ARRAY.finditer(source):
+        is_glob = "*" in found[2] or "?" in found[2]
+        if (
+            is_glob
+            and is_own(found[1])
+            and ".." not in found[2]
+            and "**" not in found[2]
+            and found.start() in notes.statements
+        ):
+            if any(map(_may_move, notes.uses)):
+                raise UncertainError
+            yield _Array(found[1], found.span(), "", " ".join(found[2].split()))
+
+
+def _may_move(use: Use) -> bool:
+    """Whether a glob may stand for other names behind *use*, or whether that cannot be told."""
+    if use.program == "shopt":
+        return not {"-s", "-u", "nullglob", "failglob"}.issuperset(word.text for word in use.words[1:])
+    return use.program is None or use.program in _MOVING
+
+
+def _is_top(use: Use) -> bool:
+    return use.is_first and not use.branches and not use.within and not use.depth
+
+
+def _used(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, str]]:
+    """What becomes of the uses of an array."""
+    name, printer = array.name, array.printer
+    rest = source[: array.use[0]] + " " * (array.use[1] - array.use[0]) + source[array.use[1] :]
+    for found in re.finditer(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", rest):
+        at = found.start()
+        if at < array.use[0]:
+            raise UncertainError
+        if source.startswith("${#", at - 3) and source.startswith("[@]}", found.end()):
+            continue
+        start, end = at - 3, found.end() + 5
+        if source[start:end] != f'"${{{name}[@]}}"':
+            if (at, found.end()) in notes.named or source[at - 1] in "${!#" or _NAMING.search(source):
+                raise UncertainError
+            continue
+        if source[start - 1] not in " \t" or source[end : end + 1] not in {" ", "\t", "\n", ";", "|", ")", "&", ""}:
+            raise UncertainError
+        if not printer:
+            yield start, end, array.words
+            continue
+        yield _listed(source, notes, start, printer)
+    # Where names are looked for is seen by this command; of the array, only its length is left to be looked at.
+    yield array.use[0], array.use[1], f"{printer or f'echo {array.words}'} >/dev/null; {name}=1"
+
+
+def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, int, str]:
+    """What becomes of one use of an array of what a command prints: in a loop, or where it is shown."""
+    for loop in notes.loops:
+        head = _OVER.match(source, loop.start)
+        if head is not None and head.start() < start < head.end():
+            if source[loop.closed : loop.end].strip() or not is_own(head[1]):
+                raise UncertainError
+            _check(source, notes, loop)
+            return head.start(), head.end(), f"{printer} | while IFS= read -r {head[1]}"
+    use = next(
+        (one for one in notes.uses if one.start <= start < one.end and (start in {span[0] for span in one.spans})), None
+    )
+    if use is None or use.program not in {"echo", "printf"}:
+        raise UncertainError
+    return start, source.index('"', start + 1) + 1, f'"$({printer})"'
