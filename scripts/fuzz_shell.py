@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from tests.cases.shell_tree import Tree, plant, sample_policy  # noqa: E402 - the checkout is on the path by now
 from tests.samples import sample_rows  # noqa: E402 - as above
 
-from shell_fuzz.judging import ALLOWED, Judge, is_foreseen, program_names  # noqa: E402 - as above
+from shell_fuzz.judging import ALLOWED, Judge, program_names  # noqa: E402 - as above
 from shell_fuzz.lines import Lines  # noqa: E402 - as above
 from shell_fuzz.oracle import Rights, violations  # noqa: E402 - as above
 from shell_fuzz.sandbox import Observed, Sandbox  # noqa: E402 - as above
@@ -42,6 +42,8 @@ REPORT = ROOT / "tests" / "fuzz_shell.md"
 FULL = (100_000, 10_000)
 """Judged and executed lines of a run that is recorded."""
 _MAX_FINDINGS = 40
+_SETTERS = tuple(f"bash:{name} *" for name in ("read", "mapfile", "readarray", "shopt"))
+"""Rules beside those of the samples: for loops over names, which they have none of."""
 _TREE = re.compile(r"/\S*?fuzz-shell-\w+/tree")
 """Where the samples' folders lie during a run: a path of the machine, which no page shows."""
 
@@ -80,7 +82,7 @@ class Bench:
     def __init__(self, tree: Tree, place: Path, stack: ExitStack) -> None:
         rules = sample_policy()["allow"]
         self.tree = tree
-        self.judge = Judge(tree.workspace, rules)
+        self.judge = Judge(tree.workspace, [*rules, *_SETTERS])
         self.names = program_names(rules)
         here = str(Path(sys.prefix, "bin"))
         prefixes = (sys.prefix, sys.base_prefix, *filter(None, sys.path), "/usr", "/etc", "/proc", "/tmp", "/var")
@@ -91,10 +93,9 @@ class Bench:
         """Run *line*: what was seen, what of it is not granted, how many commands were compared."""
         observed = self.sandbox.run(line)
         found = violations(observed, self.rights)
-        foreseen = self.judge.commands(line)
         ran = list(vectors(observed.xtrace)) if observed.is_finished else []
         for argv in ran:
-            if not is_foreseen(argv, foreseen):
+            if not self.judge.is_foreseen(argv, line):
                 found.append(f"bash runs {argv!r}, which the guard has not seen")
         return observed, found, len(ran)
 

@@ -14,6 +14,8 @@ from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 
 ALLOWED = "allowed"
+_WRITTEN = frozenset({"local", "return", "mapfile", "readarray", "read", "echo", "printf"})
+"""They are judged as something else, or as one word what is several."""
 _BASH = ToolFacts("bash", "bash", ("exec", "tool_exec"), capabilities=frozenset({"fs:read", "proc:exec"}))
 
 
@@ -52,9 +54,12 @@ class Judge:
         denied = None if found.world is None else self._lookout.objection(found.world)
         return Verdict(ALLOWED if denied is None else str(denied.reason))
 
-    def commands(self, line: str) -> tuple[Command, ...]:
-        """The commands that bash itself runs."""
-        return parse(line, self.workspace).commands
+    def is_foreseen(self, argv: Sequence[str], line: str) -> bool:
+        """Whether bash may run *argv* in *line*: with the values and calls that were put in, but for what these are put for."""
+        written = parse(line, self.workspace)
+        if argv[:1] and (argv[0] in _WRITTEN or argv[0] in written.functions):
+            return is_foreseen(argv, written.commands)
+        return is_foreseen(argv, parse(line, self.workspace, settles=True, lists=True).commands)
 
 
 def is_foreseen(argv: Sequence[str], commands: Sequence[Command]) -> bool:

@@ -34,6 +34,7 @@ class Lines:
         self._statements: tuple[Callable[[int], str], ...] = (
             *(self._joined, self._joined, self._pipeline, self._pipeline, self._group, self._loop, self._branch),
             *(self._substitution, self._document, self._assignment, self._folder),
+            *(self._function, self._function, self._fed, self._array),
         )
         self._mutations: tuple[Callable[[list[str]], None], ...] = (
             *(self._delete, self._duplicate, self._swap, self._insert, self._sign, self._splice, self._respell),
@@ -165,6 +166,89 @@ class Lines:
             (self._statement(depth), f"cat {path}", f"ls {path}", f"git log -1 -- {path}", f"find {path}")
         )
         return f"cd {option}{folder}{random.choice((' && ', '; ', chr(10), ' || ', ' | '))}{use}"
+
+    def _function(self, depth: int) -> str:
+        """One or two functions, and calls of them in all places."""
+        random = self.random
+        names = ("f", "g") if self._happens(0.3) else ("f",)
+        bodies = [self._body(depth, names[:place]) for place in range(len(names))]
+        heads = [
+            random.choice(("{}() {{ {}; }}", "{}() {{\n{}\n}}", "function {} {{ {}; }}", "{}() ( {} )")) for _ in names
+        ]
+        defined = [head.format(name, body) for head, name, body in zip(heads, names, bodies, strict=True)]
+        calls = [self._call(random.choice(names)) for _ in range(random.randrange(1, 4))]
+        return random.choice(("; ", "\n", "; ")).join((*defined, *calls))
+
+    def _body(self, depth: int, callable_: Sequence[str]) -> str:
+        random = self.random
+        parts = []
+        for _ in range(random.randrange(1, 4)):
+            one, other = random.choice(fragments.PARAMETERS), random.choice(fragments.PARAMETERS)
+            form = random.choice((*fragments.BODIES, *(f"{name} {{}}" for name in callable_)))
+            parts.append(form.format(one, other) if self._happens(0.9) else self._statement(depth))
+        return "; ".join(parts)
+
+    def _call(self, name: str) -> str:
+        random = self.random
+        words = [
+            random.choice((*fragments.FILES[:8], *fragments.FOLDERS[:4], *fragments.WORDS))
+            for _ in range(random.randrange(4))
+        ]
+        if self._happens(0.05):
+            words.append(random.choice((*fragments.OUTSIDE, *fragments.GLOBS)))
+        call = " ".join((name, *words))
+        return random.choice(
+            (
+                "{}",
+                "{}",
+                "{}",
+                "{} | wc -l",
+                "for x in a.txt src; do {}; done",
+                "x=a.txt; {}",
+                'echo "$({})"',
+                "{} && ls",
+                "{} 2>/dev/null",
+                "if {}; then pwd; fi",
+                "( {} )",
+            )
+        ).format(call)
+
+    def _fed(self, _: int) -> str:
+        """A loop over what a command prints."""
+        random = self.random
+        printer = random.choice(fragments.PRINTERS)
+        body = random.choice(fragments.LOOPED)
+        read = random.choice(("read -r f", "read -r f", "IFS= read -r f", "read f", "read -r f g"))
+        return random.choice(
+            (
+                "while {read}; do {body}; done < <({printer})",
+                "{printer} | while {read}; do {body}; done",
+                'n=0; while {read}; do n=$((n + 1)); {body}; done < <({printer}); echo "$n"',
+                'mapfile -t a < <({printer}); for f in "${{a[@]}}"; do {body}; done',
+                'mapfile -t a < <({printer}); printf \'%s\\n\' "${{a[@]}}"; echo "${{#a[@]}}"',
+                "for f in $({printer}); do {body}; done",
+                "{printer} | xargs {reader}",
+            )
+        ).format(
+            read=read, body=body, printer=printer, reader=random.choice(("cat", "wc -l", "grep -c x", "head -1", "ls"))
+        )
+
+    def _array(self, _: int) -> str:
+        """An array of words or globs."""
+        random = self.random
+        words = " ".join(random.choice((*fragments.GLOBS, *fragments.FILES[:8])) for _ in range(random.randrange(1, 4)))
+        use = random.choice(
+            (
+                'cat "${a[@]}"',
+                'for f in "${a[@]}"; do wc -l "$f"; done',
+                'echo "${#a[@]}"',
+                "ls -d ${a[@]}",
+                'cat "${a[0]}"',
+                'wc "${a[@]}" | tail -1',
+            )
+        )
+        more = random.choice(("", "", "", "a+=(src/app.py); ", "cd src; ", "a=x; "))
+        return f"a=({words}); {more}{use}"
 
     def _mutated(self, line: str) -> str:
         for _ in range(self.random.choice((1, 1, 1, 2, 2, 4))):
