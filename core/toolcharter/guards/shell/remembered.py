@@ -52,7 +52,7 @@ def settle(scanner: Scanner, at: int) -> Gained:
         if not command.redirections:
             _assigned(scanner, command)
         return Gained(scanner.set_names, scanner.set_names)
-    names = set_by(command)
+    names = set_by(command.words)
     if names is None:
         return Gained(before, before)
     gained = set(before)

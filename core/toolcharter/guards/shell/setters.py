@@ -38,12 +38,18 @@ def may_set(command: Command) -> bool:
     return not command.words or command.words[0].text in DECLARING or command.words[0].text in _VALUED
 
 
-def set_by(command: Command) -> tuple[str, ...] | None:
-    """The variables that *command* sets; None if it is no such builtin, or if its words do not tell for certain."""
-    name = command.words[0].text if command.words else None
+def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
+    """The variables that a command sets; None if it is no such builtin, or if its *words* do not tell for certain."""
+    name = words[0].text if words else None
     if name in DECLARING:
-        return _declared(command.words[1:], name or "")
-    return _read(command.words[1:], name or "") if name in _VALUED else None
+        return _declared(words[1:], name or "")
+    return _read(words[1:], name or "") if name in _VALUED else None
+
+
+def sets_own(words: Sequence[Word]) -> bool:
+    """Whether a command does nothing but set variables that mean something to its line alone, as `x=1` does."""
+    names = set_by(words)
+    return names is not None and words[0].text != "export" and all(map(is_own, names))
 
 
 def is_array(command: Command) -> bool:

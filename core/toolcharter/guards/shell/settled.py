@@ -164,7 +164,7 @@ def names_what_it_sets(command: Command) -> bool:
     """Whether it is plain from the words of *command* which variables it sets."""
     if any("{" in one.descriptor for one in command.redirections):
         return False
-    if not command.words or set_by(command) is not None:
+    if not command.words or set_by(command.words) is not None:
         return True
     name, words = command.words[0].text, command.words[1:]
     if name in _HARMLESS_IF:
@@ -232,7 +232,7 @@ def _stays_one(word: Word) -> bool:
 
 def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
     """Whether no command that names variables names one of *values* in letters that the source does not show."""
-    namers = (one for one in commands if one.words and one.words[0].text in _NAMERS and set_by(one) is None)
+    namers = (one for one in commands if one.words and one.words[0].text in _NAMERS and set_by(one.words) is None)
     texts = [word.text or "" for one in namers for word in one.words[1:]]
     return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in values)
 

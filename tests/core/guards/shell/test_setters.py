@@ -1,8 +1,13 @@
 """What builtins set is known to be text of the line, and may be shown; it stays unknown everywhere else."""
 
 import pytest
+from tests.rows import each_row
 
+from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.shell.analyse import analyse
+from toolcharter.policy.evaluate import Policy
+from toolcharter.policy.rule_input import RuleInput, ToolFacts
+from toolcharter.profile.rules import parse_rule
 
 SHOWN = [
     'while IFS= read -r line; do echo "> $line"; done <a',
@@ -132,3 +137,73 @@ def test_what_the_line_has_read_stands_nowhere_else(line: str) -> None:
     inner = [one for one in found.commands if one.program not in {"read", ""}]
 
     assert found.unsupported or found.unresolved_program or any(one.needs for one in inner)
+
+
+def uncovered(line: str) -> str:
+    """What a rule of each of the commands but those that set variables would have to mention, and why."""
+    known = analyse_commands((line,), "/srv/ws")
+    names = ("echo", "cat", "ls", "wc", "grep", "true")
+    rules = [parse_rule(f"bash:{name}{end}", "p:1:1") for name in names for end in ("", " *")]
+    decision = (
+        Policy((), rules)
+        .for_tool(ToolFacts("bash", "bash", (), frozenset(), frozenset({"proc:exec"})))
+        .decide(RuleInput(None, {}, known.commands, known.refusal, known.needs, known.unsupported))
+    )
+    return "" if decision.outcome == "allow" else decision.message or "denied"
+
+
+@each_row(
+    "line",
+    [
+        'while read -r line; do echo "$line"; done <notes.md',
+        "read -r a b <<<'x y'; echo \"$a\"",
+        "read -rp 'Name: ' name <<<x; echo \"$name\"",
+        'mapfile -t lines < <(ls); echo "${#lines[@]}"',
+        'readarray -t lines <notes.md; echo "${#lines[@]}"',
+        'declare -r n=3; echo "$n"',
+        'readonly now="$(ls)"; echo "$now"',
+        'f() { local name=$1; echo "$name"; }; f x',
+        'readonly file=notes.md; cat "$file"',
+    ],
+)
+def test_what_sets_variables_of_the_line_needs_no_rule(line: str) -> None:
+    """As `x=1` needs none: the value is text for the line's other commands, which are judged."""
+    assert uncovered(line) == ""
+
+
+@each_row(
+    "line",
+    [
+        "read -r PATH <notes.md; ls",
+        "read -r LD_PRELOAD <notes.md; ls",
+        "read -ra BASH_ENV <notes.md; ls",
+        "read -r git_dir <notes.md; ls",
+        "read -r IFS; ls",
+        "read; ls",
+        "read -r 'a[$(ls)]' <notes.md; ls",
+        'read -r "$x" <notes.md; ls',
+        "read -r $x <notes.md; ls",
+        "read -r x </etc/passwd; ls",
+        "read -r x <../notes.md; ls",
+        "mapfile -t PATH <notes.md; ls",
+        "mapfile -t -C 'rm x' -c 1 lines <notes.md; ls",
+        "mapfile; ls",
+        "declare -x lines=3; ls",
+        "declare -n x=PATH; x=.; ls",
+        "declare -i x='a[$(rm x)]'; ls",
+        "declare -f; ls",
+        "declare -p; ls",
+        "declare PATH=.; ls",
+        "typeset LD_PRELOAD=./x.so; ls",
+        "readonly BASH_ENV=./x; ls",
+        "readonly x PATH; ls",
+        "export x=3; ls",
+        "local 'x=3 PATH=.'$y; ls",
+        "unset x; ls",
+        "read x",
+        "declare x=3",
+    ],
+)
+def test_what_sets_anything_else_needs_one(line: str) -> None:
+    """And a line that does nothing but set a variable is no harmless line of a rule's."""
+    assert uncovered(line) != ""

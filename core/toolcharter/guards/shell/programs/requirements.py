@@ -19,6 +19,7 @@ from toolcharter.guards.shell.programs.launchers import started_words
 from toolcharter.guards.shell.programs.options import Divided, divide
 from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
 from toolcharter.guards.shell.programs.tables import CORE, Tables
+from toolcharter.guards.shell.setters import sets_own
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import links
@@ -96,7 +97,7 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
     runs_input = _Reader(asking, tables).table(program, words, entry.table)
     if asking.targets:
         _ask_targets(asking.given, asking)
-    is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, words)
+    is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, command.words)
     demand = Requirements(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept) if asking.kept else ())
     inner, scripts = tuple(asking.inner), tuple(asking.scripts)
     folders = () if asking.folders == command.folders else asking.folders
@@ -125,11 +126,15 @@ def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
 
 
 def _is_transparent(table: Table, words: Sequence[Word]) -> bool:
-    if table.transparent == "numbers":
-        return all(is_number(word.text or "") for word in words)
-    if table.transparent == "settings":
-        return _STRICTER.fullmatch(" ".join(word.text or "''" for word in words)) is not None
-    return table.transparent == "always"
+    match table.transparent:
+        case "numbers":
+            return all(is_number(word.text or "") for word in words[1:])
+        case "settings":
+            return _STRICTER.fullmatch(" ".join(word.text or "''" for word in words[1:])) is not None
+        case "own variables":
+            return sets_own(words)
+        case other:
+            return other == "always"
 
 
 class _Reader:
@@ -142,7 +147,9 @@ class _Reader:
     def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
         """Gather what *words* ask for; *name* is the program's word, or the subcommand's. Whether it runs its input."""
         asking = self.asking
-        if table.named and not (table.transparent == "settings" and _is_transparent(table, words)):
+        if table.transparent == "own variables" and sets_own((name, *words)):
+            return False
+        if table.named and not _is_transparent(table, (name, *words)):
             asking.need(name, "is nothing that a program's ordinary rule covers")
         if table.arguments_from:
             _ask_arguments(words, table.arguments_from, asking)

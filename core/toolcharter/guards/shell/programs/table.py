@@ -141,7 +141,8 @@ class Table(NamedTuple):
     """Of `requires`, `alone_named` and `named_with_operands`: all words have to be mentioned, not only its own."""
     transparent: str = ""
     """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands. `settings`:
-    where all its words make a script end at its first fault, and then it has not to be named either."""
+    where all its words make a script end at its first fault; `own variables`: where it sets nothing but variables that mean
+    something to the line alone. In these two cases it has not to be mentioned either."""
     runs_input: bool = False
     """Whether its standard input is shell source if it has no operands."""
     input_options: frozenset[str] = frozenset()

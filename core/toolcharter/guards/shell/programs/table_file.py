@@ -212,8 +212,8 @@ def _number(value: object, key: str) -> int:
 
 
 def _transparent(value: object) -> str:
-    if value not in ("", "always", "numbers", "settings"):
-        raise TableError(f"`transparent` is 'always', 'numbers' or 'settings', not {value!r}")
+    if value not in ("", "always", "numbers", "settings", "own variables"):
+        raise TableError(f"`transparent` is 'always', 'numbers', 'settings' or 'own variables', not {value!r}")
     return str(value)
 
 

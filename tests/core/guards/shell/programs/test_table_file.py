@@ -160,7 +160,9 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
         pytest.param('operands = "read*"', "`operands` is a list of texts", id="operands' type"),
         pytest.param("number = 1", "`number` is true or false, not 1", id="flag"),
         pytest.param(
-            'transparent = "yes"', "`transparent` is 'always', 'numbers' or 'settings', not 'yes'", id="transparent"
+            'transparent = "yes"',
+            "`transparent` is 'always', 'numbers', 'settings' or 'own variables', not 'yes'",
+            id="transparent",
         ),
         pytest.param("options = []", "`options` is no table", id="options' type"),
         pytest.param('[options]\n"-a" = true', "'-a' takes roles in a text, not True", id="option's type"),
