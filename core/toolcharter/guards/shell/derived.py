@@ -8,6 +8,7 @@ from typing import Final
 
 # In these no character is one of a pattern but the star; what follows a replacement's second slash is no pattern.
 _TRIMS: Final = re.compile(r"(%%?|##?)(\*?)([A-Za-z0-9_./-]+)(\*?)")
+_SUFFIX: Final = re.compile(r"%%?((?:\.[A-Za-z0-9_-]+)+)")
 _REPLACES: Final = re.compile(r"(//?)((?:[A-Za-z0-9_.-]|\\/)+)/([A-Za-z0-9_./-]*)")
 _CASES: Final = re.compile(r"([\^,])\1?")
 _CUTS: Final = re.compile(r":([0-9]{1,4})(?::([0-9]{1,4}))?")
@@ -24,6 +25,15 @@ def made(value: str, how: str) -> str | None:
         # Which letters others have, and how many bytes, is the locale's to say.
         return _cut(value, how) if value.isascii() else None
     return value if value and _DEFAULTS.fullmatch(how) else None
+
+
+def made_of_glob(glob: str, how: str) -> str | None:
+    """The glob that all match which `%.txt` makes of names that match *glob*: each of them ends so. None if that differs."""
+    found = _SUFFIX.fullmatch(how)
+    if found is None or not glob.endswith(found[1]):
+        return None
+    left = glob.removesuffix(found[1])
+    return left if left and left[-1] not in "/\\" else None
 
 
 def _cut(value: str, how: str) -> str:

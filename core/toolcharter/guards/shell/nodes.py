@@ -17,6 +17,10 @@ SUBSTITUTED: Final = "/dev/fd/\0"
 """The pattern of a word that is a process substitution, one descriptor: nobody can write it, for no line holds a NUL."""
 
 
+FRESH: Final = "/dev/fd/\0fresh"
+"""The pattern of a word that is a file which the line itself has made (`mktemp`): nobody can write it, either."""
+
+
 ENDLESS: Final = "endless"
 """What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
+from toolcharter.guards.shell import fresh
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import OUTPUT
 from toolcharter.guards.shell.places import objection
@@ -63,12 +64,18 @@ def settle(scanner: Scanner, at: int) -> Gained:
         scanner.put(name, value if is_own(name) else None)
         if value is not None and is_own(name):
             gained.add(name)
-    is_certain = not command.redirections or all(one.operator == "<<<" for one in command.redirections)
+    is_certain = not command.redirections or all(map(_can_be_read, command.redirections))
     if command.words[0].text not in DECLARING:
         # From what cannot be read, such as a folder, `read` sets nothing.
         is_certain = is_certain and bool(command.redirections)
     scanner.set_names = frozenset(gained) if is_certain else before
     return Gained(frozenset(gained), scanner.set_names)
+
+
+def _can_be_read(redirection: Redirection) -> bool:
+    """Whether there is something to read for certain: a here-string, or `<(...)`."""
+    is_fed = redirection.target is not None and redirection.target.pattern == SUBSTITUTED
+    return redirection.operator == "<<<" or (redirection.operator == "<" and not redirection.descriptor and is_fed)
 
 
 def _assigned(scanner: Scanner, command: Command) -> None:
@@ -95,6 +102,8 @@ def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | No
         return number_of(expression)
     if word.text is not None:
         return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
+    if word.is_output and fresh.is_made(word) and not (adds or is_deep):
+        return Value(None, FRESH, at)
     if word.pattern == NUMBER or word.is_output:
         is_number = not adds and (word.pattern == NUMBER or word.is_number)
         return Value(None, None if adds else word.pattern, at, is_number, is_shown=is_deep or adds)

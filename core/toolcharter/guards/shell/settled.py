@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.derived import made
-from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell import fresh
+from toolcharter.guards.shell.derived import made as derived_of
+from toolcharter.guards.shell.nodes import FRESH, Command, Word
 from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
 from toolcharter.guards.shell.setters import Sum, set_by
 
@@ -145,6 +146,8 @@ def settled(
         if one is not None and one.text is None and not one.is_shown and name not in read
     }
     found = [_settled(command, certain, commands) for command in commands]
+    if any(one.pattern == FRESH for one in certain.values()):
+        found = [fresh.with_targets(one, lambda word: _fresh(word, certain)) for one in found]
     return [one._replace(is_unread=True) if at in unread else one for at, one in enumerate(found)] if unread else found
 
 
@@ -152,6 +155,7 @@ def _words(command: Command) -> Iterator[Word]:
     yield from command.words
     yield from (assignment.value for assignment in command.assignments)
     yield from command.inputs
+    yield from fresh.targets(command)
     yield from _bodies(command)
 
 
@@ -274,6 +278,8 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     held = [values[_variable(name)] for name in names if _variable(name) in values]
     if any(not name.startswith(MARK) for name in names) or len(held) < len(names):
         return word._replace(parts=())
+    if (own := _fresh(word, values)).pattern == FRESH:
+        return own
     texts = [_text(part.name, part.text, values) for part in word.parts]
     bare = [(part.name, text) for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
     if None not in texts:
@@ -282,11 +288,20 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     if held[0].is_number and _is_bare(word):
         word = word._replace(is_number=True)
     pattern = held[0].pattern if len(word.parts) == 1 else None
-    if pattern is not None and not names[0].startswith(MARK + DERIVED):
+    if pattern not in {None, FRESH} and not names[0].startswith(MARK + DERIVED):
         return word._replace(parts=(), pattern=pattern, splits=False)
     splits = word.splits and not all(_stays_number(name, values) for name, _ in bare)
     is_shown = any(one.is_shown for one in held)
     return word._replace(parts=(), splits=splits, is_output=not (splits or is_shown), is_shown=is_shown and not splits)
+
+
+def _fresh(word: Word, values: Mapping[str, Value]) -> Word:
+    """*word* as a file that the line has made, if it is one and nothing else."""
+    names = [_variable(part.name) for part in word.parts if part.name]
+    is_one = len(names) == 1 and _is_bare(word) and not word.splits
+    if is_one and names[0] in values and values[names[0]].pattern == FRESH:
+        return word._replace(parts=(), pattern=FRESH)
+    return word
 
 
 def _stays_number(name: str, values: Mapping[str, Value]) -> bool:
@@ -348,7 +363,7 @@ def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
     value = values[_variable(name)].text
     if value is None or not name.startswith(MARK + DERIVED):
         return value
-    return made(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
+    return derived_of(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
 
 
 _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {

@@ -6,6 +6,7 @@ Source: bash(1), "EXPANSION"; POSIX.1-2024, shell command language, 2.6.
 import re
 
 from toolcharter.guards.shell.arrays import end_of_count
+from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.ansi import unescaped
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -167,7 +168,8 @@ def _parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     splits = name == "@" if quoted else name not in _COUNTS
     hints, pattern = _hints(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
     known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
-    is_output = not known and name in _SHOWN and name not in scanner.values
+    is_output = not known and name in _SHOWN and (name == "SECONDS" or name not in scanner.values)
+    is_output = is_output or (name == "0" and scanner.settles)
     listed = scanner.listed.get(name) if known.startswith(MARK) else None
     if listed is not None and (quoted or not listed.is_quoted):
         splits = not quoted
@@ -220,11 +222,13 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     if operator.group().endswith("-"):
         hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
     derived, is_output = "", False
+    pattern = made_of_glob(scanner.patterns.get(name, ""), scanner.source[start : scanner.at - 1]) if quoted else None
     if all(one.is_known for one in operand):
         if name in scanner.set_names:
             derived = MARK + DERIVED + name + DERIVED + scanner.source[start : scanner.at - 1]
         is_output = name in _SHOWN and name not in scanner.values
-    return Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], name=derived, is_output=is_output)
+    piece = Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], pattern=pattern)
+    return piece._replace(name=derived, is_output=is_output)
 
 
 def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:

@@ -8,7 +8,7 @@ from typing import Final
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Inner, Word
+from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Operands, Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
@@ -16,6 +16,7 @@ from toolcharter.guards.shell.programs.unknown import ask_paths
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """Stands for the words that a program such as xargs reads and hands to the command that it starts."""
 _MAX_FOLDERS: Final = 8
+_OPENED: Final = frozenset({SUBSTITUTED, FRESH})  # by the line itself
 # Letters, digits and marks of globs: in other letters hg and jj write sets of files, lists of them and operators.
 _PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
 _NO_FILES: Final = frozenset({"-", "/dev/null"})
@@ -144,13 +145,13 @@ class RequirementCollector:
 
     def take_read(self, _: Role, word: Word) -> None:
         """A path that is looked at; `-` is the standard input, and a process substitution is input too."""
-        if word.text != "-" and word.pattern != SUBSTITUTED:
+        if word.text != "-" and word.pattern not in _OPENED:
             self.path(word)
 
     def take_said(self, _: Role, word: Word) -> None:
         """Text that is shown or kept: of the names that a glob stands for, it matters where the shell looks for them."""
         pattern = word.pattern or ""
-        if "**" in pattern or pattern == SUBSTITUTED:
+        if "**" in pattern or pattern in _OPENED:
             # Names that find gives, not the shell.
             self.take_read(_, word)
             return
@@ -237,6 +238,8 @@ class RequirementCollector:
 
     def take_change(self, role: Role, word: Word) -> None:
         """A path that is written, made or removed."""
+        if word.pattern == FRESH and role.kind == "change":
+            return
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         if role.kind == "into":
             self.destinations.append(word)

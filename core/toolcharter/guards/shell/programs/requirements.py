@@ -12,7 +12,7 @@ from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Requirements, Word
+from toolcharter.guards.shell.nodes import FRESH, Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.programs import expressions, unknown
 from toolcharter.guards.shell.programs.collector import RequirementCollector, assign, is_number
 from toolcharter.guards.shell.programs.launchers import started_words
@@ -64,6 +64,8 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
         _ask_redirection(redirection, asking)
     if not command.words:
         for assignment in command.assignments:
+            if assignment.form == "SECONDS=0":
+                continue  # It counts from there.
             if not is_own(assignment.name):
                 asking.needs.append(Requirement(assignment.form, f"{assignment.form} changes the shell itself"))
             elif command.is_unread:
@@ -327,14 +329,16 @@ def _written(target: Word | None, asking: RequirementCollector) -> None:
 
 
 def _is_ordinary_redirection(redirection: Redirection) -> bool:
-    """Whether the output goes to the null device or joins the other stream."""
+    """Whether the output goes to the null device or a file of the line's own making, or joins the other stream."""
     operator, target = redirection.operator, redirection.target
     text = None if target is None else target.text
     if operator == ">&" and text in {"1", "2"}:
         return redirection.descriptor in _OUT
+    if text != "/dev/null" and (target is None or target.pattern != FRESH):
+        return False
     if operator in {"&>", "&>>", ">&"}:
-        return text == "/dev/null" and not redirection.descriptor
-    return operator in {">", ">>", ">|"} and text == "/dev/null" and redirection.descriptor in _OUT
+        return not redirection.descriptor
+    return operator in {">", ">>", ">|"} and redirection.descriptor in _OUT
 
 
 def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
