@@ -123,7 +123,7 @@ class _Refusing(ArgumentReader):
     def __init__(self, tool: BuiltTool, why: str) -> None:
         super().__init__(tool.spec, tool.function)
 
-        def refuse(raw: bytes) -> dict[str, Any]:  # noqa: ARG001 - the name of what it replaces
+        def refuse(_raw: bytes) -> dict[str, Any]:
             raise InvalidArguments(why)
 
         self.validate = refuse

@@ -238,7 +238,7 @@ def test_parents_and_child_are_put_together_as_the_page_says(tmp_path: Path) -> 
         "plugins": {"one": ">1", "two": ">2"},
         "events": {"args": "shape", "required": True},
         "cases": [{"tool": "git", "expect": "deny"}, {"tool": "glob", "expect": "deny"}],
-        "missing_ok": ["never"],
+        "missing_ok": ["later", "never"],
     }
 
 
