@@ -123,7 +123,8 @@ class _Refusing(ArgumentReader):
     def __init__(self, tool: BuiltTool, why: str) -> None:
         super().__init__(tool.spec, tool.function)
 
-        def refuse(_raw: bytes) -> dict[str, Any]:
+        def refuse(raw: bytes) -> dict[str, Any]:
+            del raw  # Whatever they are.
             raise InvalidArguments(why)
 
         self.validate = refuse
