@@ -147,7 +147,8 @@ def _test_word(scanner: Scanner) -> Word:
     start = scanner.at
     word = read_word(scanner, VALUE)
     scanner.spans.discard((start, scanner.at))
-    return word
+    # Between these brackets, bash parts no words.
+    return word._replace(splits=False) if word.parts else word
 
 
 def _expression(scanner: Scanner, text: str) -> Word:

@@ -2,7 +2,7 @@
 
 `while read -r f; do wc "$f"; done < <(git ls-files)` is judged as `git ls-files | while read -r f; do wc "$f"; done`,
 `mapfile -t a < <(git ls-files); for f in "${a[@]}"; do ...` as `... | while IFS= read -r f; do ...`, and
-`a=(src/*.py); wc "${a[@]}"` as `wc src/*.py`. What the body of such a loop does to the shell ends with a pipe: where it does
+`a=(src/*.py); wc "${a[@]}"` as `wc src/*.py`, `t=$(mktemp); trap 'rm -f "$t"' EXIT` as `t=$(mktemp); rm -f "$t"`. What the body of such a loop does to the shell ends with a pipe: where it does
 more than to set variables, of which the guard asks nothing behind a loop, or where the array is used in another way, the
 line stays as it is. Source: bash(1), "Process Substitution", "Pipelines", "Arrays".
 """
@@ -16,7 +16,7 @@ from toolcharter.guards.shell.parse.calls import UncertainError, edited
 from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 
-MAY_FEED: Final = re.compile(r"<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
+MAY_FEED: Final = re.compile(r"trap 'rm |<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
 """What a line holds in which there is something to write out."""
 # One pipeline, and nothing that could end it elsewhere.
 _FED: Final = re.compile(r"[ \t]*<[ \t]*<\(([a-z](?:[^;&\n()<>#`|!]|\|(?!\|))*)\)[ \t]*")
@@ -31,6 +31,8 @@ _NAMING: Final = re.compile(
     r"(?<![\w-])(?:read|mapfile|readarray|unset|export|readonly|declare|typeset|getopts|let|local|eval|wait|for)(?![\w-])"
     r"|(?<!\w)-[vR](?!\w)|\[[^]\n]*\]=|\$\{\w+:(?![-+?=])|\$\{!"
 )
+_REMOVED: Final = re.compile(r'rm -r?f "\$(?:([a-z_]\w*)|\{([a-z_]\w*)\})"')
+_MADE: Final = r"NAME=\"?\$\(mktemp\)\"?(?=[ \t]*(?:;(?!;)|\n|\Z))"
 _LASTING: Final = frozenset(
     """cd pushd popd exec set shopt export readonly umask ulimit trap local declare typeset unset mapfile readarray wait
     getopts eval source . alias unalias let enable builtin command hash coproc shift return""".split()
@@ -60,6 +62,7 @@ def written_out(scanner: Scanner) -> str | None:
         arrays = [*_mapped(scanner.source, notes), *_globbed(scanner.source, notes)]
         for array in arrays:
             edits += _used(scanner.source, notes, array)
+        edits += _removed(scanner.source, notes)
         for loop in notes.loops:
             if (fed := _FED.fullmatch(scanner.source, loop.closed, loop.end)) and _READ.match(
                 scanner.source, loop.start
@@ -69,6 +72,30 @@ def written_out(scanner: Scanner) -> str | None:
         return edited(scanner.source, 0, len(scanner.source), edits) if edits else None
     except UncertainError:
         return None
+
+
+def _removed(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
+    """What becomes of `trap 'rm -f "$t"' EXIT` beside `t=$(mktemp)`: what it removes when the shell ends is that file."""
+    for use in notes.uses:
+        texts = [word.text for word in use.words]
+        found = _REMOVED.fullmatch(texts[1] or "") if texts[:1] == ["trap"] and texts[2:] == ["EXIT"] else None
+        if found is None or not _is_top(use) or len(use.spans) < len(texts) or use.end != use.spans[-1][1]:
+            continue
+        made = [
+            one
+            for one in re.finditer(_MADE.replace("NAME", found[1] or found[2]), source)
+            if one.start() in notes.statements
+        ]
+        if len(made) != 1:
+            raise UncertainError
+        if made[0].start() < use.start:
+            yield use.start, use.end, texts[1] or ""
+        elif re.fullmatch(r"[ \t]*[;\n][ \t\n]*", source[use.end : made[0].start()]):
+            # Nothing runs in between, so that it never ends there.
+            yield use.start, made[0].start(), ""
+            yield made[0].end(), made[0].end(), f"; {texts[1]}"
+        else:
+            raise UncertainError
 
 
 def _check(source: str, notes: Notes, loop: Loop) -> None:

@@ -20,7 +20,7 @@ _MAX_POINTS: Final = 8
 _HERE: Final = Word(".", ".", prefix=".")
 _NO_POINT: Final = Word("")
 _OF_TEXT: Final = frozenset({"-n", "-z"})
-_BETWEEN_TEXTS: Final = frozenset({"=", "==", "!="})
+_BETWEEN_TEXTS: Final = frozenset({"=", "==", "!=", "=~"})
 _BETWEEN_NUMBERS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _STATUSES: Final = frozenset({"$?", '"$?"', "$#", '"$#"'})
 _OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
