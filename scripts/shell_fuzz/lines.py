@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
-from shell_fuzz import fragments
+from shell_fuzz import fragments, shapes
 from shell_fuzz.commands import Commands
 from shell_fuzz.spelling import spell
 
@@ -183,15 +183,15 @@ class Lines:
         random = self.random
         parts = []
         for _ in range(random.randrange(1, 4)):
-            one, other = random.choice(fragments.PARAMETERS), random.choice(fragments.PARAMETERS)
-            form = random.choice((*fragments.BODIES, *(f"{name} {{}}" for name in callable_)))
+            one, other = random.choice(shapes.PARAMETERS), random.choice(shapes.PARAMETERS)
+            form = random.choice((*shapes.BODIES, *(f"{name} {{}}" for name in callable_)))
             parts.append(form.format(one, other) if self._happens(0.9) else self._statement(depth))
         return "; ".join(parts)
 
     def _call(self, name: str) -> str:
         random = self.random
         words = [
-            random.choice((*fragments.FILES[:8], *fragments.FOLDERS[:4], *fragments.WORDS))
+            random.choice((*fragments.FILES[:8], *fragments.FOLDERS[:4], *shapes.WORDS))
             for _ in range(random.randrange(4))
         ]
         if self._happens(0.05):
@@ -216,8 +216,8 @@ class Lines:
     def _fed(self, _: int) -> str:
         """A loop over what a command prints."""
         random = self.random
-        printer = random.choice(fragments.PRINTERS)
-        body = random.choice(fragments.LOOPED)
+        printer = random.choice(shapes.PRINTERS)
+        body = random.choice(shapes.LOOPED)
         read = random.choice(("read -r f", "read -r f", "IFS= read -r f", "read f", "read -r f g"))
         return random.choice(
             (

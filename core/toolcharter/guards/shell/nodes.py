@@ -21,6 +21,10 @@ FRESH: Final = "/dev/fd/\0fresh"
 """The pattern of a word that is a file which the line itself has made (`mktemp`): nobody can write it, either."""
 
 
+WRITING: Final = frozenset({">", ">>", ">|", "&>"})
+"""Operators behind which the file stands that a command writes."""
+
+
 ENDLESS: Final = "endless"
 """What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
 
@@ -146,6 +150,21 @@ class Command(NamedTuple):
             return self
         changed = (
             one.reading(change(one.target)) if one.operator == "<" and one.target is not None else one
+            for one in self.redirections
+        )
+        return self._replace(redirections=tuple(changed))
+
+    @property
+    def targets(self) -> tuple[Word, ...]:
+        """The files that it writes by redirections."""
+        return tuple(one.target for one in self.redirections if one.operator in WRITING and one.target is not None)
+
+    def with_targets(self, change: Callable[[Word], Word]) -> "Command":
+        """The same command, which writes what *change* makes of its `targets`."""
+        if not self.targets:
+            return self
+        changed = (
+            one.reading(change(one.target)) if one.operator in WRITING and one.target is not None else one
             for one in self.redirections
         )
         return self._replace(redirections=tuple(changed))

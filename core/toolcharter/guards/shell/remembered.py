@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
-from toolcharter.guards.shell import fresh
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 else:
     listings = lazy("toolcharter.guards.shell.listings")
 
+# Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
+_MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
 _GLOB_SIGNS: Final = frozenset("*?[")
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
@@ -102,7 +103,7 @@ def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | No
         return number_of(expression)
     if word.text is not None:
         return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
-    if word.is_output and fresh.is_made(word) and not (adds or is_deep):
+    if word.is_output and _MADE.fullmatch(word.form) and not (adds or is_deep):
         return Value(None, FRESH, at)
     if word.pattern == NUMBER or word.is_output:
         is_number = not adds and (word.pattern == NUMBER or word.is_number)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell import fresh
 from toolcharter.guards.shell.derived import made as derived_of
 from toolcharter.guards.shell.nodes import FRESH, Command, Word
 from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
@@ -147,7 +146,7 @@ def settled(
     }
     found = [_settled(command, certain, commands) for command in commands]
     if any(one.pattern == FRESH for one in certain.values()):
-        found = [fresh.with_targets(one, lambda word: _fresh(word, certain)) for one in found]
+        found = [one.with_targets(lambda word: _fresh(word, certain)) for one in found]
     return [one._replace(is_unread=True) if at in unread else one for at, one in enumerate(found)] if unread else found
 
 
@@ -155,7 +154,7 @@ def _words(command: Command) -> Iterator[Word]:
     yield from command.words
     yield from (assignment.value for assignment in command.assignments)
     yield from command.inputs
-    yield from fresh.targets(command)
+    yield from command.targets
     yield from _bodies(command)
 
 
