@@ -39,6 +39,12 @@ KNOWN = [
     "git diff --name-only --cached --diff-filter=ACM | xargs cat",
 ]
 HOSTILE = [
+    'a=(*.py); cat x"${a[@]}"',
+    'mapfile -t a < <(git ls-files); for f in "${a[@]}"; do cat "$f"; done >/dev/null',
+    'rg -l x -g "*.py" -- src | xargs cat',
+    "rg -l x -g | xargs cat",
+    'fd x "$y" | xargs cat',
+    "mapfile -t a < <(git ls-files)" + '; printf "%s\\n" "${a[@]}"' * 26,
     'while read -r f; do wc "$f"; done < <(cat list)',
     'while read -r f; do wc "$f"; done < <(git ls-files; echo /etc/passwd)',
     'while read -r f; do wc "$f"; done < <(git ls-files && echo /etc/passwd)',

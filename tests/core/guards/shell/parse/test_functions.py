@@ -11,6 +11,12 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
+from toolcharter.guards.shell.parse import functions
+from toolcharter.guards.shell.parse.calls import UncertainError, edited
+from toolcharter.guards.shell.parse.lists import read_list
+from toolcharter.guards.shell.parse.notes import Notes
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.source import read_source
 
 WS = "/srv/ws"
 KNOWN = [
@@ -40,6 +46,9 @@ KNOWN = [
     ('p=z; f() { local p="$1"; cat "$p"; }; f a; cat "$p"', ["cat a", "cat z"]),
     ('f() { [ -f "$1" ] || return 1; cat "$1"; }; f a', ["cat a"]),
     ('f() { if test -n "$1"; then cat "$1"; else return 0; fi; }; f a && cat b', ["cat a", "cat b"]),
+    ('f() { echo "$0"; cat "$1"; }; f a', ["cat a"]),
+    ('f() { printf "%s\\n" x; [ -f "$1" ] || return 1; cat "$1"; }; f a', ["cat a"]),
+    ('f() { for x in a b; do cat "$x"; break; done; }; f', ["cat a"]),
     ('f() ( cat "$1" ); f a', ["cat a"]),
     ('function f { cat "$1"; }; f a', ["cat a"]),
     ('function f() { cat "$1"; }\nf a\n', ["cat a"]),
@@ -65,6 +74,30 @@ KNOWN = [
     ('f() { cat "$1"; }; "f" a', ["cat a"]),
 ]
 HOSTILE = [
+    'f() { cat "$1"; }; f "a\nb"',
+    'f() { cat "$1"; }; f {a,b}',
+    'f() { cat "$1"; } 2>/dev/null; f a >/dev/null',
+    'f() { cat "$1"; }; f a 2>/dev/null b',
+    'f() { cat "$1"; }; >/dev/null f a',
+    "f() { cat $1 a; }; f",
+    "f() { head -n $(($1 + 1)) a; }; f x",
+    "f() { head -n $(($1 + 1)) a; }; f 08",
+    'f() { cat $1; }; x=a; f "a b $x"',
+    'f() { cat "x$1"; }; f \'a"b\'',
+    'f() { cat "${1:-b}"; }; x=a; f "$x"',
+    'f() { cat "${1:+b}"; }; x=a; f "$x"',
+    'f() { cat "${1%?}"; }; f a',
+    "f() { head -n $(($@)) a; }; f 1",
+    'f() { cat $@; }; f "a b"',
+    'f() { cat "x $@"; }; f',
+    "f() { local; cat a; }; f",
+    'f() { local npm=$1; cat "$npm"; }; f a',
+    'f() { local x=$1 >/dev/null; cat "$x"; }; f a',
+    'f() { local x; cat "${x-b}"; }; f',
+    "g() { cat a; }; f x; g; f() { cat b; }; f y",
+    "f() { return; g; }; g() { cat a; }; f; g",
+    "f() { printf -v x a; return; }; f",
+    "a() { b; }; b() { c; }; c() { d; }; d() { e; }; e() { f; }; f() { g; }; g() { cat x; }; a",
     'f() { cat "$1"; }; f /etc/passwd',
     'f() { cat "$1"; }; f ../x',
     'f() { cat "$1/../../x"; }; f a',
@@ -232,6 +265,32 @@ def run_in_bash(line: str, folder: Path) -> list[str]:
     (folder / "a").touch()
     subprocess.run(["bash", "-c", script], cwd=folder, check=False, stdin=subprocess.DEVNULL, timeout=10)
     return [one.removesuffix(" ") for one in out.read_text().splitlines()]
+
+
+def test_a_line_that_grows_too_long_stays_as_it_is() -> None:
+    """Calls are written out up to the length of a line."""
+    assert is_open('f() { cat "' + "x" * 2000 + '"; }; f; f; f')
+    assert not is_open('f() { cat "' + "x" * 2000 + '"; }; ' + "; ".join("f" * 6))
+
+
+def test_a_step_that_runs_something_else_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes out has to run the programs that were foreseen."""
+    scanner = Scanner("cat a; wc b", WS, read_list)
+    scanner.notes = Notes()
+    read_source(scanner)
+
+    found = [functions.are_foreseen(one, scanner, 0) for one in (("cat", "wc"), (None, "wc"), ("cat", "ls"), ("cat",))]
+    monkeypatch.setattr(functions, "are_foreseen", lambda *_: False)
+
+    assert found == [True, True, False, False]
+    assert not is_open("f() { cat a; }; f")
+
+
+def test_edits_that_overlap_are_uncertain() -> None:
+    """One place of a source becomes one thing."""
+    assert edited("abcd", 0, 4, [(1, 2, "x"), (2, 2, "y")]) == "axycd"
+    with pytest.raises(UncertainError):
+        edited("abcd", 0, 4, [(0, 2, "x"), (1, 3, "y")])
 
 
 def test_rules_of_deny_see_the_calls_as_they_are_written() -> None:
