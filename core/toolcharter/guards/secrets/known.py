@@ -10,11 +10,13 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
+from string import ascii_letters, digits
 from typing import Any
 
 from toolcharter.guards.secrets.patterns import KEY_NAME
 from toolcharter.guards.secrets.places import PAGE_TOKEN
 
+_IN_PATHS = (ascii_letters + digits + "_.@+-/").encode()
 _SHORTEST = 8
 """In bytes: a shorter value is part of too many harmless words."""
 
@@ -58,8 +60,13 @@ def _values() -> set[bytes]:
 def _of_environment() -> Iterator[str]:
     for name, value in os.environ.items():
         data = value.encode("utf-8", "surrogateescape")
-        if is_telling(name) and _shapes().is_unusual(data) and not _shapes().is_place(data):
+        if is_telling(name) and not _is_path(data) and _shapes().is_unusual(data) and not _shapes().is_place(data):
             yield value
+
+
+def _is_path(value: bytes) -> bool:
+    """Yes for the paths that `PWD` and the like hold: some of what `is_place` knows, without its import."""
+    return value.startswith(b"/") and b"//" not in value and not value.translate(None, _IN_PATHS)
 
 
 # Imported and compiled on first use: a start that meets no secret does without.

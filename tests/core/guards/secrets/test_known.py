@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.guards.secrets import MASK, engine, known, remember, scrub_bytes, scrub_line, scrub_text
-from toolcharter.guards.secrets.heuristics import is_fill_in
+from toolcharter.guards.secrets.heuristics import is_fill_in, is_place, is_unusual
 
 HEX = hashlib.sha256(b"known").hexdigest()
 VALUE = "horse/" + HEX[:10] + "+staple"
@@ -133,3 +133,32 @@ def test_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert VALUE.encode() in known.forms()
     monkeypatch.delenv("DEPLOY_TOKEN")
     assert VALUE.encode() in known.forms()
+
+
+@pytest.mark.parametrize(
+    ("value", "imported"),
+    [
+        pytest.param("/home/one.user/work-2/@x+y/", False, id="a path"),
+        pytest.param("/home//w0rk", True, id="two slashes"),
+        pytest.param("/home/w 0rk", True, id="a blank"),
+        pytest.param("home/w0rk", True, id="relative"),
+    ],
+)
+def test_a_path_in_a_telling_variable_is_seen_without_the_rules_for_secrets(value: str, *, imported: bool) -> None:
+    """`PWD` ends like a password's name, and nearly every process has it: its start need not compile thirty patterns."""
+    code = (
+        "import sys; from toolcharter.guards.secrets import known; known.forms(); "
+        "print('toolcharter.guards.secrets.heuristics' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], env={"PWD": value}, capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"{imported}\n"
+
+
+@given(st.lists(st.text("abZ09_.@+-", max_size=12), min_size=1, max_size=6).map("/".join))
+def test_what_is_taken_for_a_path_at_first_glance_is_no_secret_by_the_rules(text: str) -> None:
+    """The short cut leaves nothing unmasked that the rules would mask."""
+    value = f"/{text}".encode()
+
+    assert is_place(value) or not is_unusual(value) or not known._is_path(value)

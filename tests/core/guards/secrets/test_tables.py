@@ -4,6 +4,7 @@ No token is written down: each is made from its pattern when the tests run.
 """
 
 import re
+from base64 import b64encode
 from random import Random
 from re import _parser  # type: ignore[attr-defined] # What it reads is what examples are made from.
 from typing import Any
@@ -13,10 +14,11 @@ from tests.rows import each_row, failing
 
 from toolcharter.guards.secrets import MASK, scrub_text
 from toolcharter.guards.secrets.engine import hinted
-from toolcharter.guards.secrets.patterns import Family
+from toolcharter.guards.secrets.patterns import Family, encoded_hint, literal_heads
 from toolcharter.guards.secrets.tables import Token, tokens
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_SEEN_ALONE = 4
 AROUND = {
     "alone": "{}",
     "sentence": "Found {} in env.",
@@ -101,3 +103,14 @@ def test_token_is_masked(kind: Token) -> None:
     masked = {name: scrub_text(around.replace("{}", token))[0] for name, around in AROUND.items()}
 
     assert masked == {name: around.replace("{}", MASK) for name, around in AROUND.items()}
+
+
+@pytest.mark.parametrize("before", [b"", b"a", b"ab"], ids=["first", "second", "third"])
+def test_the_beginning_of_each_token_is_seen_in_base64(before: bytes) -> None:
+    """In each of the three ways that it may be aligned; a short one with each letter behind it that may follow."""
+    beginnings = sorted(literal_heads(tokens()))
+    longer = [head + letter for head in beginnings for letter in (LETTERS if len(head) < _SEEN_ALONE else [""])]
+
+    looked_for = re.compile(encoded_hint(beginnings))
+
+    assert [one for one in longer if not looked_for.search(b64encode(before + one.encode() + b"==").decode())] == []
