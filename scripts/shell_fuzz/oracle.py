@@ -67,6 +67,8 @@ _HIDDEN = re.compile(r"/(?:etc|home|root|var|boot|srv|mnt|opt|media)(?:/.*)?")
 _NOT_FOUND = re.compile(r"^bash: line \d+: (.*): command not found$", re.MULTILINE)
 
 
+_UNPACKERS = frozenset({"gzip", "bzip2", "xz", "lzip", "lzma", "lzop", "zstd", "compress"})
+"""What tar starts to list an archive, by its options or its first bytes."""
 _TRANSPARENT = frozenset({"time", "command", "builtin"})
 """They need no rule beside that of the program that they start, which is looked at when it starts."""
 
@@ -121,7 +123,7 @@ def _of_trace(trace: str, rights: Rights) -> Iterator[str]:
     for call in seen:
         if call.name in _STARTS:
             if not is_first:
-                yield from _start(call, rights)
+                yield from _start(call, _program(call.process, programs, parents), rights)
             if call.succeeded and call.paths:
                 programs[call.process] = "bash" if is_first else call.paths[0].rpartition("/")[2]
             is_first = False
@@ -138,13 +140,15 @@ def _program(process: int, programs: dict[int, str], parents: Mapping[int, int])
     return programs[process]
 
 
-def _start(call: Call, rights: Rights) -> Iterator[str]:
+def _start(call: Call, program: str, rights: Rights) -> Iterator[str]:
     if not call.paths:
         yield f"starts {call.given}"
         return
     folder, _, name = call.paths[0].rpartition("/")
     words = texts(call.given)[1:]
     if call.paths[0] in _GIT and "git" in rights.programs and len(words) > 1 and words[1] in _GIT_HELPERS:
+        return
+    if program == "tar" and name in _UNPACKERS and words[1:] == ("-d",) and folder in rights.folders:
         return
     if folder not in rights.folders or (name not in rights.programs and name not in _TRANSPARENT):
         yield f"starts {call.paths[0]}"
