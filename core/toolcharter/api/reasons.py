@@ -1,8 +1,7 @@
 """The reasons that core itself gives: one table that code, docs and the `reasons` command read."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 
 class Reason(StrEnum):
@@ -70,8 +69,7 @@ class GuardReason(StrEnum):
     RESPONSE_TOO_LARGE = "response_too_large"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonInfo:
+class ReasonInfo(NamedTuple):
     """What a reason means and whether the same call may be worth another try."""
 
     outcome: Literal["asked", "denied", "error"]

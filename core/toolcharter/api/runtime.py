@@ -5,13 +5,15 @@ world only through these, already bound to the workspace, limits and deadline of
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.leases import Leases
-from toolcharter.api.network import Http
 from toolcharter.api.paths import OpenFolder, Paths
 from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
+
+if TYPE_CHECKING:
+    from toolcharter.api.network import Http
 
 
 class Reload(NamedTuple):
@@ -157,7 +159,7 @@ class ToolRuntime(Protocol):
         ...
 
     @property
-    def http(self) -> Http:
+    def http(self) -> "Http":
         """The network, as far as a tool's policy goes."""
         ...
 

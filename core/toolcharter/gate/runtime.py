@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, ToolResult
-from toolcharter.api.network import Http
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Reload, Runner
@@ -23,6 +22,7 @@ from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
+    from toolcharter.api.network import Http
     from toolcharter.gate import http
     from toolcharter.guards.shell.git import settings as git_settings
 else:
@@ -81,12 +81,12 @@ class Runtime:
         return self._paths
 
     @property
-    def http(self) -> Http:
+    def http(self) -> "Http":
         """The network."""
         return self._http
 
     @cached_property
-    def _http(self) -> Http:
+    def _http(self) -> "Http":
         return http.GovernedHttp(lambda: self._state.client, self._require_mark, self._deadline)
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, Decision, ToolResult
-from toolcharter.api.explanation import Explanation
 from toolcharter.errors import did_you_mean
 from toolcharter.gate import dry_run
 from toolcharter.gate.call import begin
@@ -26,6 +25,7 @@ from toolcharter.profile.model import Limits
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcharter.api.explanation import Explanation
     from toolcharter.gate import explain
     from toolcharter.gate.build import tool_function
     from toolcharter.gate.stages import s6_limits
@@ -241,7 +241,7 @@ class Toolbox(Mapping[str, Tool]):
         pipeline = self._find(name)
         return self._unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
 
-    def explain(self, name: str, args: Mapping[str, Any]) -> Explanation:
+    def explain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
         """Why `decide` answers as it does, stage by stage; nothing is executed, counted or logged."""
         self._state.calls.require_open()
         pipeline = self._find(name)
@@ -249,7 +249,7 @@ class Toolbox(Mapping[str, Tool]):
             return self._explain_unknown(name, args)
         return explain.explain(pipeline, dry_run.dry_run(pipeline, args), redact_name(name), args)
 
-    async def aexplain(self, name: str, args: Mapping[str, Any]) -> Explanation:
+    async def aexplain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
         """The same from asynchronous code."""
         self._state.calls.require_open()
         pipeline = self._find(name)
@@ -319,7 +319,7 @@ class Toolbox(Mapping[str, Tool]):
         shown = redact_name(name)
         return unknown_tool(shown, did_you_mean(shown, self._visible) or None)
 
-    def _explain_unknown(self, name: str, args: Mapping[str, Any]) -> Explanation:
+    def _explain_unknown(self, name: str, args: Mapping[str, Any]) -> "Explanation":
         return explain.explain_unknown(self._state, redact_name(name), args, self._unknown(name), self._tools)
 
     def _refuse_unknown(

@@ -58,13 +58,12 @@ def profile_folders(index: Installed) -> list[Path]:
 
 
 def _profiles_of(entry: EntryPoint) -> Iterator[Path]:
-    if any(origin_faults(entry)):
+    if not _MODULE.fullmatch(entry.module):
         return
     inner = entry.module.split(".")[1:]
-    for place in _places(entry):
-        folder = Path(place, *inner, "profiles")
-        if folder.is_dir():
-            yield folder
+    found = [folder for place in _places(entry) if (folder := Path(place, *inner, "profiles")).is_dir()]
+    if found and not any(origin_faults(entry)):  # asked last: few plugins bring profiles
+        yield from found
 
 
 def _top(entry: EntryPoint) -> str:

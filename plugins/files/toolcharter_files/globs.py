@@ -6,9 +6,8 @@ the next character literally. A glob without `/` is for names at any depth.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_GLOBS = 32
 MAX_CHARS = 1000
@@ -26,8 +25,7 @@ class InvalidGlob(ValueError):
     """The text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(NamedTuple):
     """One glob, split where it stops being a plain path."""
 
     folder: str

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -73,8 +72,7 @@ Hits = dict[str, set[tuple[int, bytes]]]
 """What ripgrep found: by path, lines by number with their bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One matching line as it was read through the guard."""
 
     path: str

@@ -1,7 +1,6 @@
 """`read_file`: the text of one file, whole or some of its lines."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from math import inf
 from pathlib import Path, PurePosixPath
@@ -118,7 +117,7 @@ def _without_rest_of_key(file: OpenFile, found: Slice) -> Slice:
         return found
     last = found.start_line - 1
     above = read_lines(file, found.encoding, max(1, found.start_line - KEY_LINES), last, KEY_BYTES)
-    return replace(found, content=without_rest_of_key(above.content.splitlines(), found.content))
+    return found._replace(content=without_rest_of_key(above.content.splitlines(), found.content))
 
 
 def _range(line_range: list[int] | None) -> tuple[int, float]:

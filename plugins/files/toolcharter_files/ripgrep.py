@@ -7,9 +7,9 @@ opened again through `rt.paths` before it is shown; what cannot be opened there 
 import base64
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
+from typing import NamedTuple
 
 import orjson
 
@@ -36,8 +36,7 @@ BASE = (
 _PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One matching line as ripgrep saw it."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolcharter import OpenFolder, Paths, ToolError
 from toolcharter_files.common import representable
@@ -12,8 +12,7 @@ INVALID_GLOB = "invalid_glob"
 EVERYTHING = Glob(".", "**", anchored=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """One folder and the globs that are looked for below it."""
 
     folder: OpenFolder

@@ -3,8 +3,7 @@
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from toolcharter import OpenFile
 from toolcharter_files.common import cut_at_border
@@ -33,8 +32,7 @@ class NotText(Exception):
     """The file is binary, or not in the encoding that was said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """Some lines of a file."""
 
     content: str

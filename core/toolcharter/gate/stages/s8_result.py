@@ -30,7 +30,7 @@ class OutputLimit:
     strategy: Strategy = "head"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ResultBuilder:
     """Makes the results of one tool's calls."""
 

@@ -26,7 +26,7 @@ else:
     notify = lazy("toolcharter.events.notify")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CallRecorder:
     """Records the calls of one tool and caller."""
 

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from stat import S_ISREG
 from threading import Lock
@@ -51,13 +51,20 @@ class HiddenNames:
         self.globs = tuple(globs)
         always = [one.glob for one in globs if one.containing is None and not one.glob.startswith("!")]
         excepted = [one.glob[1:] for one in globs if one.glob.startswith("!")]
-        self._hides = _any_of(always).fullmatch
-        self._excepts = _any_of(excepted).fullmatch
+        self._always, self._excepted = always, excepted
         # One look at a whole path shows for most that none of its prefixes is hidden.
-        self._may_hide = re.compile(f"(?:{_any_of(always).pattern})(?:/.*)?", re.DOTALL).fullmatch
+        self._may_hide = re.compile(f"(?:{_either(always)})(?:/.*)?", re.DOTALL).fullmatch
         self._conditions = [
             (_any_of([one.glob]).fullmatch, one.containing.encode()) for one in globs if one.containing is not None
         ]
+
+    @cached_property
+    def _hides(self) -> Callable[[str], object]:
+        return _any_of(self._always).fullmatch
+
+    @cached_property
+    def _excepts(self) -> Callable[[str], object]:
+        return _any_of(self._excepted).fullmatch
 
     def covers(self, parts: Sequence[str]) -> bool:
         """Whether *parts*, or a folder on their way, are hidden whatever they hold."""
@@ -327,7 +334,11 @@ def _lies_in(path: str, places: Sequence[HiddenPath]) -> bool:
 
 
 def _any_of(globs: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_expression(glob)})" for glob in globs) or r"(?!)", re.DOTALL)
+    return re.compile(_either(globs), re.DOTALL)
+
+
+def _either(globs: Sequence[str]) -> str:
+    return "|".join(f"(?:{_expression(glob)})" for glob in globs) or r"(?!)"
 
 
 def _expression(glob: str) -> str:

@@ -60,7 +60,7 @@ def _values() -> set[bytes]:
 def _of_environment() -> Iterator[str]:
     for name, value in os.environ.items():
         data = value.encode("utf-8", "surrogateescape")
-        if is_telling(name) and not _is_path(data) and _shapes().is_unusual(data) and not _shapes().is_place(data):
+        if not _is_path(data) and is_telling(name) and _shapes().is_unusual(data) and not _shapes().is_place(data):
             yield value
 
 
