@@ -28,6 +28,11 @@ KNOWN = [
     'read -r a b < <(git log -1); echo "$b $a"',
 ]
 UNKNOWN = [
+    't=$(mktemp); rm "$t"; link x "$t"; cat "$t"',
+    't=$(mktemp); ln -sf x "$t"; cat "$t"',
+    't=$(mktemp); ln x "$t"; cat "$t"',
+    't=$(mktemp); cp -P l "$t"; cat "$t"',
+    't=$(mktemp); mv l "$t"; cat "$t"',
     't=$(mktemp); t=/etc/passwd; cat "$t"',
     't=/etc/passwd; t=$(mktemp); cat "$t"',
     't=$(mktemp); t+=/../../etc/passwd; cat "$t"',

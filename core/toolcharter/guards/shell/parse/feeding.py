@@ -38,6 +38,8 @@ _LASTING: Final = frozenset(
     getopts eval source . alias unalias let enable builtin command hash coproc shift return""".split()
 )
 """What they do to the shell ends with a pipe, or is not known."""
+_RUNNING: Final = frozenset({"eval", "source", ".", "alias", "enable", "builtin"})
+"""They run text that may set an array."""
 _MOVING: Final = frozenset({"cd", "pushd", "popd", "set", "eval", "source", ".", "trap", "alias", "builtin", "command"})
 
 
@@ -55,7 +57,9 @@ class _Array(NamedTuple):
 def written_out(scanner: Scanner) -> str | None:
     """The line that *scanner* has read and noted, with such loops and arrays written out; None if there is none."""
     notes = scanner.notes
-    if notes is None or "IFS" in scanner.source.replace("IFS= read", ""):
+    if notes is None or any(use.program in _RUNNING for use in notes.uses):
+        return None
+    if "IFS" in scanner.source.replace("IFS= read", ""):
         return None
     edits = list[tuple[int, int, str]]()
     try:

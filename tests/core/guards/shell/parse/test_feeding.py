@@ -39,6 +39,9 @@ KNOWN = [
     "git diff --name-only --cached --diff-filter=ACM | xargs cat",
 ]
 HOSTILE = [
+    'mapfile -t a < <(git ls-files); . ./b; printf "%s\\n" "${a[@]}"',
+    'mapfile -t a < <(git ls-files); eval "a=($x)"; echo "${a[@]}"',
+    'a=(*.py); source b; cat "${a[@]}"',
     'a=(*.py); cat x"${a[@]}"',
     'mapfile -t a < <(git ls-files); for f in "${a[@]}"; do cat "$f"; done >/dev/null',
     'rg -l x -g "*.py" -- src | xargs cat',
