@@ -37,18 +37,18 @@ class Mutant(NamedTuple):
     """One module with one change."""
 
     module: str
-    """Its file's stem."""
+    """Its name below the package: `names`, `lint.rules`."""
     line: int
     source: str
     diff: tuple[str, ...]
     """The lines that differ, as `-old` and `+new`, in the module as `ast.unparse` writes it."""
 
     def __str__(self) -> str:
-        return "\n".join((f"core/toolcharter/policy/{self.module}.py:{self.line}", *self.diff))
+        return "\n".join((f"core/toolcharter/policy/{self.module.replace('.', '/')}.py:{self.line}", *self.diff))
 
 
-def mutants_of(file: Path) -> Iterator[Mutant]:
-    """All mutants of a module, in the order of its lines, none twice."""
+def mutants_of(file: Path, module: str = "") -> Iterator[Mutant]:
+    """All mutants of *module*, by default the file's stem, in the order of its lines, none twice."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     original = ast.unparse(tree).splitlines()
     seen = {"\n".join(original)}
@@ -60,7 +60,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
             seen.add(source)
             diff = difflib.unified_diff(original, source.splitlines(), lineterm="", n=0)
             lines = tuple(line for line in diff if line[0] in "+-" and line[:3] not in {"+++", "---"})
-            yield Mutant(file.stem, node.lineno, source, lines)
+            yield Mutant(module or file.stem, node.lineno, source, lines)
 
 
 Undo = Callable[[], object]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants import EQUIVALENT, SOURCE
+from mutants import EQUIVALENT, SOURCE, Reached, modules, reaching_tests, statement_lines
 from mutations import mutants_of
 
 
@@ -65,3 +65,60 @@ def test_each_equivalent_mutant_has_its_reason() -> None:
     listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutant"]
 
     assert [one for one in listed if not (one["why"].endswith(".") and (SOURCE / f"{one['module']}.py").exists())] == []
+
+
+SOURCE_LINES = """\
+A = 1
+
+
+def f(
+    x=2,
+):
+    if (
+        x
+    ):
+        return [
+            x,
+            3,
+        ]
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        pytest.param(1, [], id="while it is imported"),
+        pytest.param(5, [], id="a signature, too"),
+        pytest.param(8, [7, 8, 9], id="a condition, without what it guards"),
+        pytest.param(12, [10, 11, 12, 13], id="the innermost statement"),
+        pytest.param(14, [14], id="one line"),
+    ],
+)
+def test_a_change_is_looked_for_in_its_statement(line: int, lines: list[int]) -> None:
+    """Not in the one line: which line of a statement counts as reached depends on the Python."""
+    assert list(statement_lines(SOURCE_LINES, line)) == lines
+
+
+def test_only_the_tests_that_reach_the_change_are_tried() -> None:
+    """The quickest first; what happens at import time meets all tests of its module."""
+    first = next(
+        one for one in mutants_of(modules()["names"]) if statement_lines(modules()["names"].read_text(), one.line)
+    )
+    seen = [
+        Reached("tests/core/policy/test_names.py::test_a", 0.1, frozenset({("names", first.line)})),
+        Reached("tests/core/policy/test_evaluate.py::test_b", 0.2, frozenset({("names", first.line)})),
+        Reached("tests/core/policy/test_names.py::test_c", 0.3, frozenset({("evaluate", first.line)})),
+    ]
+
+    assert reaching_tests(first, seen) == [seen[0].test, seen[1].test]
+    assert reaching_tests(first._replace(line=1), seen) == [seen[0].test, seen[2].test]
+
+
+def test_each_module_has_tests_for_what_runs_at_import_time(project_root: Path) -> None:
+    """By the name of its file, or of the module that it is tested with."""
+    files = list((project_root / "tests/core/policy").rglob("test_*.py"))
+    seen = [Reached(f"{file.relative_to(project_root)}::test", 0.1, frozenset()) for file in files]
+    at_import = [next(mutants_of(file, name))._replace(line=1) for name, file in modules().items()]
+
+    assert [one.module for one in at_import if not reaching_tests(one, seen)] == []
