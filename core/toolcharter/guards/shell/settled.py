@@ -37,6 +37,12 @@ _EVALUATING: Final = frozenset({"-v", "-R"})
 _OPERATOR: Final = re.compile(r"-[vR]")
 _HARMLESS_SETTINGS: Final = re.compile(r"[-+][eux]+o?|pipefail|-o")
 
+# What others read, they may run, install or keep; `cp` would write into the workspace what a redirection had to mention.
+_FILTERS: Final = frozenset(
+    """[ [[ awk basename cat cmp column comm cut diff du echo egrep fgrep file fold grep head join jq ls md5sum nl od paste
+    printf rev rg rm sed sha256sum sort stat tac tail tee test tr uniq wc""".split()
+)
+"""They do no more to a file of the line's own than to look at it, to write it or to remove it."""
 _NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
 _GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
 _COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
@@ -246,6 +252,12 @@ def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[C
     used = [*_used(command.words[1:]), *_used(command.inputs), *fed]
     if not used:
         return command
+    if (
+        any(one.pattern == FRESH for one in values.values())
+        and command.words[:1]
+        and command.words[0].text not in _FILTERS
+    ):
+        values = {name: one for name, one in values.items() if one.pattern != FRESH}
     command = command.with_inputs(lambda word: _filled(word, values))
     words = (*command.words[:1], *(_filled(word, values) for word in command.words[1:]))
     substitutes = tuple(dict.fromkeys((*command.substitutes, *_said(used, values, commands))))
