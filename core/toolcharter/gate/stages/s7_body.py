@@ -143,7 +143,9 @@ class BodyStage:
     def _returned(self, ctx: CallContext, value: Any) -> None:
         """Record a body's end: a plain return is ok; past the deadline only what has changed a file is."""
         if ctx.outcome is None:
-            if isinstance(value, ToolResult):
+            if type(value) is str:  # as of nearly every body
+                ctx.text, ctx.data, ctx.outcome = value, None, "ok"
+            elif isinstance(value, ToolResult):
                 ctx.adopt(value)
             elif isinstance(value, Completed):
                 _record_program(ctx, value)
@@ -151,8 +153,7 @@ class BodyStage:
                 ctx.text, ctx.data = _as_text(value)
                 ctx.outcome = "ok"
         # What has changed a file and ended well stays `ok`: a caller who reads `timed_out` would repeat it.
-        stays = ctx.outcome == "denied" or (ctx.outcome == "ok" and ctx.changed)
-        if not stays and monotonic() > ctx.deadline:
+        if monotonic() > ctx.deadline and not (ctx.outcome == "denied" or (ctx.outcome == "ok" and ctx.changed)):
             self._time_out(ctx)
 
     def _failed(self, ctx: CallContext, error: BaseException) -> None:

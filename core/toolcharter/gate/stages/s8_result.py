@@ -68,9 +68,11 @@ class ResultBuilder:
             truncated = truncated or is_cut
             message = message and self._cut(message, ctx)[0]
             user_text = user_text and self._cut(user_text, ctx)[0]
-        hint = None if ctx.hint is None else redact_text(ctx.hint)
-        if hint and ctx.outcome != "ok":
-            text = self._with_hint(text, hint)
+        hint = ctx.hint
+        if hint is not None:
+            hint = redact_text(hint)
+            if hint and ctx.outcome != "ok":
+                text = self._with_hint(text, hint)
         return ToolResult(
             ctx.outcome or "error",
             text,
