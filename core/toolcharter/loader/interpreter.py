@@ -105,7 +105,8 @@ def is_related(path: str, workspace: str) -> bool:
 
 @cache
 def _folders() -> dict[str, str]:
-    return {name: sysconfig.get_path(name) for name in _FOLDERS}
+    paths = sysconfig.get_paths()  # which `get_path` would put together anew for each
+    return {name: paths[name] for name in _FOLDERS}
 
 
 @cache

@@ -279,7 +279,8 @@ def site_dirs() -> frozenset[str]:
     Source: `site.getsitepackages`, `site.getusersitepackages` where it is enabled, and the
     schemes `purelib` and `platlib` of `sysconfig`.
     """
-    found = {*site.getsitepackages(), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    paths = sysconfig.get_paths()
+    found = {*site.getsitepackages(), paths["purelib"], paths["platlib"]}
     if site.ENABLE_USER_SITE:
         found.add(site.getusersitepackages())
     return frozenset(map(os.path.realpath, found))

@@ -54,9 +54,6 @@ class HiddenNames:
         self._always, self._excepted = always, excepted
         # One look at a whole path shows for most that none of its prefixes is hidden.
         self._may_hide = re.compile(f"(?:{_either(always)})(?:/.*)?", re.DOTALL).fullmatch
-        self._conditions = [
-            (_any_of([one.glob]).fullmatch, one.containing.encode()) for one in globs if one.containing is not None
-        ]
 
     @cached_property
     def _hides(self) -> Callable[[str], object]:
@@ -65,6 +62,11 @@ class HiddenNames:
     @cached_property
     def _excepts(self) -> Callable[[str], object]:
         return _any_of(self._excepted).fullmatch
+
+    @cached_property
+    def _conditions(self) -> list[tuple[Callable[[str], object], bytes]]:
+        conditional = ((one.glob, one.containing) for one in self.globs if one.containing is not None)
+        return [(_any_of([glob]).fullmatch, text.encode()) for glob, text in conditional]
 
     def covers(self, parts: Sequence[str]) -> bool:
         """Whether *parts*, or a folder on their way, are hidden whatever they hold."""
