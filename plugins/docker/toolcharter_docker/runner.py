@@ -25,6 +25,7 @@ from toolcharter import (
 from toolcharter_docker import leftovers
 from toolcharter_docker.container import Container, attend
 from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect
+from toolcharter_docker.neighbours import Neighbour, Neighbours
 from toolcharter_docker.placeholders import Hold, Unprotectable, changed, hold
 from toolcharter_docker.plan import Ground, check_ground, plan
 from toolcharter_docker.policy import DockerPolicy
@@ -66,6 +67,7 @@ class DockerRunner:
         self._daemon: Daemon | None = None
         self._watchdog: _Watchdog | None = None
         self._held: dict[Container, ExitStack] = {}
+        self._neighbours = Neighbours()
         self._is_closed = False
         # Two toolboxes of one process do not remove each other's containers.
         self._owner = f"{leftovers.owner()}:{id(self):x}"
@@ -80,7 +82,7 @@ class DockerRunner:
                 `tool_error`.
         """
         with self._turn(job.expires):
-            container = self._started(job, is_open=bool(job.stdin), is_terminal=False)
+            container, _ = self._started(job, is_brief=True, is_open=bool(job.stdin), is_terminal=False)
             try:
                 return attend(container, job)
             finally:
@@ -93,8 +95,10 @@ class DockerRunner:
             Denied: As for `run`.
             ToolError: As for `run`.
         """
-        container = self._started(job, is_open=True, is_terminal=terminal is not None)
-        running = DockerRunning(container, self._release, is_terminal=terminal is not None)
+        container, neighbour = self._started(job, is_brief=False, is_open=True, is_terminal=terminal is not None)
+        running = DockerRunning(
+            container, self._release, lambda: self._neighbours.leave(neighbour), is_terminal=terminal is not None
+        )
         if terminal is not None:
             running.resize(terminal)
         return running
@@ -127,22 +131,26 @@ class DockerRunner:
         finally:
             self._turns.release()
 
-    def _started(self, job: Job, *, is_open: bool, is_terminal: bool) -> Container:
+    def _started(
+        self, job: Job, *, is_brief: bool, is_open: bool, is_terminal: bool
+    ) -> tuple[Container, Neighbour | None]:
         daemon, watchdog = self._connected()
         self._check_folder(job.cwd)
         with ExitStack() as stack:
             hidden = self._scope.hidden()
             held = self._hold(job, hidden, watchdog, stack)
+            neighbour = self._enter(job, held, stack, is_brief=is_brief)
             ground = Ground(self._policy, self._scope, daemon.image, self._owner)
             container = Container(daemon, plan(ground, job, held, hidden, is_open=is_open, is_terminal=is_terminal))
             with self._lock:
                 self._held[container] = stack.pop_all()
         try:
             self._start(container, held)
+            self._neighbours.mounted(neighbour)
         except BaseException:
             self._release(container)
             raise
-        return container
+        return container, neighbour
 
     def _start(self, container: Container, held: list[Hold]) -> None:
         if self._is_closed:
@@ -162,6 +170,18 @@ class DockerRunner:
             raise Denied("protected_path", f"A protected path cannot be protected in a container: {error}.") from error
         watchdog.note(self._scope.workspace / part.path for part in held if not part.writable)
         return held
+
+    def _enter(self, job: Job, held: list[Hold], stack: ExitStack, *, is_brief: bool) -> Neighbour | None:
+        if job.read_only:
+            return None  # it replaces nothing, and nothing is mounted for it that could be replaced
+        entered = self._neighbours.enter(held, job.expires, job.is_wanted, is_brief=is_brief)
+        if isinstance(entered, str):
+            message = (
+                f"{entered!r} could be replaced by a program that runs already and began before it had to be kept. "
+            )
+            raise Denied("protected_path", message + "Wait until that program has ended, or end it, and try again.")
+        stack.callback(self._neighbours.leave, entered)
+        return entered
 
     def _check_folder(self, cwd: str) -> None:
         workspace = self._scope.workspace

@@ -15,9 +15,17 @@ _LOST = -signal.SIGKILL
 class DockerRunning:
     """What `DockerRunner.start` returns. A thread of its own waits for the program's end."""
 
-    def __init__(self, container: Container, release: Callable[[Container], None], *, is_terminal: bool) -> None:
+    def __init__(
+        self,
+        container: Container,
+        release: Callable[[Container], None],
+        ended: Callable[[], None],
+        *,
+        is_terminal: bool,
+    ) -> None:
         self._container = container
         self._release = release
+        self._ended = ended
         self._frames = None if is_terminal else Frames()
         self._code: int | None = None
         self._has_ended = threading.Event()
@@ -79,6 +87,7 @@ class DockerRunning:
         try:
             while code is None:
                 code = self._container.wait(None)
+            self._ended()  # of a container that was lost nobody knows whether it runs
         except ToolError:
             code = _LOST
         self._code = code

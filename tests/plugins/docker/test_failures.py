@@ -283,7 +283,7 @@ def test_lost_program_counts_as_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the daemon its end is lost, too: it waits no longer."""
     made, theirs = container_of(monkeypatch, wait=[requests.ReadTimeout("late"), docker.errors.APIError("gone")])
 
-    lost = running.DockerRunning(made, lambda container: None, is_terminal=False)
+    lost = running.DockerRunning(made, lambda container: None, lambda: None, is_terminal=False)
 
     assert lost.wait(10) == -9
     lost.close()
@@ -294,7 +294,7 @@ def test_lost_program_counts_as_killed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_output_may_begin_with_half_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """The head of a frame alone is no output, and no end."""
     made, theirs = container_of(monkeypatch, wait={"StatusCode": 0})
-    started = running.DockerRunning(made, lambda container: None, is_terminal=False)
+    started = running.DockerRunning(made, lambda container: None, lambda: None, is_terminal=False)
 
     theirs.sendall(bytes([1, 0, 0, 0]))
     assert started.read(100) == b""
