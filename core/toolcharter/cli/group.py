@@ -31,6 +31,7 @@ COMMANDS = {
     "profiles": "List the profiles that a name finds.",
     "approvals": "List the approvals that were kept, or forget some.",
     "reasons": "Explain the reasons for which calls are denied or fail.",
+    "events": "Read event files: check them, count what they say.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "doctor": "Prove that the gate is wired and that the sinks write.",
     "new": "Write the skeleton of a plugin for one tool.",
