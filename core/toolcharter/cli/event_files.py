@@ -67,7 +67,8 @@ def _plain(name: str, file: BinaryIO) -> Any:
             return bz2.open(file)
         case ".xz":
             return lzma.open(file)
-    return file
+        case _:
+            return file
 
 
 def _size(name: str) -> int:
