@@ -192,6 +192,11 @@ class DenyRules(_ToolRules):
         found = [ordinal for ordinal in by_action if ordinal is not None]
         return self._rules.matchers[found[-1]].rule if len(found) == len(by_action) else None
 
+    def on_action(self, action: str) -> Rule | None:
+        """The first rule that matches every call of *action*."""
+        ordinal = self.named(action).plain
+        return None if ordinal is None else self._rules.matchers[ordinal].rule
+
     def could_match(self) -> bool:
         """Whether a rule could match any call of the tool at all; errs on the side of yes."""
         return any(map(self._could_match, self._rules.matchers))

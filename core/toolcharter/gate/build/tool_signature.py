@@ -35,7 +35,7 @@ def signature_of(tool: BuiltTool) -> ToolSignature:
     textless = frozenset(name for name, argument in properties.items() if _texts_of(argument, schema) == frozenset())
     known_names = None if arguments is None else arguments | tool.spec.argument_aliases.keys()
     advertised = None
-    if tool.spec.advertise is not None and actions:
+    if tool.spec.advertise is not None and not has_invocation:
         advertised = _actions(tool.spec.advertise(tool.policy, deepcopy(schema)), arguments)
     evaluated: tuple[str, ...] = ()
     if tool.spec.invocation is not None and tool.spec.kind in {"cli", "custom"}:

@@ -1,16 +1,18 @@
 """What a ceiling takes away from a profile: for the profile's author, who cannot see it in the profile. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolcharter.api.call import Verdict
-from toolcharter.policy.capability import CapabilityLimits, bound
+from toolcharter.policy.capability import CapabilityLimit, CapabilityLimits, bound
 from toolcharter.policy.compile import compile_policy
 from toolcharter.policy.evaluate import by_mode
 from toolcharter.policy.lint.coverage import Coverers, Reaching
 from toolcharter.policy.lint.rules import Finding, Reviewed, RulesReview, names, rules_named, why_hidden
+from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.policy.rules_by_tool import DenyRules, RuleList
 from toolcharter.profile.model import Limits, smaller
 from toolcharter.profile.names import same_tool
+from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
 
 _VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
@@ -40,21 +42,41 @@ def _hidden(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
 
 
 def _closed(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
-    """Actions that a ceiling's capabilities close, of tools that keep others."""
-    after = compile_policy(subject.profile, (ceiling,))
+    """Actions that a ceiling's capabilities or rules close, of tools that keep others."""
+    profile = subject.profile
+    after = compile_policy(profile, (ceiling,))
     own, its = (
-        CapabilityLimits([bound("profile", subject.profile.capabilities)]),
-        CapabilityLimits([bound(ceiling.name, ceiling.capabilities)]),
+        _Closing(capabilities, rules)
+        for capabilities, rules in (
+            (bound("profile", profile.capabilities), profile.deny),
+            (bound(ceiling.name, ceiling.capabilities), ceiling.deny),
+        )
     )
     for tool in subject.tools:
         if after.for_tool(tool.facts).hidden_because is not None:
             continue
         for action in sorted(tool.open_actions):
-            refused = its.refuse(tool.facts, action)
-            if refused is not None and own.refuse(tool.facts, action) is None:
+            why = its.why(tool.facts, action)
+            if why is not None and own.why(tool.facts, action) is None:
                 name = tool.facts.name
-                what = f"{ceiling.name} closes an action of it: {refused.message}"
+                what = f"{ceiling.name} closes an action of it: {why}"
                 yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
+
+
+class _Closing:
+    """What closes actions to everyone: capabilities, and rules of `deny` that look at no argument."""
+
+    def __init__(self, capabilities: CapabilityLimit, deny: Sequence[Rule]) -> None:
+        self._limits = CapabilityLimits([capabilities])
+        self._rules = RuleList(deny)
+
+    def why(self, facts: ToolFacts, action: str) -> str | None:
+        """Why no call of *action* is permitted, as the end of a sentence; None if one may be."""
+        refused = self._limits.refuse(facts, action)
+        if refused is not None:
+            return refused.message
+        rule = DenyRules(self._rules, facts).on_action(action)
+        return None if rule is None else f"{rules_named([rule])} denies every call of {action!r}."
 
 
 def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:

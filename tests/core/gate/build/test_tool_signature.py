@@ -149,3 +149,26 @@ def test_tools_that_a_caller_does_not_see_are_known(make_toolbox) -> None:
     toolbox = make_toolbox(spec_of(plain), availability=(Availability(tools=()),))
 
     assert (list(toolbox), [tool.facts.name for tool in known_tools(toolbox)]) == ([], ["plain"])
+
+
+@pytest.mark.parametrize("function", [literal, text], ids=["listed", "any-text"])
+def test_actions_that_a_policy_closes_are_not_open(make_toolbox, function) -> None:
+    """Whether the tool's own signature lists its actions or takes any text: the policy says which it shows."""
+
+    def advertise(_: Any, schema: dict[str, Any]) -> dict[str, Any]:
+        return {**schema, "properties": {"action": {"enum": ["log"]}}}
+
+    found = known_of(make_toolbox, function, advertise=advertise, capabilities={"log": {"fs:read"}, "push": {"net"}})
+
+    assert found.open_actions == frozenset({"log"})
+
+
+def test_an_invocation_may_name_actions_that_are_not_shown(make_toolbox) -> None:
+    """What the arguments are called says nothing of the actions."""
+
+    def advertise(_: Any, schema: dict[str, Any]) -> dict[str, Any]:
+        return {**schema, "properties": {"action": {"enum": ["log"]}}}
+
+    found = known_of(make_toolbox, text, advertise=advertise, invocation=lambda _: Invocation("push", ()))
+
+    assert found.advertised is None

@@ -205,3 +205,35 @@ def test_an_action_that_the_profile_closes_itself_is_not_told() -> None:
     ceiling = Ceiling("admin", capabilities=Capabilities(deny=("net",)))
 
     assert list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path))))) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "closed"),
+    [
+        pytest.param((), ("git:push",), {"push": "'git:push' (c:1:5)"}, id="one"),
+        pytest.param((), ("x", "GIT:PUSH"), {"push": "'GIT:PUSH' (c:2:5)"}, id="without-case"),
+        pytest.param((), ("cap:net",), {"push": "'cap:net' (c:1:5)"}, id="by-capability"),
+        pytest.param((), ("git:push(remote=x)",), {}, id="some-calls"),
+        pytest.param(("git:p*",), ("git:push",), {}, id="closed-by-the-profile"),
+        pytest.param((), ("git",), {}, id="all-of-the-tool"),
+        pytest.param((), ("read_file",), {}, id="of-another"),
+    ],
+)
+def test_actions_that_a_rule_of_a_ceiling_closes_are_told(own, above, closed) -> None:
+    """A rule on one action leaves the tool in sight, as capabilities do."""
+    facts = ToolFacts("git", capabilities={"push": frozenset({"net"}), "log": frozenset()}, safety="low")
+    profile, ceiling = Profile("p", deny=rules("p", *own)), Ceiling("c.yaml", deny=rules("c", *above))
+    known = ToolSignature(facts, actions=frozenset({"log", "push"}))
+
+    found = list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+
+    said = [one for one in found if "closes" in one.what]
+    assert said == [
+        Finding(
+            "ceiling",
+            "p:tools:git",
+            "tools.git",
+            f"c.yaml closes an action of it: {by} denies every call of {action!r}.",
+        )
+        for action, by in closed.items()
+    ]
