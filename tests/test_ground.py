@@ -11,6 +11,14 @@ from textwrap import dedent
 import pytest
 from tests.ground import FREE, PYTHON, Project, attacks_on, git
 
+ACTING = """
+profile: acting
+mode: dangerous
+runner: host
+tools: {write_file: {}, git: {}, background_process: {}, browser: {}, bash: {}, reload_tools: {}}
+extensions: {cli_tools: {tools: {count: {command: wc}}}}
+"""
+
 
 @pytest.fixture(params=["inside", "outside"])
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
@@ -178,22 +186,29 @@ def test_the_gate_asks_nobody_in_the_workspace_for_what_is_not_installed(project
     assert ended.stdout == f"{message}install it, or take the workspace off sys.path\n" * 2 + "1\n"
 
 
-def test_the_file_tools_the_runner_and_the_commands_hold_one_list(project: Project, tmp_path: Path) -> None:
-    """Not three lists that may differ: the same object, whoever asks."""
+def test_all_that_acts_holds_one_list(project: Project, tmp_path: Path) -> None:
+    """File tools, git, processes, browsers, declared programs, commands and runners: the same object, whoever asks."""
+    acting = tmp_path / "acting.yaml"
+    acting.write_text(ACTING)
     program = f"""
+        import gc
         from toolcharter import build_tools
-        with build_tools({str(tmp_path / "free.yaml")!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
+        from toolcharter.gate.runtime import Runtime
+        with build_tools({str(acting)!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
             state = toolbox._state
+            runtimes = [one for one in gc.get_objects() if isinstance(one, Runtime)]
+            print(len(runtimes) >= len(toolbox) == 7, all(one._state is state for one in runtimes))
+            print(all(one.paths._scope.inventory is state.inventory for one in runtimes))
             places = state.inventory.places
             print(state.paths._scope.inventory is state.inventory)
             print(state.confinement._paths._scope.inventory is state.inventory)
             print(state.runners._scope.protected is places)
-            print(state.runners.runner_for(bounded=False).programs.protected is places)
+            print(all(state.runners.runner_for(bounded=one).programs.protected is places for one in (False, True)))
     """
 
     ended = project.run("-c", dedent(program))
 
-    assert (ended.stdout, ended.stderr) == ("True\n" * 4, "")
+    assert (ended.stdout.split(), ended.stderr) == (["True"] * 7, "")
 
 
 @pytest.mark.parametrize(
