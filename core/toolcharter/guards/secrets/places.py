@@ -101,7 +101,7 @@ _AUTHORIZATION = (
 # Words with underscores are a name in code, and a password where a file, an address or an option assigns them.
 _ASSIGNED = (
     r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
-    r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
+    r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=[\"']?([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
 )
 # A default, and a variable with its type: the value is in quotes.
 _TYPED = (

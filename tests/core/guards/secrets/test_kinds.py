@@ -168,6 +168,9 @@ def test_other_salt_stays(text: str) -> None:
     [
         pytest.param("DB_PASSWORD={}\n", id="file"),
         pytest.param("export password={}\n", id="export"),
+        pytest.param('DB_PASSWORD="{}"\n', id="quoted"),
+        pytest.param("export DB_PASSWORD='{}'\nX=1\n", id="single-quotes"),
+        pytest.param('mysql --password="{}" db', id="quoted-option"),
         pytest.param("spring.datasource.password={}\n", id="properties"),
         pytest.param("app --db-password={} run", id="option"),
         pytest.param("GET /login?user=ann&password={}&x=1", id="query"),
@@ -188,6 +191,8 @@ def test_words_with_underscores_are_masked_where_they_are_assigned(text: str) ->
         "    password=entered_by_hand,\n",
         "password=default_password_field\n",
         "f(password=entered_by_hand)",
+        'f(password="entered_by_hand")',
+        '    password="password_field",\n',
         "password = entered_by_hand\n",
     ],
 )
