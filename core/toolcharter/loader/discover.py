@@ -118,7 +118,8 @@ class _Taking:
                 self.notes.append(f"The tool {spec.name!r} that was found is left out: the name is {role}.")
             elif evaluated := _evaluated(spec):
                 what = (
-                    f"a shell or an interpreter would get its argument {evaluated[0]!r} as code (code_is_placeholder)"
+                    f"a shell or an interpreter would get its argument {evaluated[0]!r} as code, or a program "
+                    "would start it (code_is_placeholder)"
                 )
                 self.notes.append(f"The tool {spec.name!r} that was found is left out: {what}.")
             else:

@@ -22,6 +22,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "sed": {"command": "sed", "args": ["-n", "-e", "{program}", "{path}"]},
     "find": {"command": "find", "args": [".", "-name", "{pattern}"]},
     "column": {"command": "awk", "args": ["{print $1}", "{path}"]},
+    "started": {"command": "timeout", "args": ["5", "{program}", "{path}"]},
+    "each": {"command": "find", "args": [".", "-exec", "{program}", ";"]},
     "fixed": {"command": "sh", "args": ["-c", 'wc -l "$0"', "{path}"]},
 }
 
@@ -90,6 +92,8 @@ def test_a_rule_on_commands_lets_no_declared_tool_run(place: Any) -> None:
         ("python", ("code",)),
         ("awk", ("program",)),
         ("sed", ("program",)),
+        ("started", ("program",)),
+        ("each", ("program",)),
         ("remove", ()),
         ("count", ()),
         ("find", ()),
@@ -115,6 +119,8 @@ def test_an_argument_that_is_code_is_known(place: Any, name: str, expected: tupl
         "python3 -c {{x}}",
         "awk {{x}} notes.md",
         "perl -ne {{x}}",
+        "env A=1 {{x}} notes.md",
+        "xargs {{x}}",
     ],
 )
 def test_a_skill_that_makes_a_program_of_an_argument_is_left_out(place: Any, cmd: str) -> None:

@@ -1,4 +1,4 @@
-"""Which arguments of a tool a shell or an interpreter gets as code: whoever calls the tool then writes programs."""
+"""Which arguments of a tool a shell or an interpreter gets as code, or a program starts: who calls the tool then writes programs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -17,6 +17,8 @@ _PROGRAM_FIRST: Final = {
     **dict.fromkeys(("sed", "gsed"), (frozenset({"-f", "--file", "-e", "--expression"}), frozenset({"-l"}))),
 }
 """Programs whose first operand is code: the options that take its place, and others that take the next word."""
+_STARTS: Final = {"find": frozenset({"-exec", "-execdir", "-ok", "-okdir"})}
+"""Options whose value is a program."""
 _VALUES: Final[Mapping[str, object]] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
@@ -52,13 +54,14 @@ def _holds_mark(text: str) -> bool:
 
 
 def _codes(argv: tuple[str, ...]) -> Iterator[str]:
-    """All words of *argv* that are code to its program, or to one that this starts."""
+    """All words of *argv* that are code to its program, or to one that this starts; and the names of those."""
     scene = Scene(Script((of_vector(argv),)), "", "", lambda _: None)
     for call in scene.chain(0):
+        yield call.name
         word = code_word(call)
         yield "" if word is None else word.text or ""
         yield from (one.text or "" for one in text_of(call.name, call.command))
-        yield from values(call.texts, OPTIONS.get(call.name, frozenset()))
+        yield from values(call.texts, OPTIONS.get(call.name, frozenset()) | _STARTS.get(call.name, frozenset()))
         if call.name == "eval":
             yield from call.texts
         if language(call.name) in _PROGRAM_FIRST:

@@ -34,7 +34,7 @@ class ToolSignature(NamedTuple):
     textless: frozenset[str] = frozenset()
     """Arguments that are never text, which is all that a glob matches."""
     evaluated: tuple[str, ...] = ()
-    """Arguments whose text a shell or an interpreter gets as code."""
+    """Arguments whose text a shell or an interpreter gets as code, or another program starts."""
 
     advertised: frozenset[str] | None = None
     """The actions that the model is shown under this profile; None if they are not listed."""

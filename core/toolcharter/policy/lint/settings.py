@@ -40,7 +40,10 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
     for tool in subject.tools:
         name = tool.facts.name
         for argument in tool.evaluated:
-            what = f"a shell or an interpreter gets its argument {argument!r} as code: who calls it writes programs."
+            what = (
+                f"a shell or an interpreter gets its argument {argument!r} as code, or a program starts it: "
+                "who calls it writes programs."
+            )
             fix = "Give the program a file or words, or let `ask` mode have each call looked at."
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
