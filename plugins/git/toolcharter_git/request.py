@@ -7,6 +7,9 @@ from toolcharter_git import names
 from toolcharter_git.policy import ACTIONS, GitPolicy
 from toolcharter_git.reasons import GitReason, failed
 
+_MOST_COUNTED = 999_999_999
+"""No count is taken for more: it fits every C int."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -58,11 +61,12 @@ def checked_commit_ref(policy: GitPolicy, ref: str, name: str = "ref") -> str:
 
 
 def checked_max_count(value: int | str) -> int:
-    """A whole number from 1 on, also as text."""
+    """A whole number from 1 on, also as text, however large: the policy has the last word on it."""
     text = str(value).strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):  # noqa: PLR2004 - fits every C int
+    digits = text.lstrip("0")
+    if not (text.isascii() and text.isdigit() and digits):
         raise failed(GitReason.INVALID_MAX_COUNT, "max_count must be a whole number from 1 on.")
-    return int(text)
+    return int(digits) if len(digits) <= len(str(_MOST_COUNTED)) else _MOST_COUNTED
 
 
 def checked_since(policy: GitPolicy, since: str) -> str:

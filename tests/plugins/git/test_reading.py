@@ -123,8 +123,10 @@ def test_log_lists_the_latest_commits(repo, call) -> None:
     }
 
 
-@pytest.mark.parametrize(("asked", "is_cut"), [(10, True), (999_999_999, True), (2, False)])
-def test_log_lists_no_more_than_the_policy_permits_and_says_so(repo, call, asked: int, is_cut: bool) -> None:  # noqa: FBT001 - a row
+@pytest.mark.parametrize(
+    ("asked", "is_cut"), [(10, True), (999_999_999, True), (10**9, True), ("9" * 5000, True), ("02", False), (2, False)]
+)
+def test_log_lists_no_more_than_the_policy_permits_and_says_so(repo, call, asked: int | str, is_cut: bool) -> None:  # noqa: FBT001 - a row
     """However many a call asks for; a call that asks for no more is not told of a cut."""
     repo.commit("b.txt", message="Second")
     repo.commit("c.txt", message="Third")
