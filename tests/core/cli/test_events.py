@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -29,7 +30,7 @@ def ended(tool: str = "echo", outcome: str = "ok", elapsed_ms: float = 1.0, call
     return orjson.dumps({**event, "call_id": call_id, **facts, **verdict})
 
 
-def summary_of(*lines: bytes) -> dict[str, list[dict[str, object]]]:
+def summary_of(*lines: bytes) -> dict[str, Any]:
     stats = EventStats()
     for number, raw in enumerate(lines, 1):
         stats.add(Line("f", number, raw))
