@@ -4,6 +4,9 @@ It is started as `python -I -S client.py toolcharter guard hook AGENT ...` and l
 Whatever is not an answer of the user's own server - none is there, it is of other settings, it is late, it breaks off -
 leads to `toolcharter guard hook`, which judges by itself and starts a server for the next call. Source: unix(7).
 
+A variable that has the loader of programs take libraries from where the agent writes denies each call: one of its
+libraries could be in this process, and in the gate. That is a notice of a mistake, and no wall: such a library runs first.
+
 It ends with 0 and an answer, or with 2: agents let a call pass whose hook ends in any other way, or too late.
 """
 
@@ -19,9 +22,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
-SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "CODEX_HOME", "HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
+SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "CODEX_HOME", "HOME", "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV")
 """What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
 SERVED_PREFIXES = ("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_CONFIG_DIR")
+LOADER_VARIABLES = {"LD_PRELOAD": " :", "LD_AUDIT": ":", "LD_LIBRARY_PATH": ":;"}
+"""From where programs get libraries, and what parts their entries; an empty folder is the present one. Source: ld.so(8)."""
+UNWANTED_VARIABLES = (
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "NODE_OPTIONS",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+)
+"""What else has a program run code that a project's `.env` names; the gate gets none of them, and none of Python's own."""
+SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - nothing is put there
+LONGEST_SOCKET = 107
+"""How many bytes the path of a socket may have, without the NUL at its end."""
 TIMEOUT_S = 10.0
 DEADLINE_S = 45.0
 """When a call is denied that is not judged yet. The settings of agents give a hook 60 seconds, then the call passes."""
@@ -33,14 +51,39 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 
 def folder_of(environ: "Mapping[str, str]") -> str:
-    """Where the sockets lie: the user's runtime folder, else the state folder."""
+    """Where the sockets lie: the user's runtime folder, else the state folder; below `/tmp` if that lies too deep for a socket."""
     runtime = environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.path.isabs(runtime):
-        return f"{runtime}/toolcharter"
     state = environ.get("XDG_STATE_HOME")
     if not state or not os.path.isabs(state):  # a relative one would lie where the agent works
         state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
-    return f"{state}/toolcharter/run"
+    folder = f"{runtime}/toolcharter" if runtime and os.path.isabs(runtime) else f"{state}/toolcharter/run"
+    longest = len(os.fsencode(folder)) + len("/guard-01234567-0123456.sock")
+    return folder if longest <= LONGEST_SOCKET else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
+
+
+def loads_from(environ: "Mapping[str, str]", *folders: str) -> "str | None":
+    """The variable that has programs load libraries from one of *folders*, or from where any user may write; None if none does."""
+    unsafe = tuple(f"{folder.rstrip('/')}/" for folder in (*folders, *SHARED_FOLDERS))
+    for name, separators in LOADER_VARIABLES.items():
+        entries = environ.get(name, "")
+        for separator in separators:
+            entries = entries.replace(separator, "\n")
+        for entry in entries.split("\n") if entries else ():
+            if entry.startswith(("$ORIGIN", "${ORIGIN}")):  # where Python lies
+                continue
+            is_name = name != "LD_LIBRARY_PATH" and "/" not in entry  # looked for in those folders and in the system's
+            if not is_name and (entry[:1] != "/" or f"{os.path.realpath(entry)}/".startswith(unsafe)):
+                return name
+    return None
+
+
+def without_unwanted(environ: "Mapping[str, str]") -> "dict[str, str]":
+    """The environment of the gate."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in UNWANTED_VARIABLES and not name.startswith("PYTHON")
+    }
 
 
 def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
@@ -110,6 +153,11 @@ def _asked(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | Non
 def main(words: "list[str]") -> None:
     """Answer one hook; *words* are `toolcharter guard hook AGENT ...`."""
     until = time.monotonic() + DEADLINE_S
+    if (name := loads_from(os.environ, os.getcwd(), *_after(words, "--workspace"))) is not None:
+        said = (
+            f"toolcharter denies the call, because {name} has programs load libraries from where an agent may write: "
+        )
+        _end(2, f"{said}unset it, or take out such entries, empty ones too, where the agent is started.\n".encode())
     message = None
     folder = folder_of(os.environ)
     if sys.platform == "linux" and is_private(folder):
@@ -130,13 +178,18 @@ def main(words: "list[str]") -> None:
     _end(*_judged(words, until))
 
 
+def _after(words: "list[str]", option: str) -> "list[str]":
+    """What stands behind *option* in *words*."""
+    return [words[at] for at in range(1, len(words)) if words[at - 1] == option]
+
+
 def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
     """The exit status and output of a gate of our own: those that block the call, unless it ends in order and in time."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.dup2(writing, 1)
-        os.execv(sys.executable, [sys.executable, *PYTHON_OPTIONS, "-m", *words])
+        os.execve(sys.executable, [sys.executable, *PYTHON_OPTIONS, "-m", *words], without_unwanted(os.environ))
     os.close(writing)
     output, ended, status = b"", 0, 0
     while not ended and (left := until - time.monotonic()) > 0:

@@ -33,6 +33,7 @@ from toolcharter_guard.client import (
     is_private,
     peer_is_user,
     socket_of,
+    without_unwanted,
 )
 from toolcharter_guard.judge import Judge, refusal
 from toolcharter_guard.settings import believed
@@ -203,7 +204,8 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if not is_private(folder):
         raise PermissionError(f"{folder} is a link, or open to other users; remove it, or close it with `chmod 700`.")
-    if Path(os.path.realpath(folder)).is_relative_to(root) and "XDG_RUNTIME_DIR" in os.environ:
+    is_of_state = folder.endswith("/toolcharter/run")  # which no tool changes, wherever it lies
+    if Path(os.path.realpath(folder)).is_relative_to(root) and not is_of_state:
         raise PermissionError(f"{folder} lies in the workspace, where the agent could replace the socket.")
     wanted = identity(list(words), os.environ)
     path = socket_of(folder, wanted)
@@ -229,6 +231,7 @@ def start(words: Sequence[str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env=without_unwanted(os.environ),
         )
 
 

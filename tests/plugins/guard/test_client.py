@@ -121,6 +121,72 @@ def test_the_sockets_lie_in_no_folder_of_the_project() -> None:
     assert client.folder_of({"HOME": "/home/u", "XDG_RUNTIME_DIR": "run"}) == home
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("LD_PRELOAD", "{project}/x.so", id="preloaded"),
+        pytest.param("LD_PRELOAD", "libc.so.6 ./x.so", id="preloaded, relative"),
+        pytest.param("LD_AUDIT", "/dev/shm/x.so", id="audit"),
+        pytest.param("LD_LIBRARY_PATH", "/usr/lib:", id="the present folder"),
+        pytest.param("LD_LIBRARY_PATH", "lib", id="relative"),
+        pytest.param("LD_LIBRARY_PATH", "/usr/lib;{project}/lib", id="in the project"),
+        pytest.param("LD_LIBRARY_PATH", "{link}", id="by a link"),
+    ],
+)
+def test_libraries_from_where_the_agent_writes_deny(name: str, value: str, tmp_path: Path) -> None:
+    """A project's `.env`, which some agents read, may name them."""
+    project = tmp_path / "project"
+    (project / "lib").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(project / "lib")
+    given = {"HOME": str(tmp_path), name: value.format(project=project, link=tmp_path / "link")}
+    command = [sys.executable, "-I", "-S", str(client.__file__), *WORDS]
+    done = subprocess.run(command, input=PUSH, capture_output=True, text=True, env=given, cwd=project, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"because {name} has programs load libraries from where an agent may write" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"LD_LIBRARY_PATH": "/opt/cuda/lib64:$ORIGIN/../lib", "LD_PRELOAD": "/usr/lib/libjemalloc.so libm.so.6"},
+        {"LD_LIBRARY_PATH": "", "LD_PRELOAD": " : "},
+        {},
+    ],
+)
+def test_libraries_from_elsewhere_do_not(value: dict[str, str]) -> None:
+    """Many machines set such variables for good reasons."""
+    assert client.loads_from(value, "/home/u/project") is None
+
+
+def test_variables_that_have_a_gate_run_other_code_do_not_reach_it(tmp_path: Path) -> None:
+    """The hook's own Python takes none of them."""
+    kept, dropped = (
+        {"PATH": os.environ["PATH"], "TOKEN": "t"},
+        {"PYTHONPATH": ".", "OPENSSL_CONF": "x", "BASH_ENV": "x"},
+    )
+    gate = tmp_path / "gate"
+    gate.write_text(f"#!/bin/sh\nenv > {tmp_path}/given\necho '{{}}'\n")
+    gate.chmod(0o755)
+    code = STARTED.format(client=client.__file__, gate=str(gate), words=list(WORDS))
+    given = {"HOME": str(tmp_path), **kept, **dropped}
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], input=PUSH, text=True, env=given, check=True)
+
+    seen = dict(line.split("=", 1) for line in (tmp_path / "given").read_text().splitlines())
+    assert {**kept, **seen} == seen
+    assert seen.keys().isdisjoint(dropped)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")
+def test_a_folder_that_is_too_deep_for_a_socket_is_replaced() -> None:
+    """By one below `/tmp`, which is used only if nobody else can write there."""
+    deep = f"/run/{'x' * (client.LONGEST_SOCKET - len('/run//toolcharter/guard-01234567-0123456.sock'))}"
+
+    assert client.folder_of({"XDG_RUNTIME_DIR": deep}) == f"{deep}/toolcharter"
+    assert client.folder_of({"XDG_RUNTIME_DIR": f"{deep}y"}) == f"/tmp/toolcharter-{os.geteuid()}"
+    assert len(client.socket_of(f"{deep}/toolcharter", b"x" * 1_000_000)) <= client.LONGEST_SOCKET
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")
 def test_an_answer_in_drops_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part comes in time, and all of them would not before the agent stops waiting."""

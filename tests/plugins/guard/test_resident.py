@@ -126,6 +126,24 @@ def test_first_hook_starts_the_server_and_the_next_ask_it(project: Project) -> N
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_hooks_find_the_server_however_deep_the_folders_lie(project: Project) -> None:
+    """The path of a socket is short, so the socket then lies below `/tmp`."""
+    project.environ["XDG_RUNTIME_DIR"] = str(project.runtime / ("x" * 90))
+    project.environ["PYTHONPATH"] = "."  # which the gate does not get, and so does not tell one from another
+
+    def folder_entries() -> set[str]:
+        folder = Path(client.folder_of(project.environ))
+        return {path.name for path in folder.glob("*.sock")} if folder.exists() else set()
+
+    before = folder_entries()
+    first = project.hook("Bash", command="echo hi")
+    project.wait(lambda: folder_entries() - before)
+    second = project.hook("Bash", command="echo hi")
+
+    assert client.is_private(client.folder_of(project.environ))
+    assert (first.stdout.strip(), second.stdout.strip(), project.opened()) == ("{}", "{}", 2)
+
+
 def test_fifty_hooks_at_once(project: Project) -> None:
     """Each gets its own answer, and each call has its events."""
     project.serve()
@@ -270,7 +288,7 @@ def serve(project: Project, *options: str) -> subprocess.CompletedProcess[str]:
 
 def test_socket_does_not_lie_in_the_workspace(project: Project) -> None:
     """There the agent could replace it."""
-    project.environ["XDG_RUNTIME_DIR"] = str(project.root / "run")
+    project.words[-1] = str(project.runtime)
 
     served = serve(project)
 
