@@ -1,5 +1,6 @@
 """Pydantic AI: an agent with a scripted model."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from runpy import run_path
@@ -296,7 +297,13 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             return ModelResponse(parts=[TextPart(" / ".join(done))])
         return ModelResponse(parts=[ToolCallPart(call.name, call.args, call.id) for call in calls])
 
-    run_readme("pydantic_ai", place, monkeypatch, model=FunctionModel(turn))
+    loop = asyncio.new_event_loop()  # `run_sync` takes the thread's, and leaves one of its own open
+    asyncio.set_event_loop(loop)
+    try:
+        run_readme("pydantic_ai", place, monkeypatch, model=FunctionModel(turn))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
 
     said = capsys.readouterr().out
     assert "first" in said
@@ -341,6 +348,71 @@ async def test_arguments_that_another_capability_changes_are_judged(place: Place
 
     assert ran == []
     assert "denied_by_rule" in seen.text
+
+
+class Range(BaseModel):
+    """An argument of a tool."""
+
+    path: str
+    depth: int = 1
+
+
+@pytest.mark.parametrize(
+    ("args", "change"),
+    [
+        ({"where": {"path": "ok"}, "tags": ["a"]}, {"where": Range(path="evil")}),
+        ({"where": {"path": "ok"}, "tags": ["a"]}, {"tags": ["a", "evil"]}),
+        ({"where": {"path": "ok"}, "tags": ["a"]}, {"tags": None}),
+    ],
+    ids=["a field of an object", "an entry of a list", "taken away"],
+)
+@pytest.mark.parametrize("is_outer", [True, False])
+async def test_changes_below_the_top_are_judged(
+    place: Place, args: dict[str, Any], change: dict[str, Any], *, is_outer: bool
+) -> None:
+    """An object or a list says as much of a call as a text."""
+
+    class Change(AbstractCapability[Any]):
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> dict[str, Any]:
+            return {**args, **change}
+
+    ran: list[object] = []
+    schema = "{where: {properties: {path: {const: ok}}}, tags: {const: [a]}}"
+    text = place.profile.read_text().replace(
+        '"custom:search_notes"', f"{{rule: 'custom:search_notes', when: {schema}}}"
+    )
+    assert "when" in text
+    place.profile.write_text(text)
+    with place.open() as host:
+        both = [Change(), Govern(host)]
+        for capabilities in ([Govern(host)], both if is_outer else both[::-1]):
+            agent = Agent(asking([Call("search_notes", args)]), capabilities=capabilities)
+
+            @agent.tool_plain
+            def search_notes(where: Range, tags: list[str] | None) -> str:
+                """Search."""
+                ran.append((where, tags))
+                return "found"
+
+            seen = answers((await agent.run("go")).all_messages())["call_1"]
+
+    assert ran == [(Range(path="ok"), ["a"])]
+    assert "not_in_allow" in seen.text
+
+
+async def test_the_only_argument_may_be_an_object(host: Host, place: Place) -> None:
+    """The model is shown its fields as the arguments, and rules see them so."""
+    agent = Agent(asking([Call("search_notes", {"path": "x"})]), capabilities=[Govern(host)])
+
+    @agent.tool_plain
+    def search_notes(where: Range) -> str:
+        """Search."""
+        return f"found {where.path} {where.depth}"
+
+    seen = answers((await agent.run("go")).all_messages())["call_1"]
+
+    assert seen == Seen("found x 1", is_error=False)
+    assert place.events()[-1]["args"] in ({"path": "x", "depth": 1}, {"path": "x"})
 
 
 async def test_answer_of_one_caller_makes_no_call_of_anothers(host: Host, place: Place) -> None:

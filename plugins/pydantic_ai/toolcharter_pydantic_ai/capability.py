@@ -1,6 +1,7 @@
 """An agent's own tools behind the gate."""
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,6 @@ _RETRIES = (ModelRetry, ToolRetryError)
 # The framework has its own forms of both failures by the time that it hands them to a capability.
 _STOPS = (*_DEFERRALS, *_RETRIES, ToolFailed, ToolFailedError)
 
-_PLAIN = (str, int, float, bool)
 _JUDGED: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
 """The arguments of the call whose body runs here."""
 
@@ -30,9 +30,9 @@ _JUDGED: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
 class Govern(AbstractCapability[Any]):
     """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
 
-    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Rules see the arguments as the model wrote
-    them, and texts and numbers as they are by now, if validation or another capability has changed them: this one comes
-    after all others. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
+    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Rules see the arguments as the tool gets
+    them, as JSON, at every depth: as the model wrote them, or as validation, a person or another capability has changed
+    them; this one comes after all others. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
 
     Args:
         host: Of the profile.
@@ -66,7 +66,9 @@ class Govern(AbstractCapability[Any]):
         """
         if (tool_def.metadata or {}).get("toolcharter") == MARK:
             return await handler(args)
-        held, given, caller = _Held(), _as_run(call.args_as_dict(), args), self._caller and self._caller(ctx)
+        schema = tool_def.parameters_json_schema
+        held, given = _Held(), _as_run(call.args_as_dict(), args, schema)
+        caller = self._caller and self._caller(ctx)
 
         async def body(_: dict[str, Any]) -> Any:
             _JUDGED.set(given)
@@ -82,7 +84,6 @@ class Govern(AbstractCapability[Any]):
         async def answer(state: str, said: ApprovalAnswer) -> HostResult:
             return await self._host.aanswer(state, said, body=body, parameters=schema)
 
-        schema = tool_def.parameters_json_schema
         return held.returned(await self._approvals.call(ctx, call.tool_name, given, caller, make, answer))
 
     async def before_tool_execute(
@@ -96,10 +97,11 @@ class Govern(AbstractCapability[Any]):
         judged = _JUDGED.get()
         if judged is None or (tool_def.metadata or {}).get("toolcharter") == MARK:
             return args
-        now = _as_run(judged, args)
-        if now != judged:
+        schema = tool_def.parameters_json_schema
+        now = _as_run(judged, args, schema)
+        if not _is_same(now, judged):
             more: dict[str, Any] = {"kind": "custom", "caller": self._caller and self._caller(ctx)}
-            decision = await self._host.adecide(call.tool_name, now, parameters=tool_def.parameters_json_schema, **more)
+            decision = await self._host.adecide(call.tool_name, now, parameters=schema, **more)
             if decision.outcome != "allow":
                 said = f"reason={decision.reason}\nAnother capability has changed the arguments."
                 raise ToolFailed(f"ERROR: denied_by_policy {said} {decision.message or ''}".rstrip())
@@ -147,10 +149,25 @@ class _Held:
         return replace(self._return, return_value=value, content=content)
 
 
-def _as_run(written: dict[str, Any], args: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the model has *written* them, but texts and numbers as the tool will get them."""
-    changed = {name: value for name, value in args.items() if type(value) in _PLAIN and written.get(name) != value}
-    return {**written, **changed}
+def _as_run(written: dict[str, Any], args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the tool gets them, as JSON."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    now: dict[str, Any] = to_jsonable_python(args, fallback=repr)
+    if len(now) == 1 and now.keys().isdisjoint((*properties, *written)):
+        # The only argument is an object whose fields the model is shown as the arguments.
+        [only] = now.values()
+        now = only if isinstance(only, dict) else now
+    return {
+        name: value
+        for name, value in now.items()
+        # A default that the schema names, or that is none, is for the gate to fill in.
+        if name in written or not _is_same(value, properties.get(name, {}).get("default"))
+    }
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON, in which `1`, `1.0` and `true` differ."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _scrubbed(part: Any) -> Any:
