@@ -42,8 +42,7 @@ class Place(NamedTuple):
 
         A `..` stays where it is: behind a link it leads elsewhere than the text says, which only the walk can see.
         """
-        text = exact_path(text)
-        named = str(Path(text).expanduser()) if text.startswith("~") else text
+        named = self._one_reading(exact_path(text))
         if not named.startswith("/"):
             return _below(self._folder(), named)
         for prefix, folder in ((str(self.cwd), self._folder()), (str(self.workspace), ".")):
@@ -56,9 +55,24 @@ class Place(NamedTuple):
         text, where = _line(command), self._folder(exact_path(folder) if folder else "")
         return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
+    def _one_reading(self, named: str) -> str:
+        """The path *named*, with the home folder written out, if it leads every agent to the same place.
+
+        An agent in JavaScript takes `link/..` for nothing, the kernel goes to the folder above the link's target. Some
+        agents know `~`, some look for a file of that name.
+        """
+        if named.startswith("~"):
+            if os.path.lexists(self.cwd / named.partition("/")[0]):
+                raise UnknownForm("a path begins with '~', and a file is called so; write the path out")
+            named = str(Path(named).expanduser())
+        path = self.cwd / named
+        if ".." in path.parts and os.path.realpath(path) != os.path.realpath(os.path.normpath(path)):
+            raise UnknownForm("a path goes up by '..' behind a link; name the place itself")
+        return named
+
     def _folder(self, named: str = "") -> str:
         """The folder *named*, or else the agent's present folder, from the workspace."""
-        below = os.path.relpath(os.path.realpath(self.cwd / Path(named).expanduser()), self.workspace)
+        below = os.path.relpath(os.path.realpath(self.cwd / self._one_reading(named)), self.workspace)
         if below == ".." or below.startswith("../"):
             raise UnknownForm("the agent works outside of the workspace")
         return below

@@ -47,6 +47,47 @@ def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
 
 
+TWO_WAYS_UP = [
+    ("claude-code", "Write", {"file_path": "deep/../../new.txt", "content": "x"}),
+    ("claude-code", "Write", {"file_path": "{top}/deep/../.claude/settings.json", "content": "x"}),
+    ("claude-code", "Read", {"file_path": "gone/../a.txt"}),
+    ("claude-code", "Grep", {"pattern": "x", "path": "deep/../.."}),
+    ("claude-code", "Glob", {"pattern": "deep/../../**"}),
+    ("claude-code", "Glob", {"pattern": "../../**", "path": "deep"}),
+    ("claude-code", "LS", {"path": "deep/../.."}),
+    ("claude-code", "Bash", {"command": "ls", "cwd": "deep/../.."}),
+    ("gemini", "run_shell_command", {"command": "ls", "dir_path": "deep/../.."}),
+    ("gemini", "read_many_files", {"paths": ["deep/../a.txt"]}),
+    ("codex", "apply_patch", {"command": "*** Begin Patch\n*** Add File: deep/../../x\n+x\n*** End Patch"}),
+    ("codex", "apply_patch", {"command": "*** Begin Patch\n*** Add File: ~/x\n+x\n*** End Patch"}),
+    ("opencode", "read", {"filePath": "~root/x"}),
+]
+
+
+@pytest.fixture
+def crooked(workspace: Path) -> Path:
+    (workspace / "sub" / "deeper").mkdir()
+    (workspace / "deep").symlink_to("sub/deeper")
+    (workspace / "gone").symlink_to("sub/none/none")
+    for name in ("~", "~root"):
+        (workspace / name).symlink_to("/")
+    return workspace
+
+
+@each_row("agent, tool, args", TWO_WAYS_UP)
+def test_a_path_that_leads_two_ways_is_denied(agent: str, tool: str, args: dict[str, Any], crooked: Path) -> None:
+    """Some agents cut `link/..` out of a path, others follow the link; some know `~`, to others it is a name."""
+    given = json.loads(json.dumps(args).replace("{top}", str(crooked)))
+    assert "toolcharter cannot read this call" in verdict(crooked, agent, tool, given)
+
+
+def test_a_path_that_goes_up_one_way_is_read(workspace: Path) -> None:
+    """Without a link behind it `..` is the same to all, and so is a link that leads to the folder beside it."""
+    (workspace / "beside").symlink_to("sub")
+    for path in ("sub/../a.txt", "beside/../a.txt", f"{workspace}/sub/../a.txt"):
+        assert verdict(workspace, "claude-code", "Read", {"file_path": path}) == "allow"
+
+
 PATHS = [
     " /etc/passwd",
     "\t/etc/passwd",
