@@ -126,7 +126,9 @@ def test_commands_that_pages_name_exist(page: Path) -> None:
 def _options(name: str) -> set[str]:
     command = command_group.get_command(click.Context(command_group), name)
     assert command is not None
-    return {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    parameters = [parameter for one in (command, *below) for parameter in one.params]
+    return {option for parameter in parameters for option in parameter.opts} | {"--help"}
 
 
 def test_public_names_are_listed() -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from toolcharter._lazy import lazy
-from toolcharter.cli.event_files import Line
 from toolcharter.events import contract
+from toolcharter.events.files import EventLine
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -32,10 +32,10 @@ class EventCheck:
 
     def __init__(self) -> None:
         self._validators = {event: jsonschema_rs.validator_for(schema.schema_of(event)) for event in contract.EVENTS}
-        self._open: dict[str, tuple[str, Line]] = {}
+        self._open: dict[str, tuple[str, EventLine]] = {}
         self.lines = 0
 
-    def faults(self, line: Line) -> Iterator[str]:
+    def faults(self, line: EventLine) -> Iterator[str]:
         """What is wrong with *line*, as `file:number: what`."""
         self.lines += 1
         for what in self._faults(line):
@@ -46,7 +46,7 @@ class EventCheck:
         for call_id, (last, line) in self._open.items():
             yield f"{line.file}:{line.number}: call {call_id!r}: {last} is its last event, {contract.AFTER} is missing"
 
-    def _faults(self, line: Line) -> Iterator[str]:
+    def _faults(self, line: EventLine) -> Iterator[str]:
         try:
             event = orjson.loads(line.raw)
         except orjson.JSONDecodeError as error:
@@ -61,7 +61,7 @@ class EventCheck:
         if not faults and name not in contract.FRAMES:
             yield from self._out_of_order(name, event, line)
 
-    def _out_of_order(self, name: str, event: dict[str, Any], line: Line) -> Iterator[str]:
+    def _out_of_order(self, name: str, event: dict[str, Any], line: EventLine) -> Iterator[str]:
         call_id = event["call_id"]
         last, _ = self._open.pop(call_id, (None, None))
         if last is None and name != contract.BEFORE:

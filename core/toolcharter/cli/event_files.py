@@ -1,82 +1,49 @@
-"""Reads event files line by line: plain, compressed, or standard input; a long file in little memory."""
+"""Reads event files for commands: with those that were rotated, and with a bar that shows how far it is."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from toolcharter._lazy import lazy
 
 if TYPE_CHECKING:
-    import bz2
-    import gzip
-    import lzma
+    from toolcharter.events import files as event_files
+    from toolcharter.events.files import EventLine
 else:
-    bz2 = lazy("bz2")
-    gzip = lazy("gzip")
-    lzma = lazy("lzma")
+    event_files = lazy("toolcharter.events.files")
 
-LONGEST_LINE = 1 << 24
-"""In bytes. A longer line is handed on in pieces, none of which is an event."""
-_STEP = 2000
-_NOT_READ = (".zst", ".lz4", ".Z")
+F = TypeVar("F", bound=Callable[..., Any])
+_ROTATED = "toolcharter.rotated"
 
 
-class Line(NamedTuple):
-    """One line of a file."""
+def names(function: F) -> F:
+    """`FILE...` and `--rotated`, as `files`: the names of all that is to be read."""
+    rotated = click.option(
+        "--rotated",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda ctx, _, wanted: ctx.meta.update({_ROTATED: wanted}),
+        help="Read what log rotation made of each FILE first: FILE.2.gz, FILE.1, FILE-20261123.xz.",
+    )
+    argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_all_of)
+    return rotated(argument(function))
 
-    file: str
-    number: int
-    """From 1 on."""
-    raw: bytes
+
+def _all_of(ctx: click.Context, _: click.Parameter, named: Sequence[str]) -> list[str]:
+    if not ctx.meta.get(_ROTATED):
+        return list(named)
+    return [name for one in named for name in event_files.with_rotated(one)]
 
 
-def lines_of(files: Sequence[str]) -> Iterator[Line]:
-    """The lines of all *files* in their order; `-` is standard input. On a terminal a bar shows how far it is.
+def lines_of(files: Sequence[str]) -> "Iterator[EventLine]":
+    """The lines of all *files* in their order. On a terminal a bar shows how far it is.
 
     Raises:
-        UsageError: If a file cannot be read, or is compressed in a way that Python does not read.
+        ConfigurationError: If a file cannot be read.
     """
-    sizes = {name: _size(name) for name in files}
-    with click.progressbar(length=sum(sizes.values()), file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        for name in files:
-            yield from _lines_of(name, bar)
-
-
-def _lines_of(name: str, bar: Any) -> Iterator[Line]:
-    done = 0
-    with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
-        stream = _plain(name, file)
-        try:
-            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
-                yield Line(name, number, raw)
-                if number % _STEP == 0 and name != "-":
-                    bar.update(file.tell() - done)
-                    done = file.tell()
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise click.UsageError(f"{name}: cannot be read to its end: {error}") from error
-
-
-def _plain(name: str, file: BinaryIO) -> Any:
-    match Path(name).suffix:
-        case ".gz":
-            return gzip.open(file)
-        case ".bz2":
-            return bz2.open(file)
-        case ".xz":
-            return lzma.open(file)
-        case _:
-            return file
-
-
-def _size(name: str) -> int:
-    if name == "-":
-        return 0
-    if Path(name).suffix in _NOT_READ:
-        raise click.UsageError(f"{name}: decompress it first, and read it from standard input: '-'.")
-    try:
-        return Path(name).stat().st_size
-    except OSError as error:
-        raise click.UsageError(f"{name}: {error.strerror}") from error
+    size = sum(map(event_files.file_size, files))
+    with click.progressbar(length=size, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        yield from event_files.event_lines(files, bar.update)

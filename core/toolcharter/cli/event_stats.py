@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcharter.cli.event_files import Line
 from toolcharter.events import contract
+from toolcharter.events.files import EventLine
 
 MOST_KEYS = 1000
 """How many different keys a table holds. What comes later is counted as `(others)`: names may come from models."""
@@ -67,7 +67,7 @@ class EventStats:
         self._slowest: list[Slow] = []
         self._seen = 0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: EventLine) -> None:
         """Count *line*; one that is no event is counted as unreadable."""
         if line.raw.startswith(_SKIPPED):
             return

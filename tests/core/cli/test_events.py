@@ -1,17 +1,14 @@
 """`toolcharter events`: checking event files, and counting what they say."""
 
-import bz2
-import gzip
 import json
-import lzma
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from toolcharter.cli.event_files import Line
 from toolcharter.cli.event_stats import MOST_KEYS, OTHERS, SLOWEST, EventStats, Latencies
+from toolcharter.events.files import EventLine
 
 
 @pytest.fixture
@@ -33,7 +30,7 @@ def ended(tool: str = "echo", outcome: str = "ok", elapsed_ms: float = 1.0, call
 def summary_of(*lines: bytes) -> dict[str, Any]:
     stats = EventStats()
     for number, raw in enumerate(lines, 1):
-        stats.add(Line("f", number, raw))
+        stats.add(EventLine("f", number, raw))
     return stats.summary()
 
 
@@ -149,41 +146,3 @@ def test_percentiles_are_within_a_hundredth(share) -> None:
         latencies.add(value)
 
     assert latencies.percentile(share) == pytest.approx(values[round(share * 10_000) - 1], rel=0.011)
-
-
-@pytest.mark.parametrize(
-    ("name", "packed"),
-    [("e.gz", gzip.compress), ("e.bz2", bz2.compress), ("e.xz", lzma.compress), ("-", bytes)],
-)
-def test_compressed_files_and_standard_input_are_read(run, desk, name, packed) -> None:
-    """All of a rotated file's forms, after a plain one; long enough to move the bar."""
-    many = b"".join(ended() + b"\n" for _ in range(2001))
-    Path("plain.jsonl").write_bytes(many)
-    Path(desk / name).write_bytes(packed(many))
-
-    found = run("events", "stats", "--json", "plain.jsonl", name, stdin=many)
-
-    assert json.loads(found.stdout)["calls"] == 4002
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("no.jsonl", None, "no.jsonl: No such file or directory"),
-        ("e.zst", b"", "e.zst: decompress it first, and read it from standard input: '-'."),
-        (
-            "cut.gz",
-            gzip.compress(b"{}" * 999, mtime=0)[:-9],
-            "cut.gz: cannot be read to its end: Compressed file ended",
-        ),
-        ("no.xz", b"plain", "no.xz: cannot be read to its end: Input format not supported"),
-    ],
-)
-def test_what_cannot_be_read_is_named(run, desk, name, content, message) -> None:
-    """No file is passed over: exit status 2, and what is wrong with it."""
-    if content is not None:
-        (desk / name).write_bytes(content)
-
-    result = run("events", "stats", name)
-
-    assert (message in result.stderr, result.exit_code) == (True, 2)

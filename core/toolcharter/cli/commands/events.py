@@ -1,24 +1,33 @@
 """`toolcharter events`: what event files say, and whether they say it as the contract wants."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from toolcharter._lazy import lazy
-from toolcharter.cli import options
-from toolcharter.cli.output import print_json, print_table
+from toolcharter.cli import event_files, options
+from toolcharter.cli.output import print_json, print_table, shown
 
 if TYPE_CHECKING:
-    from toolcharter.cli import event_check, event_files, event_stats
+    from toolcharter.cli import event_check, event_stats, event_tail
+    from toolcharter.events import files as event_lines
     from toolcharter.events import schema
 else:
     event_check = lazy("toolcharter.cli.event_check")
-    event_files = lazy("toolcharter.cli.event_files")
     event_stats = lazy("toolcharter.cli.event_stats")
+    event_tail = lazy("toolcharter.cli.event_tail")
+    event_lines = lazy("toolcharter.events.files")
     schema = lazy("toolcharter.events.schema")
 
-_files = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+F = TypeVar("F", bound=Callable[..., Any])
+FILTERS = ("event", "tool", "action", "outcome", "reason", "rule", "profile", "agent", "user", "session")
+"""The fields by which `tail` chooses."""
+LOOK_S = 0.2
+"""How long `tail` waits before it looks for more, in seconds."""
 TABLES = ("tools", "profiles", "reasons", "denials", "approvals", "slowest")
 
 
@@ -28,7 +37,7 @@ def command() -> None:
     """Read event files: check them, count what they say.
 
     FILE may be compressed: .gz, .bz2 and .xz are read; '-' is standard input.
-    Give rotated files oldest first.
+    --rotated reads the files that log rotation has left beside it, too.
     """
 
 
@@ -39,7 +48,7 @@ def print_schema() -> None:
 
 
 @command.command("check")
-@_files
+@event_files.names
 def check(files: Sequence[str]) -> None:
     """Check each line, and the order of each call's lines.
 
@@ -59,8 +68,61 @@ def check(files: Sequence[str]) -> None:
     click.get_current_context().exit(1 if faults else 0)
 
 
+def _filters(function: F) -> F:
+    for field in reversed(FILTERS):
+        option = click.option(f"--{field}", metavar="GLOB", help=f"Only events whose {field} matches.")
+        function = option(function)
+    return function
+
+
+@command.command("tail")
+@event_files.names
+@click.option("--lines", "-n", default=10, show_default=True, type=click.IntRange(0), help="How many to show at first.")
+@click.option("--no-follow", is_flag=True, help="End then; without it, show what comes, as it comes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
+@_filters
+def tail(files: Sequence[str], lines: int, no_follow: bool, as_json: bool, **globs: str | None) -> None:
+    """Show the last events, and those to come until it is interrupted.
+
+    Of each call what came of it, and what a person was asked; --event '*' shows
+    all. The last FILE is followed through log rotation. A field that is null
+    matches no GLOB; a rule is matched by its text.
+    """
+    wanted = event_tail.wanted_by({field: glob for field, glob in globs.items() if glob is not None})
+    show = _show_as_json if as_json else _show
+    *older, last = files
+    if last == "-":
+        events = (event for line in event_files.lines_of(files) if (event := wanted(line.raw)) is not None)
+        for event in events:
+            show(event)
+        return
+    follower = None if no_follow or event_lines.is_compressed(last) else event_tail.Follower(last)
+    found = [] if follower is None else follower.before(wanted, lines)
+    for event in (*event_tail.last_events(files if follower is None else older, wanted, lines - len(found)), *found):
+        show(event)
+    while follower is not None:
+        for raw in follower.lines():
+            if (event := wanted(raw)) is not None:
+                show(event)
+        time.sleep(LOOK_S)
+
+
+def _show(event: Mapping[str, Any]) -> None:
+    words = (click.style(_in_one_line(text), **style) for text, style in event_tail.parts_of(event))
+    click.echo("  ".join(words), color=False if os.environ.get("NO_COLOR") else None)
+
+
+def _show_as_json(event: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(event, separators=(",", ":")))  # In ASCII: a terminal may be behind it.
+
+
+def _in_one_line(text: str) -> str:
+    """*text* without what drives a terminal or ends a line: it may come from a model."""
+    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 @command.command("stats")
-@_files
+@event_files.names
 @options.json_output
 def stats(files: Sequence[str], as_json: bool) -> None:
     """Count calls, denials, approvals and latencies.

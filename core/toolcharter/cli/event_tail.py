@@ -1,0 +1,189 @@
+"""Shows the last events of a file and those that are still to come, through log rotation, one line for each."""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from toolcharter.events import contract
+from toolcharter.events.files import LONGEST_LINE, event_lines, is_compressed, unreadable
+
+SHOWN = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
+"""The events that are shown unless others are asked for: of each call what came of it, and what a person was asked."""
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "ok": {"fg": "green"},
+    "denied": {"fg": "red", "bold": True},
+    "error": {"fg": "yellow"},
+    "asked": {"fg": "magenta"},
+    "answered": {"fg": "magenta"},
+}
+_BLOCK = 1 << 16
+_LONGEST_ARGS = 200
+
+Wanted = Callable[[bytes], dict[str, Any] | None]
+"""Reads a line; None if it is no event, or none that is to be shown."""
+
+
+def wanted_by(globs: Mapping[str, str]) -> Wanted:
+    """What shows the events whose fields match *globs*, field by field; a field that is null matches none."""
+    by_name = "event" in globs
+
+    def wanted(raw: bytes) -> dict[str, Any] | None:
+        try:
+            event = orjson.loads(raw)
+            name = event["event"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        if not isinstance(event, dict) or not (by_name or name in SHOWN):
+            return None
+        return event if all(_matches(event.get(field), glob) for field, glob in globs.items()) else None
+
+    return wanted
+
+
+def _matches(value: Any, glob: str) -> bool:
+    text = value.get("text") if isinstance(value, dict) else value
+    return isinstance(text, str) and fnmatchcase(text, glob)
+
+
+def last_events(files: Sequence[str], wanted: Wanted, count: int) -> list[dict[str, Any]]:
+    """The last *count* events in *files* that are *wanted*, the oldest first. A plain file is read from its end."""
+    found: list[dict[str, Any]] = []
+    for name in reversed(files):
+        missing = count - len(found)
+        if missing <= 0:
+            break
+        if is_compressed(name):
+            events = (event for line in event_lines([name]) if (event := wanted(line.raw)) is not None)
+            found[:0] = deque(events, maxlen=missing)
+        else:
+            with opened(name) as file:
+                found[:0] = last_in(file, os.fstat(file.fileno()).st_size, wanted, missing)
+    return found
+
+
+def last_in(file: BinaryIO, end: int, wanted: Wanted, count: int) -> list[dict[str, Any]]:
+    """The last *count* events before *end* that are *wanted*, the oldest first."""
+    events = (event for raw in lines_backwards(file, end) if (event := wanted(raw)) is not None)
+    return list(islice(events, count))[::-1]
+
+
+def lines_backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """The whole lines before *end*, the last first. One that is longer than any event is passed over in pieces."""
+    rest = b""
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        first, *lines = (file.read(end - start) + rest).split(b"\n")
+        yield from reversed(lines)
+        rest, end = first[:LONGEST_LINE], start
+    yield rest
+
+
+def opened(name: str) -> BinaryIO:
+    """Open a file for reading.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise unreadable(name, f"{error.strerror}.") from error
+
+
+class Follower:
+    """The lines that are appended to a file from now on; where it is rotated or cut, those of the file in its place."""
+
+    def __init__(self, name: str) -> None:
+        self._path = Path(name)
+        self._file = opened(name)
+        self._begun = b""
+        end = os.fstat(self._file.fileno()).st_size
+        self._start = end - len(next(lines_backwards(self._file, end)))  # A line that was begun will be read whole.
+        self._file.seek(self._start)
+
+    def before(self, wanted: Wanted, count: int) -> list[dict[str, Any]]:
+        """The last *count* events that were there already."""
+        events = last_in(self._file, self._start, wanted, count)
+        self._file.seek(self._start)
+        return events
+
+    def lines(self) -> Iterator[bytes]:
+        """Those that are there by now."""
+        yield from self._rest()
+        if not self._is_replaced():
+            if os.fstat(self._file.fileno()).st_size < self._file.tell():  # As `copytruncate` does.
+                self._begun = b""
+                self._file.seek(0)
+                yield from self._rest()
+            return
+        yield from self._rest()  # What was written before it was renamed, and after the first look.
+        if self._begun:
+            yield self._begun
+        self.close()
+        self._file, self._begun = opened(str(self._path)), b""
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[bytes]:
+        while raw := self._file.readline(LONGEST_LINE):
+            self._begun += raw
+            if raw.endswith(b"\n") or len(self._begun) >= LONGEST_LINE:
+                raw, self._begun = self._begun, b""
+                yield raw
+
+    def _is_replaced(self) -> bool:
+        """Whether another file has its name now. None for a while, during a rotation, or what is no file: not yet."""
+        try:
+            there = self._path.stat()
+        except OSError:
+            return False
+        return stat.S_ISREG(there.st_mode) and not os.path.samestat(there, os.fstat(self._file.fileno()))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def parts_of(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """An event in one line: its texts from left to right, each with its style for `click.style`."""
+    name = event["event"]
+    yield str(event.get("ts")), {"dim": True}
+    word = _word_of(event)
+    yield f"{word:<8}", _STYLES.get(word, {"dim": True})
+    if name in contract.FRAMES:
+        yield f"{event.get('profile')} {str(event.get('profile_digest'))[:12]}", {}
+        return
+    action = event.get("action")
+    yield f"{event.get('tool')}:{action}" if action else f"{event.get('tool')}", {"bold": True}
+    if name == contract.APPROVAL_DECISION:
+        yield f"{event.get('answer')} by {event.get('approver') or 'nobody'}", {}
+    if reason := event.get("reason"):
+        yield str(reason), {"fg": "cyan"}
+    if isinstance(rule := event.get("rule"), dict):
+        yield f"{rule.get('text')} ({rule.get('source')})", {}
+    who = [f"{fact}={event[fact]}" for fact in ("agent", "user", "session") if event.get(fact)]
+    if who:
+        yield " ".join(who), {"dim": True}
+    if isinstance(elapsed_ms := event.get("elapsed_ms"), int | float):
+        yield f"{elapsed_ms:.4g} ms", {"dim": True}
+    args = orjson.dumps(event.get("args")).decode()
+    yield args if len(args) <= _LONGEST_ARGS else args[:_LONGEST_ARGS] + "...", {"dim": True}
+
+
+def _word_of(event: Mapping[str, Any]) -> str:
+    match event["event"]:
+        case contract.AFTER:
+            return str(event.get("outcome"))
+        case contract.APPROVAL_REQUEST:
+            return "asked"
+        case contract.APPROVAL_DECISION:
+            return "answered"
+        case other:
+            return str(other).removeprefix("hook.").removeprefix("toolbox.")

@@ -1,0 +1,165 @@
+"""Reads event files line by line: plain, rotated, compressed, or standard input; a long file in little memory."""
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from toolcharter._lazy import lazy
+from toolcharter.errors import ConfigurationError, Fault
+
+if TYPE_CHECKING:
+    import bz2
+    import gzip
+    import lzma
+
+    from _typeshed import WriteableBuffer
+else:
+    bz2 = lazy("bz2")
+    gzip = lazy("gzip")
+    lzma = lazy("lzma")
+
+LONGEST_LINE = 1 << 24
+"""In bytes. A longer line is handed on in pieces, none of which is an event."""
+XZ_MEMORY = 1 << 28
+"""In bytes. A file that says it needs more to be decompressed is not read: its first bytes could ask for gigabytes."""
+STANDARD_INPUT = "-"
+_STEP = 2000
+_BLOCK = 1 << 16
+_NOT_READ = (".zst", ".lz4", ".Z")
+_PACKED = r"(?:\.(?:gz|bz2|xz|zst|lz4|Z))?"
+
+
+class EventLine(NamedTuple):
+    """One line of a file."""
+
+    file: str
+    number: int
+    """From 1 on."""
+    raw: bytes
+
+
+def event_lines(files: Sequence[str], on_progress: Callable[[int], object] | None = None) -> Iterator[EventLine]:
+    """The lines of all *files* in their order, whether or not they are events.
+
+    Args:
+        files: Paths; `-` is standard input. What ends in .gz, .bz2 or .xz is decompressed, never more than is asked for.
+        on_progress: Is told now and then how many more bytes of the files have been read, compressed ones as they lie.
+
+    Raises:
+        ConfigurationError: A file is missing, damaged, or compressed in a way that Python does not read.
+    """
+    for name in files:
+        file_size(name)  # All faults of names before the first line.
+    for name in files:
+        yield from _lines_of(name, on_progress)
+
+
+def file_size(name: str) -> int:
+    """How many bytes a file has as it lies; 0 for standard input.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    if name == STANDARD_INPUT:
+        return 0
+    if Path(name).suffix in _NOT_READ:
+        raise unreadable(name, "this compression is not read.", "Decompress it, and read it from standard input: '-'.")
+    try:
+        return Path(name).stat().st_size
+    except OSError as error:
+        raise unreadable(name, f"{error.strerror}.") from error
+
+
+def with_rotated(name: str) -> list[str]:
+    """*name* behind the files that log rotation has made of it, the oldest first.
+
+    They lie beside it: `name.2.gz`, `name.1`, or `name-20261123.gz`.
+    """
+    path = Path(name)
+    form = re.compile(rf"{re.escape(path.name)}(?:\.(\d{{1,4}})|[.-](\d{{4}}-?\d\d-?\d\d[\d-]*)){_PACKED}")
+    found = [match for other in path.parent.glob("*") if (match := form.fullmatch(other.name))]
+    dated = sorted(match[0] for match in found if match[2])
+    numbered = sorted((match for match in found if match[1]), key=lambda match: -int(match[1]))
+    return [*(str(path.with_name(one)) for one in (*dated, *(match[0] for match in numbered))), name]
+
+
+def is_compressed(name: str) -> bool:
+    """Whether its lines are not in the file as they are."""
+    return Path(name).suffix in {".gz", ".bz2", ".xz"}
+
+
+def unreadable(name: str, what: str, fix: str = "") -> ConfigurationError:
+    """Why an event file cannot be read."""
+    return ConfigurationError([Fault(name, "", what, fix)])
+
+
+def _lines_of(name: str, on_progress: Callable[[int], object] | None) -> Iterator[EventLine]:
+    done = 0
+    with ExitStack() as stack:
+        file = sys.stdin.buffer if name == STANDARD_INPUT else stack.enter_context(Path(name).open("rb"))
+        stream = _plain(name, file)
+        try:
+            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
+                yield EventLine(name, number, raw)
+                if on_progress is not None and number % _STEP == 0 and name != STANDARD_INPUT:
+                    on_progress(file.tell() - done)
+                    done = file.tell()
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise unreadable(name, f"cannot be read to its end: {error}.") from error
+
+
+def _plain(name: str, file: BinaryIO) -> BinaryIO | io.BufferedIOBase:
+    match Path(name).suffix:
+        case ".gz":
+            return gzip.open(file)
+        case ".bz2":
+            return bz2.open(file)
+        case ".xz":
+            return io.BufferedReader(_Xz(file), _BLOCK)
+        case _:
+            return file
+
+
+class _Xz(io.RawIOBase):
+    """What the streams of an .xz file hold. `lzma.open` knows no limit of memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._begin(b"")
+
+    def _begin(self, rest: bytes) -> None:
+        self._rest = rest
+        self._stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+
+    def readable(self) -> bool:
+        """For `BufferedReader`."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Decompress no more than *buffer* holds."""
+        view = memoryview(buffer)
+        while True:
+            if self._stream.eof:
+                rest = self._next_stream(self._stream.unused_data)
+                if not rest:
+                    return 0
+                self._begin(rest)
+            if self._stream.needs_input and not self._rest:
+                self._rest = self._file.read(_BLOCK)
+                if not self._rest:
+                    raise EOFError("it ends within compressed data")
+            found, self._rest = self._stream.decompress(self._rest, len(view)), b""
+            if found:
+                view[: len(found)] = found
+                return len(found)
+
+    def _next_stream(self, rest: bytes) -> bytes:
+        """What follows *rest* behind the zeros that may stand between streams; empty at the end."""
+        while not (rest := rest.lstrip(b"\0")):
+            if not (rest := self._file.read(_BLOCK)):
+                return b""
+        return rest

@@ -1,0 +1,190 @@
+"""`toolcharter events tail`: the last events, filters, and following a file through rotation."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolcharter.cli.event_tail import Follower, lines_backwards, wanted_by
+
+
+@pytest.fixture
+def recorded(run, desk) -> Path:
+    """The events of a call that was ok, of one that was denied, and of one with bad arguments."""
+    for word, user in (("word=hi", "ann"), ("word=no", "bob"), ("words=hi", "ann")):
+        run("call", "echo", word, "--profile", "./demo.yaml", "--events", "file:e.jsonl", "--caller", f"user={user}")
+    return desk / "e.jsonl"
+
+
+def shown(run, *words: str) -> list[list[str]]:
+    """The columns of each line, without the moment, and what differs from run to run."""
+    lines = run("events", "tail", "--no-follow", *words, "e.jsonl").stdout.splitlines()
+    return [[part for part in line.split("  ")[1:] if part.strip() and not part.endswith(" ms")] for line in lines]
+
+
+def test_each_call_is_a_line_that_says_what_came_of_it(run, recorded) -> None:
+    """Outcome, tool, reason, whom it was for, arguments; a toolbox with its profile."""
+    lines = shown(run, "--outcome", "*")
+
+    assert [[part.strip() for part in line] for line in lines] == [
+        ["ok", "echo", "user=ann", '{"word":"hi"}'],
+        ["denied", "echo", "word_not_allowed", "user=bob", '{"word":"no"}'],
+        ["error", "echo", "invalid_arguments", "user=ann", '{"words":"hi"}'],
+    ]
+    assert [line[0].strip() for line in shown(run)][:3] == ["open", "ok", "close"]
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        pytest.param(("--user", "ann", "--outcome", "*"), 2, id="user"),
+        pytest.param(("--reason", "*_allowed"), 1, id="reason"),
+        pytest.param(("--tool", "ech*", "-n", "2"), 2, id="lines"),
+        pytest.param(("-n", "0"), 0, id="no-lines"),
+        pytest.param(("--event", "hook.policy.*"), 3, id="event"),
+        pytest.param(("--agent", "*"), 0, id="null-matches-nothing"),
+        pytest.param(("--event", "*", "-n", "99"), 15, id="all"),
+    ],
+)
+def test_filters_choose_by_field(run, recorded, words, count) -> None:
+    """All of them have to match; the last lines are the last of those that match."""
+    assert len(shown(run, *words)) == count
+
+
+def test_a_rule_is_matched_and_shown_by_its_text_and_place() -> None:
+    """As the tables of `stats` do."""
+    rule = {"text": "bash:*sudo*", "source": "a.yaml:3"}
+    event = {"event": "hook.tool.after", "rule": rule}
+
+    assert wanted_by({"rule": "bash:*"})(json.dumps(event).encode()) == event
+    assert wanted_by({"rule": "a.yaml*"})(json.dumps(event).encode()) is None
+
+
+def test_what_is_no_event_is_passed_over(run, desk) -> None:
+    """A torn line, a line of another program, and one without an end: `events check` names them."""
+    (desk / "e.jsonl").write_bytes(b'{"event":"hook.tool.a\n[1]\n{}\n\n{"event":"hook.tool.after","tool":"x"}\n{"ev')
+
+    assert run("events", "tail", "--no-follow", "--json", "e.jsonl").stdout == (
+        '{"event":"hook.tool.after","tool":"x"}\n'
+    )
+
+
+def test_events_cannot_drive_the_terminal(run, desk) -> None:
+    """Neither escape sequences nor line ends of a model's arguments reach it, in JSON neither."""
+    event = {"event": "hook.tool.after", "tool": "x\x1b[31m\u202e\nok y", "outcome": "denied", "args": {}}
+    (desk / "e.jsonl").write_text(json.dumps(event) + "\n")
+
+    plain = run("events", "tail", "--no-follow", "e.jsonl").stdout
+    lines = run("events", "tail", "--no-follow", "--json", "e.jsonl").stdout
+
+    assert plain == "None  denied    x\\x1b[31m\\u202e\\nok y  {}\n"
+    assert (lines.isascii(), json.loads(lines)) == (True, event)
+
+
+def test_approvals_are_shown_with_who_gave_them(run, desk) -> None:
+    """The question with its reason, the answer with its approver."""
+    asked = {"event": "hook.approval.request", "tool": "git", "action": "push", "reason": "not_in_allow", "args": None}
+    answered = {**asked, "event": "hook.approval.decision", "answer": "allow_once", "approver": "ann", "reason": None}
+    (desk / "e.jsonl").write_text(json.dumps(asked) + "\n" + json.dumps(answered) + "\n")
+
+    assert [[part.strip() for part in line] for line in shown(run)] == [
+        ["asked", "git:push", "not_in_allow", "null"],
+        ["answered", "git:push", "allow_once by ann", "null"],
+    ]
+
+
+def test_older_files_are_read_where_the_last_has_too_few(run, desk) -> None:
+    """Backwards through plain and compressed files, and only as far as needed."""
+    lines = [b'{"event":"hook.tool.after","call_id":"%d"}\n' % number for number in range(6)]
+    (desk / "e.2.gz").write_bytes(gzip.compress(b"".join(lines[:3])))
+    (desk / "e.1").write_bytes(lines[3])
+    (desk / "e").write_bytes(b"".join(lines[4:]))
+
+    def ids(*words: str) -> str:
+        found = run("events", "tail", "--no-follow", "--json", "--rotated", *words, "e").stdout
+        return "".join(json.loads(line)["call_id"] for line in found.splitlines())
+
+    assert (ids("-n", "5"), ids("-n", "3"), ids("-n", "2"), ids()) == ("12345", "345", "45", "012345")
+
+
+def test_lines_are_found_backwards_across_blocks(tmp_path) -> None:
+    """Longer and shorter than a block; the same as forwards."""
+    lines = [b"x" * length for length in (5, 70_000, 0, 200_000, 65_536, 1)]
+    path = tmp_path / "e"
+    path.write_bytes(b"\n".join(lines))
+
+    with path.open("rb") as file:
+        assert list(lines_backwards(file, path.stat().st_size)) == lines[::-1]
+
+
+def test_following_goes_on_through_rotation_and_truncation(tmp_path) -> None:
+    """A line that was begun comes whole, one that was written late into the old file, too."""
+    path = tmp_path / "e"
+    path.write_bytes(b"old\nbeg")
+    follower = Follower(str(path))
+    seen = []
+
+    def look() -> None:
+        seen.append(list(follower.lines()))
+
+    with path.open("ab") as writer:
+        writer.write(b"un\nmore\n")
+        writer.flush()
+        look()
+        path.rename(tmp_path / "e.1")
+        look()
+        writer.write(b"late\ntorn")
+        writer.flush()
+        look()
+    path.write_bytes(b"new\n")
+    look()
+    path.write_bytes(b"")
+    with path.open("ab") as writer:
+        look()
+        writer.write(b"again\n")
+        writer.flush()
+        look()
+    path.unlink()
+    path.mkdir()  # No file: there may be one again.
+    look()
+    follower.close()
+
+    assert seen == [[b"begun\n", b"more\n"], [], [b"late\n"], [b"torn", b"new\n"], [], [b"again\n"], []]
+
+
+@pytest.mark.slow
+def test_the_command_shows_calls_as_they_come(desk, run) -> None:
+    """A process follows the file through a rotation, coloured if one wants it so, until it is interrupted."""
+    call = ("call", "echo", "--profile", "./demo.yaml", "--events", "file:e.jsonl")
+    run(*call, "word=hi")
+    words = [sys.executable, "-m", "toolcharter", "events", "tail", "e.jsonl", "-n", "1", "--outcome", "*"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as tail:
+        assert tail.stdout is not None
+        first = tail.stdout.readline()
+        run(*call, "word=no")
+        second = tail.stdout.readline()
+        (desk / "e.jsonl").rename("e.jsonl.1")
+        run(*call, "word=red")
+        third = tail.stdout.readline()
+        tail.send_signal(2)
+        status = tail.wait()
+
+    assert ['{"word":"hi"}' in first, '{"word":"no"}' in second, '{"word":"red"}' in third] == [True] * 3
+    assert status == 130
+
+
+def test_a_missing_file_is_named(run, desk) -> None:
+    """Not waited for: the name may be wrong."""
+    result = run("events", "tail", "no.jsonl")
+
+    assert (result.stderr, result.exit_code) == ("no.jsonl: No such file or directory.\n", 2)
+
+
+def test_standard_input_is_shown_as_it_comes(run, recorded) -> None:
+    """For what another program collects."""
+    result = run("events", "tail", "--outcome", "denied", "--json", "-", stdin=recorded.read_bytes())
+
+    assert json.loads(result.stdout)["reason"] == "word_not_allowed"
