@@ -17,7 +17,7 @@ _ROOT = Path("/sys/fs/cgroup")
 # With the sticky bit, by which the keeper knows what is ours.
 _MODE = 0o1755
 _PATIENCE_S = 2.0
-_PAUSE_S = 0.001
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0001, 0.01
 # Bubblewrap's own: the one outside, and the first one inside.
 _HOLDERS = 2
 _numbers = itertools.count()
@@ -39,7 +39,7 @@ def counted(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]
         group.chmod(_MODE)
         keeper.add(str(group))
         (group / "pids.max").write_text(str(processes + _HOLDERS))
-        yield ("/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', str(group / "cgroup.procs"))
+        yield ("/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', str(_entrance(group)))
     finally:
         _remove(group)
         keeper.drop(str(group))
@@ -77,12 +77,25 @@ def _has_controller(group: Path) -> bool:
     return os.access(group / "pids.max", os.W_OK)
 
 
+def _entrance(group: Path) -> Path:
+    """The file by which a process of one thread enters *group*.
+
+    To move a whole process, version 1 stops the forks of all processes and waits until no processor is within one, which takes as
+    long as the rest of a run. A thread that moves itself is moved at once. Version 2 lets no single thread through.
+
+    Source: the kernel's kernel/cgroup/cgroup.c, `cgroup_procs_write_start`.
+    """
+    tasks = group / "tasks"
+    return tasks if tasks.exists() else group / "cgroup.procs"
+
+
 def _remove(group: Path) -> None:
-    until = time.monotonic() + _PATIENCE_S
+    until, pause_s = time.monotonic() + _PATIENCE_S, _FIRST_PAUSE_S
     while time.monotonic() < until:
         try:
             group.rmdir()
-        except OSError:  # the last of its processes are being reaped
-            time.sleep(_PAUSE_S)
+        except OSError:  # the last of its processes are being reaped, mostly within a fraction of a millisecond
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         else:
             return

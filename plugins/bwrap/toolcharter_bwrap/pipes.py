@@ -54,10 +54,11 @@ def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pi
     Raises:
         ToolError: `invalid_arguments`, for a NUL, behind which another argument would begin.
     """
-    if any("\0" in word for word in arguments):
+    text = "".join(f"{word}\0" for word in arguments)
+    if text.count("\0") != len(arguments):
         raise ToolError("A variable of the environment holds NUL.", reason=Reason.INVALID_ARGUMENTS)
     with ExitStack() as failed:
-        settings = _file("bwrap-arguments", b"".join(os.fsencode(word) + b"\0" for word in arguments), failed)
+        settings = _file("bwrap-arguments", os.fsencode(text), failed)
         rules = _file("bwrap-seccomp", seccomp, failed)
         heard, told = os.pipe()
         stack.callback(os.close, heard)

@@ -89,11 +89,13 @@ class BwrapRunner(LocalRunner):
         """Bubblewrap, around the program within its limits."""
         require_place(self.workspace)
         bwrap = find_bubblewrap(self.programs.resolve)
-        program = self._program(job)
+        program, is_there = self._program(job)
         limits = _lower(job.limits, self._policy.limits)
         command = limited((program, *job.argv[1:]), limits, mark)
         with ExitStack() as stack:
-            arguments = self._arguments(job, program, stack, on_terminal=on_terminal)
+            # A program that a plugin brings, such as ripgrep, is there where its environment is not.
+            brought = () if is_there else ("--ro-bind", program, program)
+            arguments = self._arguments(job, brought, stack, on_terminal=on_terminal)
             prefix = stack.enter_context(counted(limits.processes, self.keeper()))
             pipes = open_pipes(arguments, self._filter(job), stack)
             inner = (*_ON_TERMINAL, *command) if on_terminal else command
@@ -114,13 +116,14 @@ class BwrapRunner(LocalRunner):
                 check=pipes.check,
             )
 
-    def _program(self, job: Job) -> str:
+    def _program(self, job: Job) -> tuple[str, bool]:
+        """The path of its program, and whether it is there in the sandbox without a mount of its own."""
         program = self.programs.resolve(job.argv[0])
         if is_visible(program, self._policy, self.workspace):
-            return program
+            return program, True
         # A script's interpreter would be missing.
         if self.programs.is_shipped(program) and not is_script(program):
-            return program
+            return program, False
         raise ToolError(
             f"The program {job.argv[0]!r} is not in the sandbox.",
             reason="program_not_found",
@@ -136,15 +139,14 @@ class BwrapRunner(LocalRunner):
     def _has_network(self, job: Job) -> bool:
         return job.network and self._policy.network
 
-    def _arguments(self, job: Job, program: str, stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
+    def _arguments(self, job: Job, brought: tuple[str, ...], stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
         workspace = str(self.workspace)
         protected = () if job.read_only else (*self._scope.protected, *job.protected)
         hidden = self._scope.hidden()
         return (
             *self._system,
             *(network_arguments() if self._has_network(job) else ()),
-            # A program that a plugin brings, such as ripgrep, is there where its environment is not.
-            *(() if is_visible(program, self._policy, self.workspace) else ("--ro-bind", program, program)),
+            *brought,
             *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
             *stack.enter_context(masked(self.workspace, protected, self.keeper(), () if job.read_only else hidden)),
             *covered(self.workspace, hidden),

@@ -14,6 +14,7 @@ import errno
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 # Classic BPF: load a word, jump if equal, if greater or equal, if any bit is set; return.
 _LOAD, _EQUAL, _FROM, _ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -141,7 +142,7 @@ _EVERYWHERE = {
 _FCHMODAT = {452: 2}  # fchmodat2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Machine:
     """What the filter has to know of one kind of processor."""
 
@@ -188,6 +189,7 @@ MACHINES = {
 }
 
 
+@cache
 def seccomp_filter(machine: Machine, *, network: bool) -> bytes:
     """The filter as an array of `struct sock_filter`, for `bwrap --add-seccomp-fd`.
 

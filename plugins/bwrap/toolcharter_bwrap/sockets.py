@@ -31,7 +31,7 @@ def _shown(place: str, root: str, real: str) -> str:
 def _places() -> Iterator[str]:
     """What sockets were bound to, in real folders. Many lie in one, whose way is walked once."""
     folders: dict[str, str] = {}
-    for path in _names():
+    for path in dict.fromkeys(_names()):  # each end of each connection has the name, too
         folder, _, name = path.rpartition("/")
         if folder not in folders:
             folders[folder] = os.path.realpath(folder or "/")

@@ -48,6 +48,7 @@ def network_arguments() -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def require_place(workspace: Path) -> None:
     """Refuse a workspace that would lie over the system, or in the place of it.
 
@@ -64,9 +65,8 @@ def require_place(workspace: Path) -> None:
 
 def is_visible(program: str, policy: BwrapPolicy, workspace: Path) -> bool:
     """Whether the file *program*, links followed, is there in the sandbox, outside the workspace."""
-    roots = (Path("/usr"), *(Path(folder) for folder in _MERGED), *policy.read_roots)
-    places = {Path(program), Path(os.path.realpath(program))}
-    return all(any(place.is_relative_to(root) for root in (*roots, workspace)) for place in places)
+    below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_MERGED, *policy.read_roots, workspace))
+    return program.startswith(below) and os.path.realpath(program).startswith(below)
 
 
 def _identity() -> tuple[str, ...]:

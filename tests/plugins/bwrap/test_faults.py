@@ -304,6 +304,23 @@ def test_a_group_is_removed_when_it_is_empty(tmp_path: Path, monkeypatch: pytest
     assert [entry.name for entry in tmp_path.iterdir()] == ["full"]
 
 
+@pytest.mark.parametrize(
+    ("files", "entered"),
+    [
+        pytest.param(("tasks", "cgroup.procs"), "tasks", id="version 1"),
+        pytest.param(("cgroup.procs",), "cgroup.procs", id="version 2"),
+    ],
+)
+def test_a_program_enters_its_group_as_a_thread_where_it_can(
+    tmp_path: Path, files: tuple[str, ...], entered: str
+) -> None:
+    """Moving a process makes every fork of the system wait, and takes as long as a whole run."""
+    for name in files:
+        (tmp_path / name).touch()
+
+    assert cgroups._entrance(tmp_path) == tmp_path / entered
+
+
 @pytest.mark.parametrize(("processes", "user"), [(None, 0), (10, 5)])
 def test_others_need_no_group(monkeypatch: pytest.MonkeyPatch, processes: int | None, user: int) -> None:
     """The kernel counts what is not root's."""
