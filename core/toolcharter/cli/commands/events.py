@@ -11,13 +11,15 @@ import click
 from toolcharter._lazy import lazy
 from toolcharter.cli import event_files, options
 from toolcharter.cli.output import print_json, print_table, shown
+from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.cli import event_check, event_stats, event_tail
+    from toolcharter.cli import event_check, event_diff, event_stats, event_tail
     from toolcharter.events import files as event_lines
     from toolcharter.events import schema
 else:
     event_check = lazy("toolcharter.cli.event_check")
+    event_diff = lazy("toolcharter.cli.event_diff")
     event_stats = lazy("toolcharter.cli.event_stats")
     event_tail = lazy("toolcharter.cli.event_tail")
     event_lines = lazy("toolcharter.events.files")
@@ -138,7 +140,38 @@ def stats(files: Sequence[str], as_json: bool) -> None:
         return
     outcomes = "".join(f", {count} {outcome}" for outcome, count in summary["outcomes"].items())
     click.echo(f"{summary['calls']} calls{outcomes}; {summary['unreadable_lines']} lines that are no events")
-    for table in TABLES:
+    _print_tables(summary, TABLES)
+
+
+@command.command("diff")
+@click.argument("profile_a")
+@click.argument("profile_b")
+@event_files.names
+@options.workspace
+@options.json_output
+def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str, as_json: bool) -> None:
+    """Decide recorded calls by two profiles; tell what would change.
+
+    Nothing is run. A call whose arguments were masked, cut or left out in its
+    event is counted as undecidable. Exit status 1 if a call would be decided
+    differently.
+    """
+    with opened(profile_a, workspace, ()) as old, opened(profile_b, workspace, ()) as new:
+        compared = event_diff.EventDiff(old, new)
+        for line in event_files.lines_of(files):
+            compared.add(line)
+    summary = compared.summary()
+    if as_json:
+        print_json(summary)
+    else:
+        counts = ("same", "changed", "undecidable")
+        click.echo(f"{summary['calls']} calls: " + ", ".join(f"{summary[count]} {count}" for count in counts))
+        _print_tables(summary, ("changes", "not_decided"))
+    click.get_current_context().exit(1 if summary["changed"] else 0)
+
+
+def _print_tables(summary: Mapping[str, Any], tables: Sequence[str]) -> None:
+    for table in tables:
         if summary[table]:
             click.echo(f"\n{table}:")
             print_table(tuple(summary[table][0]), [[_cell(value) for value in row.values()] for row in summary[table]])

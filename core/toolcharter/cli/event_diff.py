@@ -1,0 +1,167 @@
+"""Decides recorded calls anew by two profiles, and counts what the second would change; nothing is run.
+
+A call whose arguments are not in its event as they were is not decided: what was masked, cut or left out may be what a
+rule is about.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcharter.api.call import Caller, Decision
+from toolcharter.events import contract
+from toolcharter.events.files import EventLine
+from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.secrets import MASK
+
+MOST_CHANGES = 1000
+"""How many different changes are told apart. What comes later is counted as one."""
+REMEMBERED = 4096
+"""How many decisions are remembered: agents repeat themselves."""
+REMEMBERED_BYTES = 1024
+"""Longer arguments are decided each time, so that memory stays small."""
+_LONGEST_FACT = 200
+"""What a host says of a caller is cut there, without a notice."""
+_OTHERS = ("(others)", "")
+_FACTS = ("agent", "provider", "group", "session", "user", "project")
+_BEFORE = b'{"event":"%s"' % contract.BEFORE.encode()
+_SHAPE = re.compile(r"(?:str|list)\[\d+\]|null|int|float|bool")
+
+
+class Change(NamedTuple):
+    """What two profiles say of the same call, if it is not the same."""
+
+    tool: str
+    action: str | None
+    was: str
+    was_reason: str | None
+    was_rule: str | None
+    becomes: str
+    becomes_reason: str | None
+    becomes_rule: str | None
+
+
+class EventDiff:
+    """Takes one line after the other, and decides the calls that begin there.
+
+    Args:
+        old: By which the calls are decided first.
+        new: By which they are decided then.
+    """
+
+    def __init__(self, old: Toolbox, new: Toolbox) -> None:
+        self.calls = 0
+        self.unreadable = 0
+        self._changes = Counter[Change]()
+        self._examples: dict[Change, str] = {}
+        self._undecidable = Counter[tuple[str, str]]()
+        self._left_out = 0
+        self._was, self._becomes = _decider(old), _decider(new)
+
+    def add(self, line: EventLine) -> None:
+        """Decide the call whose first event is *line*, by both; other events are passed over."""
+        if line.raw.startswith(b'{"event":') and not line.raw.startswith(_BEFORE):
+            return
+        try:
+            event = orjson.loads(line.raw)
+            if event["event"] == contract.BEFORE:
+                self._add_call(event, line)
+        except (ValueError, KeyError, TypeError):
+            self.unreadable += 1
+
+    def _add_call(self, event: Mapping[str, Any], line: EventLine) -> None:
+        tool, why = event["tool"], undecidable(event)
+        caller = Caller(**{fact: event[fact] for fact in _FACTS}, depth=event["depth"])
+        self.calls += 1
+        if why is not None:
+            key = (tool, why)
+            self._undecidable[
+                key if key in self._undecidable or len(self._undecidable) < MOST_CHANGES else _OTHERS
+            ] += 1
+            return
+        raw = orjson.dumps(event["args"])
+        was, becomes = self._was(caller, tool, raw), self._becomes(caller, tool, raw)
+        if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
+            return
+        change = Change(tool, event["action"], *_facts(was), *_facts(becomes))
+        if change in self._changes or len(self._changes) < MOST_CHANGES:
+            self._changes[change] += 1
+            self._examples.setdefault(change, f"{line.file}:{line.number}")
+        else:
+            self._left_out += 1
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as JSON values; the most frequent first."""
+        changed = self._changes.total() + self._left_out
+        return {
+            "calls": self.calls,
+            "same": self.calls - changed - self._undecidable.total(),
+            "changed": changed,
+            "undecidable": self._undecidable.total(),
+            "unreadable_lines": self.unreadable,
+            "changes": [
+                {"count": count, **change._asdict(), "first": self._examples[change]}
+                for change, count in self._changes.most_common()
+            ],
+            "more_changes": self._left_out,
+            "not_decided": [
+                {"count": count, "tool": tool, "why": why} for (tool, why), count in self._undecidable.most_common()
+            ],
+        }
+
+
+def undecidable(event: Mapping[str, Any]) -> str | None:
+    """Why a recorded call cannot be decided anew: `left_out`, `shape`, `masked` or `cut`; None if it can."""
+    args = event["args"]
+    if not isinstance(args, dict):
+        return "left_out"
+    texts, values = list(_texts(args)), list(_leaves(args))
+    if values and all(isinstance(value, str) and _SHAPE.fullmatch(value) for value in values):
+        return "shape"
+    named = (event["tool"], event["action"], *(event[fact] for fact in _FACTS))
+    texts += [text for text in named if isinstance(text, str)]
+    if any(MASK in text for text in texts):
+        return "masked"
+    is_cut = any(text.endswith(contract.CUT_NOTICE) for text in texts)
+    return "cut" if is_cut or any(len(event[fact] or "") >= _LONGEST_FACT for fact in _FACTS) else None
+
+
+def _decider(toolbox: Toolbox) -> Callable[[Caller, str, bytes], Decision]:
+    def decide(caller: Caller, tool: str, raw: bytes) -> Decision:
+        return toolbox.for_caller(caller).decide(tool, orjson.loads(raw))
+
+    remembered = lru_cache(maxsize=REMEMBERED)(decide)
+    return lambda caller, tool, raw: (remembered if len(raw) <= REMEMBERED_BYTES else decide)(caller, tool, raw)
+
+
+def _facts(decision: Decision) -> tuple[str, str | None, str | None]:
+    rule = decision.rule
+    return decision.outcome, decision.reason, None if rule is None else f"{rule.text} ({rule.source})"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in *value*, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value

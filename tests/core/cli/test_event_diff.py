@@ -1,0 +1,140 @@
+"""`toolcharter events diff`: recorded calls, decided anew by two profiles."""
+
+import gzip
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+
+from toolcharter.cli import event_diff
+from toolcharter.cli.event_diff import undecidable
+from toolcharter.events.contract import CUT_NOTICE
+from toolcharter.guards.secrets import MASK
+
+STRICT = 'profile: strict\ntools: {echo: {allowed: [no]}}\ndeny: [{rule: "echo(word=h*)", reason: no_greeting}]\n'
+FACTS = {"agent": None, "provider": None, "group": None, "session": None, "user": None, "project": None, "depth": 0}
+SAME = {"count": 1, "tool": "echo", "action": None, "was_rule": None}
+
+
+@pytest.fixture
+def recorded(run, desk) -> Path:
+    """The events of six calls, and a profile that decides some of them differently."""
+    for word in ("word=hi", "word=hi", "word=no", "word=other", "words=hi"):
+        run("call", "echo", word, "--profile", "./demo.yaml", "--events", "file:e.jsonl")
+    run("call", "none", "--profile", "./demo.yaml", "--events", "file:e.jsonl")
+    (desk / "strict.yaml").write_text(STRICT)
+    return desk / "e.jsonl"
+
+
+def compared(run, *words: str) -> tuple[int, dict]:
+    result = run("events", "diff", *words, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_what_would_change_is_told_by_rule(run, recorded) -> None:
+    """What was allowed and is denied, with the rule that does it, and the other way; what stays is counted."""
+    status, found = compared(run, "./demo.yaml", "./strict.yaml", "e.jsonl")
+
+    assert (status, found["calls"], found["same"], found["changed"], found["undecidable"]) == (1, 6, 3, 3, 0)
+    assert found["changes"] == [
+        {
+            **SAME, "count": 2, "was": "allow", "was_reason": None, "becomes": "deny", "becomes_reason": "no_greeting",
+            "becomes_rule": "echo(word=h*) (./strict.yaml:3:8)", "first": "e.jsonl:2",
+        },
+        {
+            **SAME, "was": "deny", "was_reason": "word_not_allowed", "becomes": "allow", "becomes_reason": None,
+            "becomes_rule": None, "first": "e.jsonl:12",
+        },
+    ]  # fmt: skip
+
+
+def test_the_plain_tables_say_the_same(run, recorded) -> None:
+    """Counts, then changes; a compressed file is read as well."""
+    recorded.with_suffix(".gz").write_bytes(gzip.compress(recorded.read_bytes()))
+
+    result = run("events", "diff", "./demo.yaml", "./strict.yaml", "e.gz")
+
+    lines = result.stdout.splitlines()
+    assert (lines[0], result.exit_code) == ("6 calls: 3 same, 3 changed, 0 undecidable", 1)
+    assert lines[4].split()[:6] == ["2", "echo", "allow", "deny", "no_greeting", "echo(word=h*)"]
+
+
+def test_a_profile_changes_nothing_against_itself(run, recorded) -> None:
+    """Exit status 0, also for denied, malformed and unknown calls."""
+    status, found = compared(run, "./demo.yaml", "./demo.yaml", "e.jsonl")
+
+    assert (status, found["same"], found["changes"]) == (0, 6, [])
+
+
+def test_calls_are_decided_for_whom_they_were_made(run, desk) -> None:
+    """A tool that only one agent lacks."""
+    for agent in ("a", "b"):
+        run("call", "echo", "word=hi", "-p", "./demo.yaml", "--events", "file:e.jsonl", "--caller", f"agent={agent}")
+    narrow = (desk / "demo.yaml").read_text() + "availability: [{for: {agent: b}, deny: [echo]}]\n"
+    (desk / "narrow.yaml").write_text(narrow)
+
+    _, found = compared(run, "./demo.yaml", "./narrow.yaml", "e.jsonl")
+
+    assert [(row["count"], row["becomes_reason"], row["first"]) for row in found["changes"]] == [
+        (1, "not_available", "e.jsonl:7")
+    ]
+
+
+def test_nothing_is_run_counted_or_logged(run, desk, recorded) -> None:
+    """Each body ends at its mark."""
+    before = recorded.read_bytes()
+
+    result = run("events", "diff", "./demo.yaml", "./strict.yaml", "e.jsonl")
+
+    assert (recorded.read_bytes(), result.stderr) == (before, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"args": {"path": "a", "n": 1}}, None),
+        ({"args": {}}, None),
+        ({"args": None}, "left_out"),
+        ({"args": {"path": "str[4]", "more": {"n": "int", "list": "list[3]"}}}, "shape"),
+        ({"args": {"path": "str[4]", "n": 1}}, None),
+        ({"args": {"path": f"a {MASK}"}}, "masked"),
+        ({"args": {"list": [{MASK: 1}]}}, "masked"),
+        ({"args": {}, "user": f"ann:{MASK}"}, "masked"),
+        ({"args": {"text": "x" * 400 + CUT_NOTICE}}, "cut"),
+        ({"args": {}, "session": "s" * 200}, "cut"),
+    ],
+)
+def test_arguments_that_are_not_what_they_were_are_undecidable(changes, why) -> None:
+    """Whatever a rule might have been about: nothing is guessed."""
+    assert undecidable({"tool": "echo", "action": None, **FACTS, **changes}) == why
+
+
+def test_undecidable_calls_are_counted_by_tool_and_cause(run, desk) -> None:
+    """As events of a profile that shows no arguments are."""
+    quiet = (desk / "demo.yaml").read_text() + "events: {args: none}\n"
+    (desk / "quiet.yaml").write_text(quiet)
+    run("call", "echo", "word=hi", "--profile", "./quiet.yaml", "--events", "file:e.jsonl")
+
+    status, found = compared(run, "./demo.yaml", "./quiet.yaml", "e.jsonl")
+
+    assert (status, found["undecidable"], found["same"]) == (0, 1, 0)
+    assert found["not_decided"] == [{"count": 1, "tool": "echo", "why": "left_out"}]
+
+
+def test_memory_is_bounded_whatever_names_models_invent(run, desk, monkeypatch) -> None:
+    """More changes than are told apart are counted together, and more undecidable tools; long arguments are not kept."""
+    monkeypatch.setattr(event_diff, "MOST_CHANGES", 1)
+    (desk / "strict.yaml").write_text(STRICT.replace("h*", "*"))
+    (desk / "open.yaml").write_text("profile: open\ntools: {echo: {allowed: [hi, no]}}\n")
+    before = {"event": "hook.tool.before", "tool": "echo", "action": None, **FACTS}
+    events = [{**before, "args": {"word": word}} for word in ("hi", "hi", "x" * 2000)]
+    events += [{**before, "tool": tool, "args": None} for tool in ("a", "b", "c")]
+    events.append({"event": "hook.tool.before"})
+    (desk / "e.jsonl").write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+
+    _, found = compared(run, "./open.yaml", "./strict.yaml", "e.jsonl")
+
+    assert (found["changed"], [row["count"] for row in found["changes"]], found["more_changes"]) == (3, [2], 1)
+    assert [(row["tool"], row["count"]) for row in found["not_decided"]] == [("(others)", 2), ("a", 1)]
+    assert found["unreadable_lines"] == 1
