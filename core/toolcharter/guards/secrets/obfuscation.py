@@ -3,15 +3,16 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 
-from toolcharter.guards.secrets.patterns import JOINTS, VEILED
+from toolcharter.guards.secrets.patterns import JOINTS, SERIAL, VEILED
 
 _VEIL = re.compile(f"{VEILED}|{JOINTS}".encode())
-_CODE = re.compile(rb"(?:%|\\x|\\u00|&#[xX])([02-7][0-9A-Fa-f]);?")
+_VEILS = re.compile("({}|{}|{})".format("|".join(f"{one}(?:{one})++" for one in SERIAL), VEILED, JOINTS).encode())
+"""The same, but several of one kind in a row are one match."""
+_CODES = re.compile(rb"(?:%[02-7][0-9A-Fa-f])+|(?:\\x[02-7][0-9A-Fa-f])+|(?:\\u00[02-7][0-9A-Fa-f])+")
+_CODE = re.compile(rb"&#[xX]([0-7][0-9A-Fa-f]);")
 _NUMBER = re.compile(rb"&#([0-9]+);")
 _NAMED = {
-    b"\\/": b"/",
     b"&quot;": b'"',
     b"&apos;": b"'",
     b"&amp;": b"&",
@@ -26,7 +27,9 @@ Span = tuple[int, int]
 
 def bare_of(data: bytes) -> bytes:
     """*data* without its veils: enough to know whether it is worth finding out where they were."""
-    return _VEIL.sub(lambda veil: _shown(veil[0]), data)
+    parts = _VEILS.split(data)
+    parts[1::2] = map(_Shown().__getitem__, parts[1::2])
+    return b"".join(parts)
 
 
 def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Span]]]:
@@ -35,13 +38,13 @@ def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Sp
     Returns:
         The bytes, and a function that turns spans of them into spans of *data*.
     """
-    parts: list[bytes] = []
+    parts, shown_for = list[bytes](), _Shown()
     places, shifts = [0], [0]
     ends = dict[int, int]()
     """Where something ends that a veil stood for, here and there."""
     length = position = 0
     for veil in _VEIL.finditer(data):
-        shown = _shown(veil[0])
+        shown = shown_for[veil[0]]
         parts += (data[position : veil.start()], shown)
         length += veil.start() - position + len(shown)
         position = veil.end()
@@ -60,10 +63,20 @@ def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Sp
     return b"".join(parts), back
 
 
-@lru_cache(maxsize=512)
+class _Shown(dict[bytes, bytes]):
+    """What each veil stands for, found out once for one text."""
+
+    def __missing__(self, veil: bytes) -> bytes:
+        self[veil] = shown = _shown(veil)
+        return shown
+
+
 def _shown(veil: bytes) -> bytes:
-    code = _CODE.fullmatch(veil)
+    if _CODES.fullmatch(veil):
+        return bytes.fromhex(veil.replace(b"%", b"").replace(b"\\x", b"").replace(b"\\u00", b"").decode())
+    if veil.startswith(b"\\/"):
+        return b"/" * (len(veil) // 2)
+    code, number = _CODE.fullmatch(veil), _NUMBER.fullmatch(veil)
     if code:
         return bytes.fromhex(code[1].decode())
-    number = _NUMBER.fullmatch(veil)
     return bytes([int(number[1])]) if number else _NAMED.get(veil, b"")
