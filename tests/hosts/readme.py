@@ -2,9 +2,16 @@
 
 from typing import Any
 
-from pages import ROOT, blocks
+from pages import ROOT, Block, blocks
 
 from .contract import Place
+
+
+def front_page(language: str) -> Block:
+    """The first block of *language* in the README's section "Give it to your agent", which has to be its first."""
+    section = (ROOT / "README.md").read_text().split("\n## ")[1]
+    assert section.startswith("Give it to your agent")
+    return next(block for block in blocks(section) if block.language == language)
 
 
 def run_readme(name: str, place: Place, monkeypatch: Any, **given: Any) -> None:

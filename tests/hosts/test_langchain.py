@@ -20,7 +20,7 @@ from toolcharter.hosts import Host
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 
 from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
-from .readme import run_readme
+from .readme import front_page, run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "langchain.py"
 
@@ -306,6 +306,20 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     said = capsys.readouterr().out
     assert "first" in said
     assert "reason=safety_too_high" in said
+
+
+def test_front_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The five lines of the README make an agent whose calls pass the gate."""
+    monkeypatch.chdir(place.workspace)
+    calls = [Call("read_file", {"path": "notes.txt"}, "a"), Call("git", {"action": "push"}, "b")]
+    names: dict[str, Any] = {"model": asking(calls)}
+
+    exec(front_page("python").text, names)
+    state = names["agent"].invoke({"messages": [("user", "go")]})
+    names["host"].close()
+
+    read, push = seen(state, calls)
+    assert ("first" in read.text, "action_not_allowed" in push.text) == (True, True)
 
 
 async def test_messages_of_a_command_are_scrubbed(host: Host) -> None:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from toolcharter_guard.tools import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, OPENCODE, Row
+from toolcharter_guard.tools import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, MCP, OPENCODE, Row
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -18,6 +19,7 @@ class Message(NamedTuple):
 
     is_after: bool
     tool: str
+    """As the agent names it; a tool of an MCP server, of which the agent says so: `mcp__SERVER__TOOL`."""
     args: Any
     cwd: str | None
     session: str | None
@@ -78,18 +80,20 @@ AGENTS: Mapping[str, Agent] = {
             CURSOR,
             {**_CLAUDE_KEYS, "session": "conversation_id", "output": "tool_output", "error": "error_message"},
             frozenset({"postToolUse", "postToolUseFailure"}),
-            can_ask=True,
+            can_ask=False,  # `preToolUse` takes the answer "ask", and lets the call through
         ),
         Agent(
             "copilot",
             "Copilot",
             COPILOT,
             {**_CLAUDE_KEYS, "tool": "toolName", "args": "toolArgs", "session": "sessionId", "output": "toolResult"},
-            frozenset({"postToolUse"}),
+            frozenset({"postToolUse", "postToolUseFailure"}),
             can_ask=True,
         ),
     )
 }
+_CURSOR_MCP = "MCP:"
+"""Before the name of an MCP server's tool in Cursor's messages, which do not say whose it is."""
 
 
 def read_message(agent: Agent, said: object) -> Message:
@@ -119,9 +123,10 @@ def read_message(agent: Agent, said: object) -> Message:
         failed: Mapping[str, Any] = error
         error = failed.get("message")
     return Message(
-        # Copilot names no event; only the message behind a call has a result.
-        is_after=known.get(agent.keys["event"]) in agent.after or (agent.name == "copilot" and "toolResult" in known),
-        tool=tool,
+        # Copilot names no event; only the messages behind a call have a result or an error.
+        is_after=known.get(agent.keys["event"]) in agent.after
+        or (agent.name == "copilot" and not known.keys().isdisjoint(("toolResult", "error"))),
+        tool=_mcp_name(agent, tool, known.get("mcp_context")),
         args=known.get(agent.keys["args"]),
         cwd=text("cwd"),
         session=text("session"),
@@ -131,6 +136,19 @@ def read_message(agent: Agent, said: object) -> Message:
         error=error if isinstance(error, str) and error else None,
         subagent=text("subagent"),
     )
+
+
+def _mcp_name(agent: Agent, tool: str, context: object) -> str:
+    """*tool* as `mcp:` rules know it, if it is one of an MCP server; no name at all if they could take it for another's."""
+    if agent.name == "cursor" and tool.startswith(_CURSOR_MCP):
+        server, name = "cursor", tool.removeprefix(_CURSOR_MCP)
+    elif agent.name in {"gemini", "opencode"} and isinstance(context, Mapping) and tool not in agent.table:
+        said: Mapping[str, Any] = context
+        server, name = str(said.get("server_name") or ""), str(said.get("tool_name") or "")
+    else:
+        return tool
+    is_plain = server and name and "__" not in server and not server.endswith("_")
+    return f"{MCP}{server}__{name}" if is_plain else f"{server}:{name}"
 
 
 def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
@@ -150,11 +168,16 @@ def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
     return {"hookSpecificOutput": decision}
 
 
-def replaced_output(agent: Agent, output: Any) -> dict[str, Any]:
-    """The answer that puts *output* in place of a call's, where *agent* lets a hook do that; else nothing."""
+def replaced_output(agent: Agent, tool: str, output: Any) -> dict[str, Any]:
+    """The answer that puts *output* in place of that of *tool*, where *agent* lets a hook do that; else nothing."""
     if agent.name == "gemini":  # it has no other way: "Tool result blocked: ", then the reason
         text = output if isinstance(output, str) else json.dumps(output)
         return {"decision": "deny", "reason": f"toolcharter has masked secrets in this result:\n{text}"}
     if agent.name == "claude-code":  # 2.1.121 and later; an older one ignores it
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}}
+    if agent.name == "copilot":
+        return {"modifiedResult": {"resultType": "success", "textResultForLlm": output}}
+    if agent.name == "cursor" and tool.startswith(MCP):  # for no other tool; its output comes as JSON in a text
+        with suppress(ValueError, TypeError):
+            return {"updated_mcp_tool_output": json.loads(output)}
     return {"output": output} if agent.name == "opencode" else {}

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "CODEX_HOME", "HOME", "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV")
 """What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
-SERVED_PREFIXES = ("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_CONFIG_DIR")
+SERVED_PREFIXES = (
+    *("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR"),
+    *("CLAUDE_CONFIG_DIR", "COPILOT_HOME"),
+)
 LOADER_VARIABLES = {"LD_PRELOAD": " :", "LD_AUDIT": ":", "LD_LIBRARY_PATH": ":;"}
 """From where programs get libraries, and what parts their entries; an empty folder is the present one. Source: ld.so(8)."""
 UNWANTED_VARIABLES = (

@@ -201,7 +201,7 @@ def _state_of(agent: str, file: Path) -> tuple[bool, str]:
         return expected is None, "not guarded" if expected is None else "REMOVED since it was installed"
     if expected is not None and found != expected:
         return False, "CHANGED since it was installed"
-    if off := settings.switched_off(agent, file):
+    if off := settings.switched_off(agent, file, Path.cwd()):
         return False, f"SWITCHED OFF by {off}"
     by = "" if expected is not None else ", by an entry that `install` has not written here"
     return True, f"guarded{by}: {settings.command_in(found)}"

@@ -8,14 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcharter import Caller, ConfigurationError, ToolError, scrub_value
+from toolcharter import Caller, ConfigurationError, Denied, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
 from toolcharter_guard.agents import Agent, Message, Unreadable, answer, read_message, replaced_output
 from toolcharter_guard.exact import UnknownForm
+from toolcharter_guard.settings import MENTIONS
 from toolcharter_guard.tools import OurCall, Place, is_name, our_calls
 
-PROJECT_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+PROJECT_VARIABLES = {
+    "claude-code": "CLAUDE_PROJECT_DIR",
+    "gemini": "GEMINI_PROJECT_DIR",
+    "cursor": "CURSOR_PROJECT_DIR",  # its user's hooks run in `~/.cursor`
+    "copilot": "COPILOT_PROJECT_DIR",
+}
 """The variable in which an agent hands its project's folder to hooks."""
+CARRIED = "guard_settings"
+"""The reason for which a shell line is denied that names what carries the guard."""
 UNREADABLE = "unreadable"
 """Stands in events for a tool whose name is none."""
 MAX_OPEN = 1000
@@ -151,7 +159,11 @@ class Judge:
         decided: asyncio.Future[None] = loop.create_future()
         ended: asyncio.Future[str] = loop.create_future()
 
+        named = MENTIONS(str(call.args["command"])) if call.tool == "bash" else None
+
         async def hand_over(_: dict[str, Any]) -> str:
+            if named is not None:
+                raise Denied(CARRIED, f"The line names {named!r}, which carries the guard; a person changes that.")
             if not self._remembers:
                 return f"Permitted; {self._agent.title} does it."
             decided.set_result(None)
@@ -172,7 +184,7 @@ class Judge:
         text = output if isinstance(output, str) else json.dumps(output)
         await _end(opened, text if message.error is None else NotReported(f"{self._agent.title}: {message.error}"))
         clean, found = scrub_value(output)
-        return replaced_output(self._agent, clean) if found else {}
+        return replaced_output(self._agent, message.tool, clean) if found else {}
 
 
 async def _end(calls: Iterable[_OpenCall], outcome: str | NotReported) -> None:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from toolcharter_guard.carrying import Mentions, carrying, of_user
+from toolcharter_guard.opencode import plugin_file
+
 MARK = "toolcharter guard hook"
 """In each command of ours; entries are known by it."""
 TIMEOUT_S = 60
@@ -19,26 +22,15 @@ _SWITCHES: Mapping[str, Sequence[tuple[str, bool]]] = {
     "claude-code": [("disableAllHooks", True)],
     "codex": [("features.hooks", False), ("features.codex_hooks", False)],
     "gemini": [("hooksConfig.enabled", False)],
+    "copilot": [("disableAllHooks", True)],
 }
 """Settings with which an agent runs no hooks at all."""
+_SWITCHING: Mapping[str, Sequence[str]] = {
+    "claude-code": [".claude/settings.local.json"],
+    "copilot": [".github/copilot/settings.json", ".github/copilot/settings.local.json", ".copilot/settings.json"],
+}
+"""Where such settings may stand, beside the agent's settings file: of the user, or in the project."""
 _BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
-
-
-# Beside the files of `PLACES`. Source: the agents' pages on settings and hooks.
-_CARRYING = (
-    *(
-        ".claude/settings.local.json",
-        ".claude/hooks",
-        ".codex/hooks.json",
-        ".codex/hooks",
-        ".gemini/hooks",
-        ".gemini/.env",
-    ),
-    *(".claude/plugins", ".gemini/extensions", "opencode.json", "opencode.jsonc", ".opencode", ".config/opencode"),
-    *(".cursor/hooks", ".cursor/cli.json", ".github/hooks", ".copilot"),
-)
-_MOVED = {".claude": "CLAUDE_CONFIG_DIR", ".codex": "CODEX_HOME", ".config": "XDG_CONFIG_HOME"}
-"""The variables by which a user puts such a folder elsewhere."""
 
 
 class SettingsError(Exception):
@@ -61,24 +53,13 @@ class Place(NamedTuple):
 def path_of(agent: str, project: Path | None) -> Path:
     """The settings file of *agent*: the user's, or the one of *project*."""
     place = PLACES[agent]
-    return _of_user(place.user) if project is None else project / place.project
-
-
-def _of_user(name: str) -> Path:
-    """The file *name* of the user's home, where the environment does not put the agent's folder elsewhere."""
-    first, _, rest = name.partition("/")
-    moved = Path(os.environ.get(_MOVED.get(first, ""), ""))
-    return moved / rest if moved.is_absolute() else Path.home() / name
+    return of_user(place.user) if project is None else project / place.project
 
 
 def believed(project: Path) -> list[Path]:
     """All that carries the guard, or can switch it off, for any agent in *project*: the gate's inventory holds it."""
     files = [path_of(agent, where) for agent in PLACES for where in (None, project)]
-    return [
-        state_folder() / RECORD,
-        *files,
-        *(file for name in _CARRYING for file in (_of_user(name), Path.home() / name, project / name)),
-    ]
+    return [state_folder() / RECORD, *files, *carrying(project)]
 
 
 def entry(agent: str, file: Path) -> list[str]:
@@ -123,19 +104,23 @@ def _commands(text: str) -> Iterator[str]:
             yield from (value for value in hook.values() if isinstance(value, str))
 
 
-def switched_off(agent: str, file: Path) -> str | None:
-    """The setting in *file* that has *agent* run no hooks, if there is one."""
-    text = file.read_text() if file.exists() else ""
-    try:
-        said: Mapping[str, Any] = tomllib.loads(text) if agent == "codex" else _json(text)
-    except ValueError:
-        return None
-    for path, off in _SWITCHES.get(agent, ()):
-        value: Any = said
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if value is off:
-            return f"{path} = {json.dumps(off)}"
+def switched_off(agent: str, file: Path, project: Path) -> str | None:
+    """The setting that has *agent* run no hooks in *project*, if there is one: in *file*, or where it reads settings too."""
+    place = PLACES[agent]
+    names = _SWITCHING.get(agent, ())
+    others = [path_of(agent, None), project / place.project, *(of_user(name) for name in names)]
+    for where in dict.fromkeys([file, *others, *(project / name for name in names)]):
+        try:
+            text = where.read_text()
+            said: Mapping[str, Any] = tomllib.loads(text) if agent == "codex" else _json(text)
+        except (OSError, ValueError):
+            continue
+        for path, off in _SWITCHES.get(agent, ()):
+            value: Any = said
+            for key in path.split("."):
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is off:
+                return f"{path} = {json.dumps(off)}" + ("" if where == file else f" in {where}")
     return None
 
 
@@ -257,17 +242,17 @@ def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None],
     return edit
 
 
-def _flat(*events: str, key: str = "command") -> Callable[[str, str | None], str]:
+def _flat(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable[[str, str | None], str]:
     """Hooks as Cursor and Copilot have them: under each event a list of commands."""
 
     def edit(text: str, command: str | None) -> str:
         settings = _json(text) or {"version": 1}
         hooks = settings.setdefault("hooks", {})
-        for event in events:
+        for event, extra in events:
             entries = [entry for entry in hooks.get(event, []) if MARK not in json.dumps(entry)]
             if command is not None:
                 kind = {"type": "command"} if key == "bash" else {}
-                entries.append({**kind, key: command})
+                entries.append({**kind, key: command, **extra})
             hooks[event] = entries
             if not entries:
                 del hooks[event]
@@ -309,48 +294,7 @@ def _opencode(text: str, command: str | None) -> str:
         raise ValueError("it is not ours")
     if command is None:
         return ""
-    return f"""// Made by `toolcharter guard install opencode`; `toolcharter guard uninstall opencode` removes it.
-import {{ spawnSync }} from "node:child_process"
-
-const words = {json.dumps(shlex.split(command))} // {MARK}
-
-function ask(message) {{
-  const done = spawnSync(words[0], words.slice(1), {{ input: JSON.stringify(message), timeout: {TIMEOUT_S * 1000} }})
-  if (done.error || done.status !== 0) {{
-    throw new Error(String(done.stderr || done.error || "toolcharter guard gave no answer, so the call is denied"))
-  }}
-  return JSON.parse(done.stdout.toString())
-}}
-
-function message(event, input, args, directory) {{
-  return {{
-    hook_event_name: event,
-    tool_name: input.tool,
-    tool_input: args,
-    session_id: input.sessionID,
-    tool_use_id: input.callID,
-    cwd: directory,
-  }}
-}}
-
-export const ToolcharterGuard = async ({{ directory }}) => {{
-  const calls = new Map()
-  return {{
-    "tool.execute.before": async (input, output) => {{
-      const call = message("tool.execute.before", input, output.args, directory)
-      const answer = ask(call)
-      if (answer.decision === "deny") throw new Error(answer.reason)
-      calls.set(input.callID, structuredClone(call))
-    }},
-    "tool.execute.after": async (input, output) => {{
-      const call = calls.get(input.callID) ?? message("", input, input.args ?? {{}}, directory)
-      calls.delete(input.callID)
-      const answer = ask({{ ...call, hook_event_name: "tool.execute.after", tool_response: output.output }})
-      if (typeof answer.output === "string") output.output = answer.output
-    }},
-  }}
-}}
-"""
+    return plugin_file(shlex.split(command), MARK, TIMEOUT_S)
 
 
 _LATE = (
@@ -386,12 +330,24 @@ PLACES: Mapping[str, Place] = {
         "The plugin file denies a call when the guard gives no answer.",
     ),
     "cursor": Place(
-        ".cursor/hooks.json", ".cursor/hooks.json", _flat("preToolUse", "postToolUse", "postToolUseFailure"), _LATE
+        ".cursor/hooks.json",
+        ".cursor/hooks.json",
+        _flat(
+            ("preToolUse", {"timeout": TIMEOUT_S, "failClosed": True}),
+            ("postToolUse", {"timeout": TIMEOUT_S}),
+            ("postToolUseFailure", {"timeout": TIMEOUT_S}),
+        ),
+        "`failClosed` denies a call whose hook fails or is late.",
     ),
     "copilot": Place(
         ".copilot/hooks/toolcharter.json",
         ".github/hooks/toolcharter.json",
-        _flat("preToolUse", "postToolUse", key="bash"),
-        _LATE,
+        _flat(
+            *((event, {"timeoutSec": TIMEOUT_S}) for event in ("preToolUse", "postToolUse", "postToolUseFailure")),
+            key="bash",
+        ),
+        "Copilot denies a call whose hook fails, and lets one through whose hook is late.",
     ),
 }
+MENTIONS = Mentions(name for place in PLACES.values() for name in (place.user, place.project))
+"""Finds in a shell line what carries the guard."""

@@ -105,10 +105,20 @@ def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
     return (args.get(name) for name in known.split())
 
 
-def _shell(folder_key: str, ignored: str = "timeout description") -> Row:
+def _one(values: list[Any]) -> Any:
+    """The one of *values* that is given: versions of an agent have names of their own for one argument."""
+    given = [value for value in values if value]
+    if len(given) > 1:
+        raise UnknownForm("one argument is given twice, under two names")
+    return given[0] if given else None
+
+
+def _shell(folder_keys: str, ignored: str = "timeout description") -> Row:
+    """A line of the shell, and the folder in which it runs, by the names under which versions of the agent give it."""
+
     def row(args: Args, place: Place) -> list[OurCall]:
-        command, folder = _taken(args, f"command {folder_key}", ignored)
-        return [OurCall("bash", {"command": place.line(command, folder)})]
+        command, *folders = _taken(args, f"command {folder_keys}", ignored)
+        return [OurCall("bash", {"command": place.line(command, _one(folders))})]
 
     return row
 
@@ -165,11 +175,12 @@ def _list(key: str, ignored: str = "ignore file_filtering_options respect_git_ig
     return row
 
 
-def _search(tool: str, text_key: str, path_key: str, ignored: str) -> Row:
+def _search(tool: str, text_key: str, path_keys: str, ignored: str) -> Row:
     ours = {"glob": "globs", "grep": "query"}[tool]
 
     def row(args: Args, place: Place) -> list[OurCall]:
-        text, path = _taken(args, f"{text_key} {path_key}", ignored)
+        text, *paths = _taken(args, f"{text_key} {path_keys}", ignored)
+        path = _one(paths)
         if tool == "glob":  # where it looks is what rules are about; its pattern may name a folder itself
             folder = Path(exact_path(path) if path else ".", folder_of_pattern(text) or ".")
             return [OurCall("list_files", {"path": place.path(str(folder))})]
@@ -315,11 +326,11 @@ OPENCODE: Mapping[str, Row] = {
     "question": _PLAN,
 }
 CURSOR: Mapping[str, Row] = {
-    "Shell": _shell("working_directory"),
+    "Shell": _shell("cwd working_directory"),
     "Read": _read("file_path"),
     "Write": _write("file_path"),
     "Delete": lambda args, place: [OurCall("delete_file", {"path": place.path(next(_taken(args, "file_path")))})],
-    "Grep": _search("grep", "pattern", "path", _GREP),
+    "Grep": _search("grep", "pattern", "path file_path", _GREP),
     "Task": _AGENT,
 }
 COPILOT: Mapping[str, Row] = {
@@ -330,9 +341,9 @@ COPILOT: Mapping[str, Row] = {
     "glob": _search("glob", "pattern", "path", ""),
     "grep": _search("grep", "pattern", "path", _GREP),
     "web_fetch": _fetch(ignored="max_length start_index raw"),
+    "web_search": _WEB_SEARCH,
     "task": _AGENT,
-    "update_todo": _PLAN,
-    "report_intent": _PLAN,
+    **dict.fromkeys(("update_todo", "report_intent", "ask_user"), _PLAN),
 }
 OURS = frozenset(
     {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from toolcharter_guard import client
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.settings import PLACES, SettingsError, changed
 
@@ -194,6 +195,7 @@ def test_status_tells_what_became_of_an_entry(agent: str, desk: Desk) -> None:
         ("claude-code", {"disableAllHooks": True}),
         ("gemini", {"hooksConfig": {"enabled": False}}),
         ("codex", "[features]\nhooks = false\n"),
+        ("copilot", {"disableAllHooks": True}),
     ],
 )
 def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: Desk) -> None:
@@ -207,6 +209,43 @@ def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: D
 
     assert done.returncode == 1
     assert "SWITCHED OFF by" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("claude-code", "project/.claude/settings.local.json"),
+        ("claude-code", "project/.claude/settings.json"),
+        ("copilot", "project/.github/copilot/settings.json"),
+        ("copilot", "home/.copilot/settings.json"),
+    ],
+)
+def test_status_tells_where_else_hooks_are_switched_off(agent: str, name: str, desk: Desk) -> None:
+    """In a file beside the one that holds the entry."""
+    desk.run("install", agent, "--yes")
+    assert desk.run("status").returncode == 0
+    file = desk.home.parent / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"disableAllHooks": true}')
+
+    done = desk.run("status")
+
+    assert done.returncode == 1
+    assert f"SWITCHED OFF by disableAllHooks = true in {file}" in done.stdout
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
+def test_the_agents_own_setting_for_failures_is_written(agent: str, tmp_path: Path) -> None:
+    """Those that have one block what fails or is late; each waits longer than the hook needs to deny by itself."""
+    _, text = changed(agent, tmp_path / "none", "toolcharter guard hook x")
+    found = tomllib.loads(text) if agent == "codex" else json.loads(text)
+    entries = [entry for entries in found["hooks"].values() for entry in entries]
+    hooks = [hook for entry in entries for hook in entry.get("hooks", [entry])]
+
+    waits = [hook.get("timeout", hook.get("timeoutSec")) / (1000 if agent == "gemini" else 1) for hook in hooks]
+    assert min(waits) > client.DEADLINE_S
+    first = {key: value for key, value in hooks[0].items() if key in {"onFailure", "failClosed"}}
+    assert first == {"claude-code": {"onFailure": "block"}, "cursor": {"failClosed": True}}.get(agent, {})
 
 
 def test_an_entry_of_somebody_else_is_told_apart(desk: Desk) -> None:

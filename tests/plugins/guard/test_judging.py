@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolcharter.hosts import Host, open_host
+from toolcharter_guard import judge as judging
 from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS, Unreadable
 from toolcharter_guard.judge import judge
@@ -200,6 +201,101 @@ def test_a_profile_may_name_an_mcp_tool(workspace: Path) -> None:
     assert answers == ["allow", "deny"]
 
 
+MCP_CALLS: dict[str, Callable[[str, str], dict[str, Any]]] = {
+    "claude-code": lambda server, tool: {"tool_name": f"mcp__{server}__{tool}"},
+    "codex": lambda server, tool: {"tool_name": f"mcp__{server}__{tool}"},
+    "gemini": lambda server, tool: {
+        "tool_name": f"mcp_{server}_{tool}",
+        "mcp_context": {"server_name": server, "tool_name": tool, "command": "notes"},
+    },
+    "opencode": lambda server, tool: {
+        "tool_name": f"{server}_{tool}",
+        "mcp_context": {"server_name": server, "tool_name": tool},
+    },
+    "cursor": lambda _server, tool: {"tool_name": f"MCP:{tool}"},
+}
+"""How each agent names a tool of an MCP server. Cursor does not say whose it is."""
+
+
+@pytest.mark.parametrize("agent", MCP_CALLS)
+def test_mcp_rules_hold_for_each_agents_names(agent: str, workspace: Path) -> None:
+    """What is allowed by its name, and what is denied where all else may run."""
+    server = "cursor" if agent == "cursor" else "notes"
+    profile = workspace.parent / "own.yaml"
+    profile.write_text(
+        f"profile: own\nrunner: host\nmode: dangerous\ntools: {{read_file: {{}}}}\nmissing_ok: [mcp__{server}__find]\n"
+        f"deny: ['mcp:{server}:drop*']\n"
+    )
+
+    def said(host: Host, *named: str) -> str:
+        call = {"session_id": "s", "cwd": str(workspace), "tool_input": {}, **MCP_CALLS[agent](*named)}
+        return verdict(judge(AGENTS[agent], host, workspace, json.dumps(call)))[0]
+
+    lines: list[dict[str, Any]] = []
+    with open_host(profile, workspace=workspace, events=[lambda line: lines.append(dict(line))]) as host:
+        answers = [said(host, "notes", tool) for tool in ("find", "drop", "drop_all")]
+
+    assert answers == ["allow", "deny", "deny"]
+    assert {line["tool"] for line in lines if line["call_id"]} == {
+        f"mcp__{server}__{tool}" for tool in ("find", "drop", "drop_all")
+    }
+
+
+@pytest.mark.parametrize("named", [("a__b", "c"), ("a_", "b"), ("", "c"), ("a", ""), ("a b", "c"), (None, 5)])
+@pytest.mark.parametrize("agent", ["gemini", "opencode"])
+def test_an_mcp_tool_that_rules_could_take_for_another_is_denied(
+    agent: str, named: tuple[Any, Any], workspace: Path
+) -> None:
+    """`a__b` and `c` would be `a` and `b__c`."""
+    context = {"server_name": named[0], "tool_name": named[1]}
+    call = {"tool_name": "mcp_x_y", "tool_input": {}, "cwd": str(workspace), "mcp_context": context}
+    with open_host("observed", workspace=workspace, events=[lambda _: None]) as host:
+        said, why = verdict(judge(AGENTS[agent], host, workspace, json.dumps(call)))
+
+    assert (said, "cannot read this call" in why) == ("deny", True)
+
+
+def test_a_tool_of_the_agents_own_stays_one_whatever_is_said_of_servers(workspace: Path) -> None:
+    """A server named `write` with a tool named `file` does not make an edit a call of it."""
+    context = {"server_name": "write", "tool_name": "file"}
+    args = {"file_path": "../x", "content": "x"}
+    call = {"tool_name": "write_file", "tool_input": args, "cwd": str(workspace), "mcp_context": context}
+    with open_host("observed", workspace=workspace, events=[lambda _: None]) as host:
+        _, why = verdict(judge(AGENTS["gemini"], host, workspace, json.dumps(call)))
+
+    assert "path_outside_workspace" in why
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "allowed"),
+    [
+        ("Shell", {"command": "git status", "cwd": "", "timeout": 30000}, True),
+        ("Shell", {"command": "git status", "working_directory": "sub"}, True),
+        ("Shell", {"command": "cat ../a.txt", "cwd": "sub"}, True),
+        ("Shell", {"command": "git status", "cwd": ".."}, False),
+        ("Shell", {"command": "git status", "cwd": "sub", "working_directory": "."}, False),
+        ("Grep", {"pattern": "x", "file_path": "sub"}, True),
+        ("Grep", {"pattern": "x", "file_path": "/etc"}, False),
+    ],
+)
+def test_cursors_arguments_by_their_names_in_any_version(
+    tool: str, args: dict[str, Any], *, allowed: bool, host: Host, workspace: Path
+) -> None:
+    """Its `cwd` is empty where it is the project's folder."""
+    call = {"hook_event_name": "preToolUse", "tool_name": tool, "tool_input": args, "cwd": "", "conversation_id": "s"}
+
+    said, _ = verdict(judge(AGENTS["cursor"], host, workspace, json.dumps(call)))
+
+    assert said == ("allow" if allowed else "deny")
+
+
+@pytest.mark.parametrize(("agent", "variable"), judging.PROJECT_VARIABLES.items())
+def test_the_project_is_what_the_agent_says(agent: str, variable: str, workspace: Path) -> None:
+    """Hooks of a user may be started elsewhere, as Cursor starts them in `~/.cursor`."""
+    assert judging.workspace_of(AGENTS[agent], None, {variable: str(workspace)}) == workspace
+    assert judging.workspace_of(AGENTS[agent], str(workspace / "sub"), {variable: "/"}) == workspace / "sub"
+
+
 @pytest.mark.parametrize(
     ("tool", "args"),
     [
@@ -337,7 +433,7 @@ def test_a_call_that_needs_a_person_is_asked_where_the_agent_can(agent: str, wor
         text = message(agent, tool, {key: "git push origin main"}, workspace)
         said, why = verdict(judge(AGENTS[agent], host, workspace, text))
 
-    can = agent in {"claude-code", "cursor", "copilot"}
+    can = agent in {"claude-code", "copilot"}  # Cursor's `preToolUse` takes "ask", and lets the call through
     assert (said, "cannot ask" in why) == ("ask" if can else "deny", not can)
 
 
@@ -381,3 +477,48 @@ def test_what_carries_the_guard_is_protected_in_every_profile(workspace: Path, f
     reasons = [verdict(one)[1] for one in said]
     assert ["protected_path" in reason for reason in reasons].count(True) >= 4, reasons
     assert harmless == {}
+
+
+NAMING = (
+    *("echo '{}' > .claude/settings.json", "rm -rf .claude", "mv .claude x", "cd .claude && echo x > settings.json"),
+    *(
+        "cp -r x .claude/",
+        "sed -i s/a/b/ ~/.codex/config.toml",
+        'tee ."claude"/settings.json',
+        "rm .gemini//settings.json",
+    ),
+    *("cat x > .GitHub/hooks/x.json", "rm -rf ~/.copilot/hooks", "cd .claude/. && rm settings.json"),
+    *("git checkout HEAD -- .cursor/hooks.json", "echo x >> ~/.local/state/toolcharter/guard.jsonl"),
+    *("toolcharter guard uninstall codex --yes", "python -m toolcharter guard uninstall codex"),
+    *("rm /run/user/1000/toolcharter/guard-0a1b2c3d-99.sock", "node -e 'fs.rmSync(`opencode.json`)'"),
+)
+NOT_NAMING = (
+    *(
+        "cat .claude/commands/x.md",
+        "git add .claude/agents/a.md",
+        "ls .github/workflows",
+        "cat core/toolcharter/guards/x",
+    ),
+    *("toolcharter guard status", "cat x.claude", "cat .cursor/rules/a.mdc", "cat my-opencode.jsonl"),
+)
+
+
+@pytest.mark.parametrize("profile", ["observed", "wide"])
+def test_no_line_names_what_carries_the_guard(profile: str, workspace: Path) -> None:
+    """Not even where a profile permits all programs; other files of the same folders may be named."""
+    wide = workspace.parent / "wide.yaml"
+    wide.write_text("profile: wide\nrunner: host\ntools: {bash: {}}\nallow: ['bash:*']\n")
+    lines: list[dict[str, Any]] = []
+    named = str(wide) if profile == "wide" else profile
+    with open_host(named, workspace=workspace, events=[lambda line: lines.append(dict(line))]) as host:
+
+        def said(command: str) -> tuple[str, str]:
+            text = message("claude-code", "Bash", {"command": command}, workspace)
+            return verdict(judge(AGENTS["claude-code"], host, workspace, text))
+
+        passed = [line for line in NAMING if said(line)[0] != "deny"]
+        assert (passed, "guard_settings" in said(NAMING[0])[1]) == ([], True)
+        assert [line for line in NOT_NAMING if "guard_settings" in said(line)[1]] == []
+
+    ends = [line["reason"] for line in lines if line["event"] == "hook.tool.after"]
+    assert ends.count("guard_settings") >= len(NAMING)

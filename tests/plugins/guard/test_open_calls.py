@@ -14,7 +14,14 @@ from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.judge import Judge
 
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"[:36]
-SHELL = {"claude-code": "Bash", "codex": "Bash", "gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell"}
+SHELL = {
+    "claude-code": "Bash",
+    "codex": "Bash",
+    "gemini": "run_shell_command",
+    "opencode": "bash",
+    "cursor": "Shell",
+    "copilot": "bash",
+}
 AFTER = {
     "gemini": "AfterTool",
     "opencode": "tool.execute.after",
@@ -179,6 +186,7 @@ def test_no_part_of_a_patch_stays_open_if_another_is_denied(
             "toolcharter has masked secrets in this result:\ntoken [REDACTED]",
         ),
         ("opencode", f"token {SECRET}", "token [REDACTED]"),
+        ("copilot", {"resultType": "success", "textResultForLlm": f"token {SECRET}"}, "token [REDACTED]"),
         ("codex", f"token {SECRET}", None),
         ("cursor", f"token {SECRET}", None),
     ],
@@ -187,11 +195,11 @@ def test_output_is_scrubbed_where_the_agent_lets_a_hook_replace_it(
     agent: str, output: object, answer: object, host: Host, workspace: Path
 ) -> None:
     """In the form that the agent's tool gave, whether the guard knows the call or not; clean output is left alone."""
-    key = AGENTS[agent].keys["output"]
+    keys = AGENTS[agent].keys
     event = AFTER.get(agent, "PostToolUse")
 
     def text(value: object) -> str:
-        more: dict[str, Any] = {key: value}
+        more: dict[str, Any] = {keys["output"]: value, keys["tool"]: SHELL[agent]}
         return after(tool=SHELL[agent], event=event, **more)
 
     async def session() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -201,6 +209,41 @@ def test_output_is_scrubbed_where_the_agent_lets_a_hook_replace_it(
 
     clean, said = asyncio.run(session())
 
-    nested = said.get("hookSpecificOutput", said)
+    nested = said.get("hookSpecificOutput") or said.get("modifiedResult") or said
     assert clean == {}
-    assert next((nested[name] for name in ("reason", "updatedToolOutput", "output") if name in nested), None) == answer
+    names = ("reason", "updatedToolOutput", "output", "textResultForLlm")
+    assert next((nested[name] for name in names if name in nested), None) == answer
+
+
+def test_cursor_lets_a_hook_replace_what_an_mcp_server_gives(host: Host, workspace: Path) -> None:
+    """And nothing else; the answer is in the form of the server's result."""
+    found = {"content": [{"type": "text", "text": f"token {SECRET}"}]}
+
+    def said(output: str) -> dict[str, Any]:
+        text = after(tool="MCP:find", event="postToolUse", tool_output=output)
+        return asyncio.run(Judge(AGENTS["cursor"], host, workspace).answer(text))
+
+    clean = {"content": [{"type": "text", "text": "token [REDACTED]"}]}
+    assert said(json.dumps(found)) == {"updated_mcp_tool_output": clean}
+    assert said(f"no JSON {SECRET}") == {}
+
+
+def test_a_failure_that_copilot_reports_ends_the_call(
+    host: Host, workspace: Path, ended: Callable[[], list[tuple[str, str | None]]]
+) -> None:
+    """By a message that names no event: it has an error where the first has none."""
+    call = {
+        "toolName": "bash",
+        "toolArgs": json.dumps({"command": "cat a.txt"}),
+        "sessionId": "s",
+        "cwd": str(workspace),
+    }
+
+    async def session() -> None:
+        judge = Judge(AGENTS["copilot"], host, workspace, remembers=True)
+        assert await judge.answer(json.dumps(call)) == {}
+        await judge.answer(json.dumps({**call, "error": "exit status 1"}))
+
+    asyncio.run(session())
+
+    assert ended() == [("error", "tool_error")]
