@@ -1,7 +1,7 @@
 """Checks event lines: each against the schema, and the order of those of one call."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -27,28 +27,42 @@ NEXT = {
 """Which events of the same call may follow an event."""
 
 
+MOST_OPEN = 100_000
+"""How many calls may be open at once. Of more, the oldest is taken for one without an end."""
+
+
+class Begun(NamedTuple):
+    """A call that has not ended: its last event, and where that is."""
+
+    event: str
+    place: str
+
+
 class EventCheck:
-    """Looks at one line after the other. It remembers the calls that have not ended."""
+    """Looks at one line after the other. It remembers the calls that have not ended, up to `MOST_OPEN`."""
 
     def __init__(self) -> None:
         self._validators = {event: jsonschema_rs.validator_for(schema.schema_of(event)) for event in contract.EVENTS}
-        self._open: dict[str, tuple[str, EventLine]] = {}
+        self._open: dict[str, Begun] = {}
         self.lines = 0
 
     def faults(self, line: EventLine) -> Iterator[str]:
         """What is wrong with *line*, as `file:number: what`."""
         self.lines += 1
-        for what in self._faults(line):
-            yield f"{line.file}:{line.number}: {what}"
+        place = f"{line.file}:{line.number}"
+        for what in self._faults(line.raw, place):
+            yield f"{place}: {what}"
+        if len(self._open) > MOST_OPEN:
+            oldest = next(iter(self._open))
+            yield _unended(oldest, self._open.pop(oldest))
 
     def unended(self) -> Iterator[str]:
         """The calls whose last event is missing: their process was ended, or they still run."""
-        for call_id, (last, line) in self._open.items():
-            yield f"{line.file}:{line.number}: call {call_id!r}: {last} is its last event, {contract.AFTER} is missing"
+        return (_unended(call_id, begun) for call_id, begun in self._open.items())
 
-    def _faults(self, line: EventLine) -> Iterator[str]:
+    def _faults(self, raw: bytes, place: str) -> Iterator[str]:
         try:
-            event = orjson.loads(line.raw)
+            event = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
             yield f"not JSON: {error}"
             return
@@ -59,11 +73,12 @@ class EventCheck:
         faults = [_worded(error) for error in self._validators[name].iter_errors(event)]
         yield from faults
         if not faults and name not in contract.FRAMES:
-            yield from self._out_of_order(name, event, line)
+            yield from self._out_of_order(name, event, place)
 
-    def _out_of_order(self, name: str, event: dict[str, Any], line: EventLine) -> Iterator[str]:
+    def _out_of_order(self, name: str, event: dict[str, Any], place: str) -> Iterator[str]:
         call_id = event["call_id"]
-        last, _ = self._open.pop(call_id, (None, None))
+        begun = self._open.pop(call_id, None)
+        last = None if begun is None else begun.event
         if last is None and name != contract.BEFORE:
             yield f"call {call_id!r}: {name} without {contract.BEFORE}"
         elif last is not None and name not in NEXT[last]:
@@ -71,7 +86,11 @@ class EventCheck:
         elif name == contract.AFTER and (event["outcome"] == "denied") != (last == contract.POLICY_DENY):
             yield f"call {call_id!r}: outcome {event['outcome']!r} behind {last}"
         if name != contract.AFTER:
-            self._open[call_id] = (name, line)
+            self._open[call_id] = Begun(name, place)
+
+
+def _unended(call_id: str, begun: Begun) -> str:
+    return f"{begun.place}: call {call_id!r}: {begun.event} is its last event, {contract.AFTER} is missing"
 
 
 def _worded(error: Any) -> str:

@@ -6,7 +6,8 @@ Latencies go into buckets whose borders grow by 2%: a percentile is right to wit
 import heapq
 import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -17,14 +18,20 @@ from toolcharter.events.files import EventLine
 
 MOST_KEYS = 1000
 """How many different keys a table holds. What comes later is counted as `(others)`: names may come from models."""
+MOST_SPANS = 96
+"""Into how many spans of time calls are counted; each becomes twice as long where there would be more."""
+MOST_ANSWERS = 10_000
+"""How many answered calls may be waiting for their end, which names the rule."""
 SLOWEST = 10
 OTHERS = "(others)"
 _GROWTH = math.log(1.02)
 _LEAST_MS = 0.001
+_SHARES = (0.5, 0.95, 0.99)
 _SKIPPED = tuple(
-    b'{"event":"%s"' % name.encode()
-    for name in (contract.BEFORE, contract.POLICY_BEFORE, contract.POLICY_DENY, contract.APPROVAL_REQUEST)
+    b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.POLICY_BEFORE, contract.POLICY_DENY)
 )
+_KEPT = "approval "
+"""How the rule of a call begins that an approval allowed which somebody gave for good."""
 
 
 class Slow(NamedTuple):
@@ -35,6 +42,7 @@ class Slow(NamedTuple):
     call_id: str
     tool: str
     action: str | None
+    outcome: str
     ts: str
 
 
@@ -54,7 +62,56 @@ class Latencies:
         borders = sorted(self._buckets)
         reached = accumulate(self._buckets[border] for border in borders)
         bucket = next(border for border, count in zip(borders, reached, strict=True) if count >= wanted)
-        return round(math.exp((bucket - 0.5) * _GROWTH), 3)
+        return _middle(bucket)
+
+    def percentiles(self) -> dict[str, float]:
+        """Those of the tables."""
+        return {f"p{round(share * 100)}_ms": self.percentile(share) for share in _SHARES}
+
+    def histogram(self) -> list[dict[str, Any]]:
+        """How many calls took longer than the row above says, and no longer than this one: 1, 2, 5, 10, 20, ... ms."""
+        counts = Counter[float]()
+        for bucket, count in self._buckets.items():
+            counts[_round_border(_middle(bucket))] += count
+        if not counts:
+            return []
+        least, most = min(counts), max(counts)
+        return [{"up_to_ms": border, "count": counts[border]} for border in _borders() if least <= border <= most]
+
+
+class Spans:
+    """How many calls ended when, by outcome."""
+
+    def __init__(self) -> None:
+        self.first: str | None = None
+        self.last: str | None = None
+        self._width_s = 1
+        self._counts: dict[int, Counter[str]] = {}
+
+    def add(self, ts: str, outcome: str) -> None:
+        """Count a call that ended at *ts*.
+
+        Raises:
+            ValueError: *ts* is no moment.
+        """
+        span = int(datetime.fromisoformat(ts).timestamp()) // self._width_s
+        self.first, self.last = min(self.first or ts, ts), max(self.last or ts, ts)
+        self._counts.setdefault(span, Counter())[outcome] += 1
+        while max(self._counts) - min(self._counts) >= MOST_SPANS:
+            self._width_s *= 2
+            wider: dict[int, Counter[str]] = {}
+            for each, counts in self._counts.items():
+                wider.setdefault(each // 2, Counter()).update(counts)
+            self._counts = wider
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The spans from the first to the last, those without calls too."""
+        if not self._counts:
+            return []
+        return [
+            {"from": datetime.fromtimestamp(span * self._width_s, UTC).isoformat(), **_outcomes(self._counts.get(span))}
+            for span in range(min(self._counts), max(self._counts) + 1)
+        ]
 
 
 class EventStats:
@@ -62,9 +119,14 @@ class EventStats:
 
     def __init__(self) -> None:
         self.unreadable = 0
+        self.redactions = 0
         self._counts: dict[str, Counter[Hashable]] = {}
         self._latencies: dict[Hashable, Latencies] = {}
+        self._all = Latencies()
+        self._spans = Spans()
         self._slowest: list[Slow] = []
+        self._asked_because: dict[str, str | None] = {}
+        self._answered: dict[str, tuple[str | None, ...]] = {}
         self._seen = 0
 
     def add(self, line: EventLine) -> None:
@@ -73,28 +135,48 @@ class EventStats:
             return
         try:
             event = orjson.loads(line.raw)
-            if event["event"] == contract.AFTER:
-                self._add_call(event)
-            elif event["event"] == contract.APPROVAL_DECISION:
-                facts = ("tool", "action", "approver", "answer", "user", "agent")
-                self._count("approvals", tuple(event[fact] for fact in facts))
-        except (ValueError, KeyError, TypeError):
+            match event["event"]:
+                case contract.AFTER:
+                    self._add_call(event)
+                case contract.APPROVAL_REQUEST:
+                    _keep(self._asked_because, event["call_id"], event["reason"])
+                case contract.APPROVAL_DECISION:
+                    self._add_answer(event)
+        except (ValueError, KeyError, TypeError, OverflowError):
             self.unreadable += 1
 
     def _add_call(self, event: dict[str, Any]) -> None:
-        tool, outcome, elapsed_ms = event["tool"], event["outcome"], float(event["elapsed_ms"])
-        slow = Slow(elapsed_ms, -self._seen, event["call_id"], tool, event["action"], event["ts"])
+        tool, outcome, elapsed_ms, ts = event["tool"], event["outcome"], float(event["elapsed_ms"]), event["ts"]
+        who, rule = (event["agent"], event["user"]), event["rule"]["text"] if event["rule"] else None
+        doing = (tool, event["action"])
+        slow = Slow(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts)
+        self._spans.add(ts, outcome)
         self._seen += 1
         (heapq.heappush if len(self._slowest) < SLOWEST else heapq.heappushpop)(self._slowest, slow)
+        self.redactions += event["redactions"]
         self._count("outcomes", outcome)
         self._count("profiles", (event["profile"], outcome))
+        self._count("callers", (*who, outcome))
         key = self._count("tools", (tool, outcome))
         self._latencies.setdefault(OTHERS if key == OTHERS else tool, Latencies()).add(elapsed_ms)
+        self._all.add(elapsed_ms)
+        answer = self._answered.pop(event["call_id"], None)
+        if answer is not None:
+            self._count("approvals", (*answer, rule, *who))
+        elif rule is not None and rule.startswith(_KEPT):
+            self._count("approvals", (*doing, None, "kept", None, rule, *who))
         if outcome == "denied":
-            rule = event["rule"]["text"] if event["rule"] else None
-            facts = (event["profile"], tool, event["action"], event["reason"], rule, event["agent"], event["user"])
-            self._count("denials", facts)
+            self._count("denials", (event["profile"], *doing, event["reason"], rule, *who))
             self._count("reasons", event["reason"])
+        elif outcome == "error":
+            self._count("errors", (tool, event["reason"]))
+
+    def _add_answer(self, event: dict[str, Any]) -> None:
+        because = self._asked_because.pop(event["call_id"], None)
+        answer = (event["tool"], event["action"], event["approver"], event["answer"], because)
+        late = _keep(self._answered, event["call_id"], answer)
+        if late is not None:
+            self._count("approvals", (*late, None, None, None))
 
     def _count(self, table: str, key: Hashable) -> Hashable:
         counts = self._counts.setdefault(table, Counter())
@@ -104,22 +186,33 @@ class EventStats:
 
     def summary(self) -> dict[str, Any]:
         """All tables, as JSON values; the most frequent first."""
+        for answer in self._answered.values():  # Of calls whose end is not in the files.
+            self._count("approvals", (*answer, None, None, None))
+        self._answered.clear()
         outcomes = self._counts.get("outcomes", Counter())
+        calls = outcomes.total()
+        who = ("agent", "user")
         return {
-            "calls": outcomes.total(),
+            "calls": calls,
+            "first": self._spans.first,
+            "last": self._spans.last,
             "outcomes": dict(outcomes.most_common()),
+            "redactions": self.redactions,
             "unreadable_lines": self.unreadable,
-            "tools": [{**row, **self._spread(row["tool"])} for row in self._rates("tools", "tool")],
+            "latency": self._all.percentiles() if calls else {},
+            "tools": [{**row, **self._latencies[row["tool"]].percentiles()} for row in self._rates("tools", "tool")],
             "profiles": self._rates("profiles", "profile"),
-            "reasons": self._rows("reasons", "reason"),
-            "denials": self._rows("denials", "profile", "tool", "action", "reason", "rule", "agent", "user"),
-            "approvals": self._rows("approvals", "tool", "action", "approver", "answer", "user", "agent"),
+            "callers": self._rates("callers", *who),
+            "reasons": [
+                {**row, "deny_rate": round(row["count"] / calls, 4)} for row in self._rows("reasons", "reason")
+            ],
+            "denials": self._rows("denials", "profile", "tool", "action", "reason", "rule", *who),
+            "errors": self._rows("errors", "tool", "reason"),
+            "approvals": self._rows("approvals", "tool", "action", "approver", "answer", "asked_because", "rule", *who),
             "slowest": [_shown(slow) for slow in sorted(self._slowest, reverse=True)],
+            "histogram": self._all.histogram(),
+            "over_time": self._spans.rows(),
         }
-
-    def _spread(self, tool: str) -> dict[str, float]:
-        latencies = self._latencies[tool]
-        return {f"p{round(share * 100)}_ms": latencies.percentile(share) for share in (0.5, 0.95, 0.99)}
 
     def _rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
         counts = self._counts.get(table, Counter())
@@ -128,15 +221,42 @@ class EventStats:
             for key, count in counts.most_common()
         ]
 
-    def _rates(self, table: str, column: str) -> list[dict[str, Any]]:
-        found: dict[str, Counter[str]] = {}
-        for row in self._rows(table, column, "outcome"):
-            found.setdefault(row[column], Counter())[row["outcome"]] += row["count"]
+    def _rates(self, table: str, *columns: str) -> list[dict[str, Any]]:
+        found: dict[tuple[Any, ...], Counter[str]] = {}
+        for row in self._rows(table, *columns, "outcome"):
+            found.setdefault(tuple(row[column] for column in columns), Counter())[row["outcome"]] += row["count"]
         return [
-            {column: name, "calls": by.total(), "denied": by["denied"], "errors": by["error"],
-             "deny_rate": round(by["denied"] / by.total(), 4)}
-            for name, by in sorted(found.items(), key=lambda item: -item[1].total())
-        ]  # fmt: skip
+            {
+                **dict(zip(columns, names, strict=True)),
+                **_outcomes(by),
+                "deny_rate": round(by["denied"] / by.total(), 4),
+            }
+            for names, by in sorted(found.items(), key=lambda item: -item[1].total())
+        ]
+
+
+def _keep(kept: dict[str, Any], call_id: str, value: Any) -> Any:
+    """Remember *value* of a call, and forget the oldest where there are too many; returns what is forgotten."""
+    forgotten = kept.pop(next(iter(kept))) if len(kept) >= MOST_ANSWERS else None
+    kept[call_id] = value
+    return forgotten
+
+
+def _outcomes(counts: Counter[str] | None) -> dict[str, int]:
+    by = counts or Counter()
+    return {"calls": by.total(), "denied": by["denied"], "errors": by["error"]}
+
+
+def _middle(bucket: int) -> float:
+    return round(math.exp((bucket - 0.5) * _GROWTH), 3)
+
+
+def _borders() -> Iterator[float]:
+    return (factor * 10.0**exponent for exponent in range(-3, 10) for factor in (1, 2, 5))
+
+
+def _round_border(elapsed_ms: float) -> float:
+    return next((border for border in _borders() if elapsed_ms <= border), 5e9)
 
 
 def _shown(slow: Slow) -> dict[str, Any]:

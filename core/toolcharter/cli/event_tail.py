@@ -118,7 +118,8 @@ class Follower:
     def lines(self) -> Iterator[bytes]:
         """Those that are there by now."""
         yield from self._rest()
-        if not self._is_replaced():
+        replacement = self._replacement()
+        if replacement is None:
             if os.fstat(self._file.fileno()).st_size < self._file.tell():  # As `copytruncate` does.
                 self._begun = b""
                 self._file.seek(0)
@@ -128,7 +129,7 @@ class Follower:
         if self._begun:
             yield self._begun
         self.close()
-        self._file, self._begun = opened(str(self._path)), b""
+        self._file, self._begun = replacement, b""
         yield from self._rest()
 
     def _rest(self) -> Iterator[bytes]:
@@ -138,13 +139,15 @@ class Follower:
                 raw, self._begun = self._begun, b""
                 yield raw
 
-    def _is_replaced(self) -> bool:
-        """Whether another file has its name now. None for a while, during a rotation, or what is no file: not yet."""
+    def _replacement(self) -> BinaryIO | None:
+        """The file that has its name now, if it is another. None for a while, during a rotation, or what is no file: not yet."""
         try:
             there = self._path.stat()
+            if stat.S_ISREG(there.st_mode) and not os.path.samestat(there, os.fstat(self._file.fileno())):
+                return self._path.open("rb")
         except OSError:
-            return False
-        return stat.S_ISREG(there.st_mode) and not os.path.samestat(there, os.fstat(self._file.fileno()))
+            pass
+        return None
 
     def close(self) -> None:
         """Close the file."""

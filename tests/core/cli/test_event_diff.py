@@ -130,7 +130,7 @@ def test_memory_is_bounded_whatever_names_models_invent(run, desk, monkeypatch) 
     before = {"event": "hook.tool.before", "tool": "echo", "action": None, **FACTS}
     events = [{**before, "args": {"word": word}} for word in ("hi", "hi", "x" * 2000)]
     events += [{**before, "tool": tool, "args": None} for tool in ("a", "b", "c")]
-    events.append({"event": "hook.tool.before"})
+    events += [{"event": "hook.tool.before"}, {"tool": "echo", "event": "hook.tool.after"}]
     (desk / "e.jsonl").write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
 
     _, found = compared(run, "./open.yaml", "./strict.yaml", "e.jsonl")

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import pty
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +17,27 @@ import pytest
 from toolcharter.events import files
 from toolcharter.events.files import event_lines, with_rotated
 
+TS = "2026-11-21T10:15:37.042Z"
+
 
 def after(call_id: str = "c") -> bytes:
     """A line of `hook.tool.after`, as far as counting reads it."""
     event = {"event": "hook.tool.after", "tool": "echo", "outcome": "ok", "elapsed_ms": 1.0, "call_id": call_id}
-    return orjson.dumps({**event, "agent": None, "user": None, "action": None, "profile": "demo", "ts": "t"}) + b"\n"
+    return (
+        orjson.dumps(
+            {
+                **event,
+                "agent": None,
+                "user": None,
+                "action": None,
+                "profile": "demo",
+                "ts": TS,
+                "rule": None,
+                "redactions": 0,
+            }
+        )
+        + b"\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,12 +79,15 @@ def test_what_cannot_be_read_is_named(run, desk, name, content, message) -> None
     assert (message in result.stderr, result.exit_code) == (True, 2)
 
 
-def test_xz_streams_one_after_the_other_are_one_file(tmp_path) -> None:
+def test_xz_streams_one_after_the_other_are_one_file(tmp_path, monkeypatch) -> None:
     """As `xz` appends them, with zeros between; the last may be followed by zeros, too."""
+    monkeypatch.setattr(files, "_BLOCK", 64)  # A block may hold nothing but the head of a stream.
     packed = tmp_path / "e.xz"
-    packed.write_bytes(lzma.compress(b"1\n") + bytes(8) + lzma.compress(b"2\n3") + bytes(4))
+    noise = random.Random(1).randbytes(200_000).replace(b"\n", b"") + b"\n"  # Longer than what is read at once.
+    zeros = bytes(1 << 17)
+    packed.write_bytes(lzma.compress(b"1\n") + zeros + lzma.compress(noise + b"2\n3") + bytes(4))
 
-    assert [line.raw for line in event_lines([str(packed)])] == [b"1\n", b"2\n", b"3"]
+    assert [line.raw for line in event_lines([str(packed)])] == [b"1\n", noise, b"2\n", b"3"]
 
 
 def test_an_xz_file_cannot_ask_for_any_memory(tmp_path, monkeypatch, run, desk) -> None:

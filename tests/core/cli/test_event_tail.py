@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.cli.event_tail import Follower, lines_backwards, wanted_by
+from toolcharter.cli.event_tail import Follower, lines_backwards, parts_of, wanted_by
 
 
 @pytest.fixture
@@ -57,10 +57,12 @@ def test_filters_choose_by_field(run, recorded, words, count) -> None:
 def test_a_rule_is_matched_and_shown_by_its_text_and_place() -> None:
     """As the tables of `stats` do."""
     rule = {"text": "bash:*sudo*", "source": "a.yaml:3"}
-    event = {"event": "hook.tool.after", "rule": rule}
+    event = {"event": "hook.tool.after", "rule": rule, "tool": "bash", "args": {"command": "x" * 300}}
 
     assert wanted_by({"rule": "bash:*"})(json.dumps(event).encode()) == event
     assert wanted_by({"rule": "a.yaml*"})(json.dumps(event).encode()) is None
+    *_, shown_rule, shown_args = [text for text, _ in parts_of(event)]
+    assert (shown_rule, len(shown_args), shown_args[-3:]) == ("bash:*sudo* (a.yaml:3)", 203, "...")
 
 
 def test_what_is_no_event_is_passed_over(run, desk) -> None:
@@ -148,11 +150,34 @@ def test_following_goes_on_through_rotation_and_truncation(tmp_path) -> None:
         writer.flush()
         look()
     path.unlink()
+    path.write_bytes(b"third\n")
+    look()
+    path.unlink()
     path.mkdir()  # No file: there may be one again.
     look()
     follower.close()
 
-    assert seen == [[b"begun\n", b"more\n"], [], [b"late\n"], [b"torn", b"new\n"], [], [b"again\n"], []]
+    assert seen == [[b"begun\n", b"more\n"], [], [b"late\n"], [b"torn", b"new\n"], [], [b"again\n"], [b"third\n"], []]
+
+
+def test_the_command_goes_on_until_it_is_interrupted(run, desk, recorded, monkeypatch) -> None:
+    """What is appended while it waits is chosen by the same filters."""
+    late = b'{"event":"hook.tool.after","outcome":"denied"}\n{"event":"hook.tool.after","outcome":"ok"}\n'
+    waits = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) > 1:
+            raise KeyboardInterrupt
+        with recorded.open("ab") as file:
+            file.write(late)
+
+    monkeypatch.setattr("toolcharter.cli.commands.events.time.sleep", wait)
+
+    result = run("events", "tail", "--json", "--outcome", "denied", "-n", "1", "e.jsonl")
+
+    shown_reasons = [json.loads(line).get("reason") for line in result.stdout.splitlines()]
+    assert (shown_reasons, result.exit_code) == (["word_not_allowed", None], 130)
 
 
 @pytest.mark.slow

@@ -1,13 +1,16 @@
 """`toolcharter events`: checking event files, and counting what they say."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import orjson
 import pytest
 
-from toolcharter.cli.event_stats import MOST_KEYS, OTHERS, SLOWEST, EventStats, Latencies
+from toolcharter.cli import event_check, event_stats
+from toolcharter.cli.event_stats import MOST_KEYS, MOST_SPANS, OTHERS, SLOWEST, EventStats, Latencies
 from toolcharter.events.files import EventLine
 
 
@@ -19,12 +22,17 @@ def recorded(run, desk) -> list[str]:
     return (desk / "events.jsonl").read_text().splitlines(keepends=True)
 
 
-def ended(tool: str = "echo", outcome: str = "ok", elapsed_ms: float = 1.0, call_id: str = "c") -> bytes:
+TS = "2026-11-21T10:15:37.042Z"
+
+
+def ended(
+    tool: str = "echo", outcome: str = "ok", elapsed_ms: float = 1.0, call_id: str = "c", ts: str = TS, **other: Any
+) -> bytes:
     """A line of `hook.tool.after`, as far as counting reads it."""
-    facts = {"agent": None, "user": "ann", "action": None, "profile": "demo", "ts": "t"}
+    facts = {"agent": None, "user": "ann", "action": None, "profile": "demo", "ts": ts, "redactions": 1}
     verdict = {"reason": "denied_by_rule", "rule": {"text": "bash:*sudo*", "source": "demo.yaml:3"}}
     event = {"event": "hook.tool.after", "tool": tool, "outcome": outcome, "elapsed_ms": elapsed_ms}
-    return orjson.dumps({**event, "call_id": call_id, **facts, **verdict})
+    return orjson.dumps({**event, "call_id": call_id, **facts, **verdict, **other})
 
 
 def summary_of(*lines: bytes) -> dict[str, Any]:
@@ -103,19 +111,133 @@ def test_stats_answer_what_was_denied_why_and_for_whom(run, recorded) -> None:
     assert len(found["slowest"]) == 3
     plain = run("events", "stats", "events.jsonl").stdout
     assert plain.startswith("3 calls, 1 ok, 1 denied, 1 error; 0 lines that are no events\n")
-    assert "\n1      word_not_allowed\n" in plain
+    assert "\n1      word_not_allowed  0.3333\n" in plain
     assert "approvals:" not in plain
 
 
 def test_approvals_are_counted_by_who_gave_them() -> None:
-    """Who approved what, with which answer; a rule of a denial is shown by its text."""
-    facts = {"tool": "bash", "action": None, "approver": "ann", "answer": "allow_once", "user": None, "agent": "a"}
-    decided = orjson.dumps({"event": "hook.approval.decision", **facts})
+    """Who approved what, for whom, because of which rule; what was given for good; and what has no end in the files."""
+    asked = {"event": "hook.approval.request", "call_id": "c", "reason": "not_in_allow"}
+    facts = {"tool": "echo", "action": None, "approver": "ann", "answer": "allow_once"}
+    answered = {"event": "hook.approval.decision", "call_id": "c", **facts}
+    kept = {"text": "approval 3f", "source": "kept.db"}
 
-    found = summary_of(decided, decided, ended(outcome="denied"))
+    found = summary_of(
+        *map(orjson.dumps, (asked, answered)),
+        ended(),
+        ended(rule=kept),
+        *map(orjson.dumps, ({**answered, "call_id": "d", "answer": "deny"},)),
+        ended(outcome="denied", call_id="e"),
+    )
 
-    assert found["approvals"] == [{"count": 2, **facts}]
+    nobody = {"user": None, "agent": None}
+    assert found["approvals"] == [
+        {"count": 1, **facts, "asked_because": "not_in_allow", "rule": "bash:*sudo*", "agent": None, "user": "ann"},
+        {
+            "count": 1, **facts, "approver": None, "answer": "kept", "asked_because": None, "rule": "approval 3f",
+            "agent": None, "user": "ann",
+        },
+        {"count": 1, **facts, "answer": "deny", "asked_because": None, "rule": None, **nobody},
+    ]  # fmt: skip
     assert [(row["rule"], row["user"]) for row in found["denials"]] == [("bash:*sudo*", "ann")]
+
+
+def test_answers_without_an_end_do_not_pile_up(monkeypatch) -> None:
+    """The oldest is counted without its rule where too many wait."""
+    monkeypatch.setattr(event_stats, "MOST_ANSWERS", 1)
+    facts = {"tool": "echo", "action": None, "approver": "ann", "answer": "allow_once"}
+    answers = [orjson.dumps({"event": "hook.approval.decision", "call_id": call_id, **facts}) for call_id in "ab"]
+
+    found = summary_of(*answers, ended(call_id="b"))
+
+    assert [row["rule"] for row in found["approvals"]] == [None, "bash:*sudo*"]
+
+
+def test_calls_are_counted_over_time_in_few_spans() -> None:
+    """Spans become longer where calls lie far apart; those between without calls are there, too."""
+    near = summary_of(ended(ts="2026-01-01T00:00:01Z"), ended("x", "denied", ts="2026-01-01T00:00:03.5Z"))
+    far = summary_of(*(ended(ts=f"{year}-01-01T00:00:00Z") for year in (1970, 2026, 2025)))
+
+    none = {"calls": 0, "denied": 0, "errors": 0}
+    assert near["over_time"] == [
+        {"from": "2026-01-01T00:00:01+00:00", **none, "calls": 1},
+        {"from": "2026-01-01T00:00:02+00:00", **none},
+        {"from": "2026-01-01T00:00:03+00:00", **none, "calls": 1, "denied": 1},
+    ]
+    assert (near["first"], near["last"]) == ("2026-01-01T00:00:01Z", "2026-01-01T00:00:03.5Z")
+    assert (len(far["over_time"]) <= MOST_SPANS, sum(row["calls"] for row in far["over_time"])) == (True, 3)
+
+
+def test_latencies_have_a_histogram() -> None:
+    """In steps of 1, 2, 5, and so on, from the shortest to the longest; what is beyond all of them is in the last."""
+    found = summary_of(*(ended(elapsed_ms=elapsed_ms) for elapsed_ms in (0.9, 1.5, 1.7, 4, 16, 1e12)))
+
+    rows = [(row["up_to_ms"], row["count"]) for row in found["histogram"]]
+    assert (rows[:5], rows[-1]) == ([(1, 1), (2, 2), (5, 1), (10, 0), (20, 1)], (2e9, 1))
+    assert found["latency"]["p50_ms"] == pytest.approx(1.7, rel=0.011)
+    assert summary_of()["histogram"] == summary_of()["over_time"] == []
+
+
+def test_who_called_and_what_failed_is_counted() -> None:
+    """Callers with their deny rate; errors by tool and reason; masked secrets."""
+    found = summary_of(ended(), ended(outcome="denied"), ended(outcome="error", reason="timed_out"))
+
+    rate = {"calls": 3, "denied": 1, "errors": 1, "deny_rate": 0.3333}
+    assert found["callers"] == [{"agent": None, "user": "ann", **rate}]
+    assert found["errors"] == [{"count": 1, "tool": "echo", "reason": "timed_out"}]
+    assert found["reasons"] == [{"count": 1, "reason": "denied_by_rule", "deny_rate": 0.3333}]
+    assert found["redactions"] == 3
+
+
+def test_tables_for_people_are_short(run, desk) -> None:
+    """The most frequent rows, and how to see the others; JSON has all."""
+    lines = [ended(f"t{number}") for number in range(4)]
+    (desk / "e.jsonl").write_bytes(b"\n".join([lines[0], *lines]))
+
+    plain = run("events", "stats", "e.jsonl", "--top", "1").stdout
+
+    assert [line.split()[0] for line in plain.splitlines()[3:6]] == ["tool", "t0", "3"]
+    assert "3 more: --top 4\n" in plain
+
+
+def test_the_page_stands_alone_and_runs_nothing_of_the_events(run, desk) -> None:
+    """Charts are SVG that parses; names from models are text; nothing is fetched, and no script is there."""
+    bad = "<script>alert(1)</script>\x1b[31m"
+    names = [bad, "a" * 60, "ok"]
+    lines = [ended(name, outcome, user=bad) for name in names for outcome in ("ok", "denied", "error")]
+    (desk / "e.jsonl").write_bytes(b"\n".join([*lines, b"{"]))
+
+    result = run("events", "stats", "e.jsonl", "--html", "page.html", "--top", "2")
+
+    page = (desk / "page.html").read_text()
+    charts = [ET.fromstring(chart) for chart in re.findall(r"<svg.*?</svg>", page)]
+    assert (result.stdout, result.exit_code, len(charts)) == ("", 0, 6)
+    assert [text.text for text in charts[2].iter("text")][:2] == [bad[:27].replace("\x1b", "\\x1b") + "\u2026", "3"]
+    assert re.findall(r"<script|https?:|\x1b|\bsrc=", page) == []
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m</td>" in page
+    assert ("1 more rows" in page, "<b>1</b>lines that are no events" in page) == (True, True)
+
+
+def test_the_page_of_nothing_says_so(run, desk) -> None:
+    """A file without events."""
+    (desk / "e.jsonl").write_text("")
+
+    run("events", "stats", "e.jsonl", "--html", "page.html")
+
+    page = (desk / "page.html").read_text()
+    assert ("no calls; e.jsonl" in page, page.count('<p class="empty">none</p>'), "<table>" in page) == (True, 6, False)
+
+
+def test_calls_without_an_end_do_not_pile_up(monkeypatch, run, recorded) -> None:
+    """Of too many open calls the oldest is named at once."""
+    monkeypatch.setattr(event_check, "MOST_OPEN", 1)
+    begun = [line for line in recorded if '"hook.tool.before"' in line]
+    Path("open.jsonl").write_text("".join(begun))
+
+    result = run("events", "check", "open.jsonl")
+
+    places = [line.partition(": ")[0] for line in result.stdout.splitlines()]
+    assert (places, "is its last event" in result.stdout) == (["open.jsonl:1", "open.jsonl:2", "open.jsonl:3"], True)
 
 
 def test_what_is_no_event_is_counted() -> None:

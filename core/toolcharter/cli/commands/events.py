@@ -4,6 +4,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,12 +16,13 @@ from toolcharter.cli.output import print_json, print_table, shown
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.cli import event_check, event_diff, event_stats, event_tail
+    from toolcharter.cli import event_check, event_diff, event_page, event_stats, event_tail
     from toolcharter.events import files as event_lines
     from toolcharter.events import schema
 else:
     event_check = lazy("toolcharter.cli.event_check")
     event_diff = lazy("toolcharter.cli.event_diff")
+    event_page = lazy("toolcharter.cli.event_page")
     event_stats = lazy("toolcharter.cli.event_stats")
     event_tail = lazy("toolcharter.cli.event_tail")
     event_lines = lazy("toolcharter.events.files")
@@ -30,7 +33,8 @@ FILTERS = ("event", "tool", "action", "outcome", "reason", "rule", "profile", "a
 """The fields by which `tail` chooses."""
 LOOK_S = 0.2
 """How long `tail` waits before it looks for more, in seconds."""
-TABLES = ("tools", "profiles", "reasons", "denials", "approvals", "slowest")
+_top = click.option("--top", default=20, show_default=True, type=click.IntRange(1), help="How many rows a table shows.")
+TABLES = ("tools", "profiles", "callers", "reasons", "denials", "errors", "approvals", "slowest")
 
 
 @click.group("events")
@@ -98,15 +102,18 @@ def tail(files: Sequence[str], lines: int, no_follow: bool, as_json: bool, **glo
         for event in events:
             show(event)
         return
-    follower = None if no_follow or event_lines.is_compressed(last) else event_tail.Follower(last)
-    found = [] if follower is None else follower.before(wanted, lines)
-    for event in (*event_tail.last_events(files if follower is None else older, wanted, lines - len(found)), *found):
-        show(event)
-    while follower is not None:
-        for raw in follower.lines():
-            if (event := wanted(raw)) is not None:
-                show(event)
-        time.sleep(LOOK_S)
+    with ExitStack() as stack:
+        is_followed = not (no_follow or event_lines.is_compressed(last))
+        follower = stack.enter_context(closing(event_tail.Follower(last))) if is_followed else None
+        found = [] if follower is None else follower.before(wanted, lines)
+        earlier = event_tail.last_events(files if follower is None else older, wanted, lines - len(found))
+        for event in (*earlier, *found):
+            show(event)
+        while follower is not None:
+            for raw in follower.lines():
+                if (event := wanted(raw)) is not None:
+                    show(event)
+            time.sleep(LOOK_S)
 
 
 def _show(event: Mapping[str, Any]) -> None:
@@ -126,21 +133,25 @@ def _in_one_line(text: str) -> str:
 @command.command("stats")
 @event_files.names
 @options.json_output
-def stats(files: Sequence[str], as_json: bool) -> None:
+@click.option("--html", metavar="PAGE", help="Write one HTML page with charts to this file instead.")
+@_top
+def stats(files: Sequence[str], as_json: bool, html: str | None, top: int) -> None:
     """Count calls, denials, approvals and latencies.
 
-    Percentiles are right to within 1% of their value.
+    Percentiles are right to within 1% of their value. --json has all rows.
     """
     counted = event_stats.EventStats()
     for line in event_files.lines_of(files):
         counted.add(line)
     summary = counted.summary()
+    if html is not None:
+        Path(html).write_text(event_page.page_of(summary, files, top), encoding="utf-8", errors="backslashreplace")
     if as_json:
         print_json(summary)
-        return
-    outcomes = "".join(f", {count} {outcome}" for outcome, count in summary["outcomes"].items())
-    click.echo(f"{summary['calls']} calls{outcomes}; {summary['unreadable_lines']} lines that are no events")
-    _print_tables(summary, TABLES)
+    elif html is None:
+        outcomes = "".join(f", {count} {outcome}" for outcome, count in summary["outcomes"].items())
+        click.echo(f"{summary['calls']} calls{outcomes}; {summary['unreadable_lines']} lines that are no events")
+        _print_tables(summary, TABLES, top)
 
 
 @command.command("diff")
@@ -149,7 +160,8 @@ def stats(files: Sequence[str], as_json: bool) -> None:
 @event_files.names
 @options.workspace
 @options.json_output
-def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str, as_json: bool) -> None:
+@_top
+def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str, as_json: bool, top: int) -> None:
     """Decide recorded calls by two profiles; tell what would change.
 
     Nothing is run. A call whose arguments were masked, cut or left out in its
@@ -166,15 +178,18 @@ def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str, a
     else:
         counts = ("same", "changed", "undecidable")
         click.echo(f"{summary['calls']} calls: " + ", ".join(f"{summary[count]} {count}" for count in counts))
-        _print_tables(summary, ("changes", "not_decided"))
+        _print_tables(summary, ("changes", "not_decided"), top)
     click.get_current_context().exit(1 if summary["changed"] else 0)
 
 
-def _print_tables(summary: Mapping[str, Any], tables: Sequence[str]) -> None:
+def _print_tables(summary: Mapping[str, Any], tables: Sequence[str], top: int) -> None:
     for table in tables:
-        if summary[table]:
+        rows = summary[table]
+        if rows:
             click.echo(f"\n{table}:")
-            print_table(tuple(summary[table][0]), [[_cell(value) for value in row.values()] for row in summary[table]])
+            print_table(tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows[:top]])
+            if len(rows) > top:
+                click.echo(f"{len(rows) - top} more: --top {len(rows)}")
 
 
 def _cell(value: Any) -> str:
