@@ -82,7 +82,7 @@ class Host:
         # A descriptor that would be inherited if anybody let it.
         inherited = self._stack.enter_context((self.outside / "secret.txt").open())
         os.set_inheritable(inherited.fileno(), True)  # noqa: FBT003 - its only way
-        self.port = self._listen(socket.AF_INET, ("0.0.0.0", 0))[1]
+        self.port = self._listen_on_tcp()
         self.unix = self._listen(socket.AF_UNIX, str(self.outside / "s.sock"))
         self.abstract = f"toolcharter-{secrets.token_hex(8)}"
         self._listen(socket.AF_UNIX, f"\0{self.abstract}")
@@ -163,6 +163,17 @@ class Host:
             listener.listen()
         self._selector.register(listener, selectors.EVENT_READ)
         return listener.getsockname()
+
+    def _listen_on_tcp(self) -> int:
+        """Listen on a port that the kernel gives to nobody by itself.
+
+        Other tests, in other processes, connect to ports that were theirs a moment ago; the kernel hands such ports on.
+        """
+        lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        for _ in range(100):
+            with suppress(OSError):
+                return int(self._listen(socket.AF_INET, ("0.0.0.0", 10_000 + secrets.randbelow(lowest - 10_000)))[1])
+        raise RuntimeError("no free port below those that the kernel gives to programs")
 
     def _hear(self) -> None:
         while not self._is_closed:

@@ -319,6 +319,8 @@ async def test_a_redirect_from_https_to_http_is_refused(
     moved = {b"/down": f"{site.url}/next", b"/twice": "/down", b"/up": "/safe"}
 
     def reply(connection: socket.socket, head: bytes) -> None:
+        if not head:  # Chromium may open a connection ahead and never ask anything on it.
+            return
         path = head.split()[1]
         moves = {"Location": moved[path]} if path in moved else {"Content_Type": "text/html"}
         connection.sendall(answer(b"<title>Safe</title>", "302 Found" if path in moved else "200 OK", **moves))
