@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from toolcharter.api.channel import Sender as Sender
     from toolcharter.api.discovery import DiscovererPolicy as DiscovererPolicy
     from toolcharter.api.discovery import Discovery as Discovery
+    from toolcharter.api.discovery import DiscoveryRuntime as DiscoveryRuntime
     from toolcharter.api.discovery import ProfileView as ProfileView
     from toolcharter.api.explanation import Explanation as Explanation
     from toolcharter.api.extension import CheckPolicy as CheckPolicy
@@ -134,7 +135,7 @@ _HOMES = {
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.call": "Ask Call Caller Decision Deny Invocation ToolResult",
     "toolcharter.api.channel": "Channel Notification Pause Sender",
-    "toolcharter.api.discovery": "DiscovererPolicy Discovery ProfileView",
+    "toolcharter.api.discovery": "DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.api.leases": "Claim Lease Leases",

@@ -1,7 +1,7 @@
 """The hooks of toolcharter: when each runs, with what, and what a failure does.
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
-the object that an extension builds may implement `check_call`, `open_sink`, `open_channel`,
+the object that an extension builds may implement `discover_tools`, `check_call`, `open_sink`, `open_channel`,
 `answer_approval` and `open_runner` as methods, and is closed with the toolbox if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
@@ -18,7 +18,7 @@ import pluggy
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
 from toolcharter.api.call import Ask, Call, Deny
 from toolcharter.api.channel import Channel
-from toolcharter.api.discovery import Discovery, ProfileView
+from toolcharter.api.discovery import Discovery, DiscoveryRuntime, ProfileView
 from toolcharter.api.extension import ExtensionSpec, Sink
 from toolcharter.api.runner import ProgramRunner, RunnerScope
 from toolcharter.api.tool import ToolSpec
@@ -83,19 +83,27 @@ def register_programs() -> Sequence[Path]:  # type: ignore[empty-body]
 
 
 @hookspec(firstresult=True)
-def discover_tools(profile: ProfileView, workspace: Path | None) -> Discovery:  # type: ignore[empty-body]
-    """Find tools that no entry point names: declared in a profile, or lying in folders.
+def discover_tools(  # type: ignore[empty-body]
+    profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None
+) -> Discovery:
+    """Find tools that no entry point names: declared in a profile, lying in folders, offered by servers.
 
     Called in the module of each extension that the profile lists, when a toolbox is built and the policies are
-    valid, and again when a `LiveToolbox` reloads. It reads files, and starts and changes nothing.
+    valid, and again when a `LiveToolbox` reloads. There it reads files, and starts and changes nothing.
+
+    Called also as a method of the object that an extension builds, once the rest of the toolbox is there, and again at
+    each reload. There it may start programs and ask servers, through *rt* alone. It answers at once with what it has: it
+    goes on in threads of its own, which end in the object's `close`, and says with `rt.announce()` that more has come.
+    A `LiveToolbox` then looks again, and tells its hosts; a toolbox that never changes waits for `wait_s` of the answer.
 
     Args:
         profile: The profile's name and folder, the tools that it lists, and the extension's policy.
         workspace: Real path of the workspace; None where a profile is looked at without one.
+        rt: What may be used; None in the module, and where a profile is checked or tried, so that nothing is started.
 
     Returns:
-        A `Discovery`. Its specs are of kind `cli` or `custom`, have a `fingerprint` and no aliases. Never is a tool
-        of a plugin replaced, whether the profile lists it or not.
+        A `Discovery`. Its specs are of kind `cli`, `custom` or `mcp` and have a `fingerprint`. Never is a tool of a
+        plugin replaced, whether the profile lists it or not; aliases must be as free as names.
 
     Raises:
         Exception: Anything raised stops the start-up, with its own faults if it is a `ConfigurationError` (those with a

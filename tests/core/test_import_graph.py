@@ -25,7 +25,7 @@ KNOWN_CIRCLES: list[list[str]] = []
 MOST_EXEMPTIONS = 92
 """How often `# noqa` is written."""
 
-MOST_MODULES_OF_THE_GATE = 39
+MOST_MODULES_OF_THE_GATE = 40
 """How many files `gate/` has beside its four `__init__.py`."""
 
 

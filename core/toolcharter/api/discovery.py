@@ -1,10 +1,17 @@
 """What passes between the gate and a discoverer: an extension that finds tools when a toolbox is built."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcharter.api.extension import ExtensionPolicy
+from toolcharter.api.runner import ProcessLimits, Running
 from toolcharter.api.tool import ToolSpec
+
+if TYPE_CHECKING:
+    import httpx
+
+    from toolcharter.api.network import HttpLimits, NetworkPolicy
 
 
 class DiscovererPolicy(ExtensionPolicy):
@@ -39,3 +46,48 @@ class Discovery(NamedTuple):
     """Where it has looked."""
     notes: tuple[str, ...] = ()
     """What it passed over, each with the reason, as sentences."""
+    later: tuple[str, ...] = ()
+    """Globs over names that tools of kind `mcp` may have which come while a session lasts (`mcp__files__*`): rules and
+    availability may name such tools, and their groups, before they come."""
+    wait_s: float = 0.0
+    """More is under way, and will be announced: so long, in seconds, a toolbox waits for it that never changes."""
+    asks_itself: bool = False
+    """The extension's own check asks a person about tools that have changed, so that the session does not ask besides."""
+
+
+class DiscoveryRuntime(Protocol):
+    """What a discovery may use once the toolbox is there, until that closes. Safe from many threads."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether tools may still come and go; if not, what the toolbox is built with stays."""
+        ...
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        env: Mapping[str, str],
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Running:
+        """Start a program on the profile's runner, in the workspace, as `ToolRuntime.spawn` does for unbounded tools.
+
+        Its standard error is dropped: what `Running.read` gives is its standard output alone.
+        """
+        ...
+
+    def transport(
+        self, policy: "NetworkPolicy", /, *, limits: "HttpLimits | None" = None
+    ) -> "httpx.AsyncBaseTransport":
+        """For an `httpx.AsyncClient`, under the network guard: as `Http.async_transport`."""
+        ...
+
+    def keep_secret(self, values: Iterable[str], /) -> None:
+        """Mask *values* from now on wherever they appear: in results, events and questions."""
+        ...
+
+    def announce(self) -> None:
+        """Say that the next look would find something else. A `LiveToolbox` looks soon, in a thread of its own."""
+        ...

@@ -82,6 +82,9 @@ class Job:
     """More of the kind of `RunnerScope.protected`, such as `.git`, for this program."""
     network: bool = False
     """The program may reach the network. Counts only where the runner's own policy grants it, too."""
+    drops_errors: bool = False
+    """Of a program that is started to go on: what it writes to standard error is dropped, so that its output is what it
+    writes to standard output alone."""
     is_wanted: Callable[[], bool] | None = None
     """Asked a few times a second while the program runs; once it says no, the program is ended as if its time were up:
     the call that wanted it has been cancelled. None: always."""

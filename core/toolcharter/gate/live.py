@@ -7,6 +7,7 @@ turn that has begun can end on it; then its calls under way end, and it is close
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,9 +17,10 @@ from toolcharter.api.approval import Approver
 from toolcharter.api.call import Ask, Call, Caller, ToolResult
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Reload
-from toolcharter.errors import Denied, ToolboxClosed
+from toolcharter.errors import ConfigurationError, Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
 from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
@@ -79,18 +81,20 @@ class LiveToolbox:
     """The present toolbox of one session, and who has to know when there is another. Safe from many threads."""
 
     def __init__(self, plan: Plan, base: ToolboxState, caller: Caller) -> None:
-        self._plan = plan
         self._base = base
         self._caller = caller
-        self._first = _folded(plan.discovered.fingerprints)
-        """The code of each tool as the session first had it, by its name without case, as rules name it."""
         self._lock = threading.RLock()
         self._subscribers: dict[object, Subscriber] = {}
         self._retired: list[Toolbox] = []
         self._closed = False
         base.reload = self._reload_for_a_tool
+        late = LateRuntime(base, is_live=True)
+        self._plan = plan = discover_late(plan, base, late)
+        self._first = _folded(plan.discovered.fingerprints)
+        """The code of each tool as the session first had it, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
         base.emitter.begin_with(base.announce(caller, plan.loaded.distributions))
+        late.answer_with(self._look_again)
 
     @property
     def is_closed(self) -> bool:
@@ -142,7 +146,7 @@ class LiveToolbox:
         with self._lock:
             self._base.calls.require_open()
             before = self._plan.discovered.fingerprints
-            plan = with_discovered(self._plan, self._plan.workspace, installed().tools)
+            plan = with_discovered(self._plan, self._plan.workspace, installed().tools, self._base.late)
             after = plan.discovered.fingerprints
             if after != before:
                 self._replace(plan)
@@ -153,11 +157,16 @@ class LiveToolbox:
         return Reload(
             tools=tuple(sorted(after)),
             new=tuple(sorted(after.keys() - before.keys())),
-            changed=tuple(sorted(self._changed(after))),
+            changed=tuple(sorted(self._changed(plan))),
             gone=tuple(sorted(before.keys() - after.keys())),
             folders=plan.discovered.folders,
             notes=tuple(notes),
         )
+
+    def _look_again(self) -> None:
+        """Reload because a discoverer has announced something; what cannot be used leaves all as it is."""
+        with suppress(ConfigurationError, ToolboxClosed):
+            self.reload()
 
     def _reload_for_a_tool(self) -> Reload:
         if not extenders(self._plan.extensions):
@@ -165,12 +174,15 @@ class LiveToolbox:
             raise Denied(Reason.NOT_AVAILABLE, message)
         return self.reload()
 
-    def _changed(self, present: Mapping[str, str]) -> frozenset[str]:
-        return frozenset(name for name, code in present.items() if self._first.get(fold(name), code) != code)
+    def _changed(self, plan: Plan) -> frozenset[str]:
+        """The tools whose code has changed; not those about which their own extension asks."""
+        present = plan.discovered.fingerprints.items()
+        changed = frozenset(name for name, code in present if self._first.get(fold(name), code) != code)
+        return changed - plan.discovered.asked_about
 
     def _replace(self, plan: Plan) -> None:
         base, old = self._base, self._current
-        changed = self._changed(plan.discovered.fingerprints)
+        changed = self._changed(plan)
         checks = tuple(check for check in base.checks if check.plugin != _OURS)
         child = base.child(
             digest=plan.digest,

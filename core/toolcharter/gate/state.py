@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
     from toolcharter.guards.shell.programs.tables import Tables
+    from toolcharter.loader.discover import Late
 else:
     compute_pool = lazy("toolcharter.guards.compute")
     network_client = lazy("toolcharter.guards.network.client")
@@ -168,6 +169,10 @@ class ToolboxState:
     """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
     """Makes what `approval` gives, when the first call has to wait for a person."""
+    discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
+    late: "Late | None" = None
+    """The same with what they may use; known once they have been asked."""
     has_approver: bool = False
     """Whether there is an approver."""
     strict: bool = False

@@ -1,12 +1,12 @@
 """Asks the discoverers of a profile for tools, and holds what they answer to the rules for tools of plugins."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.api.discovery import DiscovererPolicy, Discovery, ProfileView
+from toolcharter.api.discovery import DiscovererPolicy, Discovery, DiscoveryRuntime, ProfileView
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.hooks import cause
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     handed = lazy("toolcharter.guards.shell.handed")
 
-KINDS = frozenset({"cli", "custom"})
+KINDS = frozenset({"cli", "custom", "mcp"})
 """What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""
 
 
@@ -28,6 +28,17 @@ class Discovered(NamedTuple):
     """By name, declared ones first."""
     folders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    """Globs over the names of tools that may still come."""
+    wait_s: float = 0.0
+    """How long a toolbox that never changes waits for more, in seconds."""
+    asked_about: frozenset[str] = frozenset()
+    """Tools about whose changes the check of their own extension asks."""
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """`{alias: tool}`."""
+        return {alias: name for name, tool in self.tools.items() for alias in tool.spec.aliases}
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -49,18 +60,31 @@ class Ground(NamedTuple):
     """The names of all installed tools: none of them can be taken."""
 
 
+class Late(NamedTuple):
+    """The discoverers that may start and ask something, once a toolbox is there."""
+
+    discoverers: Mapping[str, Callable[..., Any]]
+    """What the objects of extensions implement, by the name of the extension."""
+    runtime: DiscoveryRuntime | None
+    """What they may use; None if they may use nothing."""
+
+
+_NO_OBJECTS = Late(MappingProxyType({}), None)
+
+
 def has_discoverers(loaded: Loaded) -> bool:
     """Whether any extension of the profile looks for tools."""
     return any(extension.discover for extension in loaded.extension_specs.values())
 
 
-def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground) -> Discovered:
+def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: Late = _NO_OBJECTS) -> Discovered:
     """Ask each discoverer, in the profile's order.
 
     Args:
         loaded: The tools and extensions of plugins.
         policies: The validated policies of the extensions; one without is not asked.
         ground: Where to look, and what is taken.
+        late: The objects of the extensions, if there are any yet.
 
     Raises:
         PluginError: A discoverer raised, answered something else, or offers what it may not.
@@ -70,13 +94,12 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground) -> Dis
     plugins |= {alias.lower(): f"an alias of the tool {name!r}" for alias, name in loaded.aliases.items()}
     taking = _Taking(plugins)
     answers = [
-        (
-            name,
-            extension,
-            _ask(extension, ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs)), ground),
-        )
+        (name, extension, _ask(hook, extension, view, ground, runtime))
         for name, extension in loaded.extension_specs.items()
-        if extension.discover is not None and name in policies
+        if name in policies
+        for view in (ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs)),)
+        for hook, runtime in ((extension.discover, None), (late.discoverers.get(name), late.runtime))
+        if hook is not None
     ]
     for name, extension, answer in answers:
         taking.declared(name, extension, answer.declared)
@@ -87,7 +110,15 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground) -> Dis
             taking.found(extension, answer.found)
     folders = tuple(folder for *_, answer in answers for folder in answer.folders)
     notes = (*(note for *_, answer in answers for note in answer.notes), *taking.notes)
-    return Discovered(taking.tools, folders, notes)
+    asking = {spec.name for *_, answer in answers if answer.asks_itself for spec in (*answer.declared, *answer.found)}
+    return Discovered(
+        taking.tools,
+        folders,
+        notes,
+        tuple(dict.fromkeys(glob for *_, answer in answers for glob in answer.later)),
+        max((answer.wait_s for *_, answer in answers), default=0.0),
+        frozenset(asking & taking.tools.keys()),
+    )
 
 
 def extenders(policies: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,16 +137,17 @@ class _Taking:
 
     def declared(self, name: str, extension: LoadedExtension, specs: Iterable[ToolSpec[Any]]) -> None:
         for spec in specs:
-            if role := self._taken.get(spec.name.lower()):
-                what = f"the name {spec.name!r} is {role}; upper and lower case do not count."
+            if found := self._role(spec):
+                what = f"the name {found[0]!r} is {found[1]}; upper and lower case do not count."
                 self.faults.append(Fault("", f"extensions.{name}", what, "Give the declared tool another name."))
             else:
                 self._take(extension, spec)
 
     def found(self, extension: LoadedExtension, specs: Iterable[ToolSpec[Any]]) -> None:
         for spec in specs:
-            if role := self._taken.get(spec.name.lower()):
-                self.notes.append(f"The tool {spec.name!r} that was found is left out: the name is {role}.")
+            if taken := self._role(spec):
+                said = "the name" if taken[0] == spec.name else f"its alias {taken[0]!r}"
+                self.notes.append(f"The tool {spec.name!r} that was found is left out: {said} is {taken[1]}.")
             elif evaluated := _evaluated(spec):
                 what = (
                     f"a shell or an interpreter would get its argument {evaluated[0]!r} as code, or a program "
@@ -125,7 +157,14 @@ class _Taking:
             else:
                 self._take(extension, spec)
 
+    def _role(self, spec: ToolSpec[Any]) -> tuple[str, str] | None:
+        """The first of the tool's names that is taken, and what it is already."""
+        return next(
+            ((name, role) for name in (spec.name, *spec.aliases) if (role := self._taken.get(name.lower()))), None
+        )
+
     def _take(self, extension: LoadedExtension, spec: ToolSpec[Any]) -> None:
+        self._taken |= {alias.lower(): f"an alias of the discovered tool {spec.name!r}" for alias in spec.aliases}
         self._taken[spec.name.lower()] = f"the discovered tool {spec.name!r}"
         self.tools[spec.name] = LoadedTool(spec, extension.distribution, extension.version)
 
@@ -142,10 +181,16 @@ def _may_extend(policy: Any) -> bool:
     return isinstance(policy, DiscovererPolicy) and policy.extend
 
 
-def _ask(extension: LoadedExtension, view: ProfileView, ground: Ground) -> Discovery:
+def _ask(
+    hook: Callable[..., Any],
+    extension: LoadedExtension,
+    view: ProfileView,
+    ground: Ground,
+    runtime: DiscoveryRuntime | None,
+) -> Discovery:
     owner = f"{extension.distribution} {extension.version}"
     try:
-        answer = extension.discover(view, ground.workspace) if extension.discover else Discovery()
+        answer = hook(view, ground.workspace, runtime)
     except ConfigurationError:
         raise
     except Exception as error:
@@ -175,8 +220,6 @@ def _offences(spec: object) -> Iterator[str]:
         return
     if spec.kind not in KINDS:
         yield f"is of kind {spec.kind!r}, not one of {', '.join(sorted(KINDS))}"
-    if spec.aliases:
-        yield "has aliases"
     if not spec.fingerprint:
         yield "has no fingerprint"
     if any(field.is_required() for field in spec.policy.model_fields.values()):

@@ -19,7 +19,7 @@ MODULE_HOOKS = (
     "open_sink",
     "open_channel",
 )
-OBJECT_HOOKS = ("check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
+OBJECT_HOOKS = ("discover_tools", "check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
 
 
 class Failures:

@@ -90,6 +90,9 @@ class Loaded(NamedTuple):
     """What opens runners, by the name of the extension; known after `build_extensions`."""
     channels: Openers = _NOTHING
     """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
+    discoverers: Mapping[str, Callable[..., Any]] = _NOTHING
+    """What the objects of extensions implement of `discover_tools`, by the name of the extension; known after
+    `build_extensions`."""
     closers: tuple[Callable[[], object], ...] = ()
     """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
 
@@ -110,6 +113,7 @@ class Loaded(NamedTuple):
         openers, channels = dict(self.openers), dict(self.channels)
         settings, failures = dict[str, ExtensionPolicy](), Failures()
         closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
+        discoverers = dict[str, Callable[..., Any]]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
             settings[plugin] = policies[name]
@@ -120,6 +124,8 @@ class Loaded(NamedTuple):
                 channels |= openers_of(self.manager, "open_channel", built, name, owner)
                 runner = implementation(self.manager, "open_runner", built)
                 runners |= {} if runner is None else {name: runner}
+                discoverer = implementation(self.manager, "discover_tools", built)
+                discoverers |= {} if discoverer is None else {name: discoverer}
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
         approver = None
         with failures:
@@ -132,6 +138,7 @@ class Loaded(NamedTuple):
             channels=channels,
             approver=approver,
             runners=runners,
+            discoverers=discoverers,
             closers=tuple(closers),
         )
 

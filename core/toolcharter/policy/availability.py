@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
+from toolcharter.policy.rule_input import own_groups
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import Glob, fold, parse_glob
 from toolcharter.profile.nodes import KeyPath, dotted, shortened
@@ -62,6 +63,17 @@ class ToolCatalog(NamedTuple):
     """The profile's own; these members join those that specs and the shipped groups name."""
     missing_ok: frozenset[str] = frozenset()
     """Items that may mean nothing yet, such as `later_tool` or `group:mcp:jira`."""
+    later: tuple[str, ...] = ()
+    """Globs over the names of tools of kind `mcp` that may still come."""
+
+    def may_come(self, name: str) -> bool:
+        """Whether a tool of this name may still come."""
+        return any(parse_glob(glob).matches(fold(name)) for glob in self.later)
+
+    @property
+    def later_groups(self) -> frozenset[str]:
+        """The groups that such tools will be in."""
+        return frozenset(group for glob in self.later for group in own_groups(glob, "mcp", None))
 
 
 class Hidden(NamedTuple):
@@ -238,7 +250,7 @@ def availability_faults(
     yield from _replacement_faults(entries, place_of)
     known = _known(universe, installed)
     for path, item in _items(entries, universe):
-        if fault := _item_fault(item, known):
+        if not universe.may_come(item) and (fault := _item_fault(item, known)):
             yield Fault(place_of(*path), dotted(path), *fault)
     yield from _circle_faults(universe, place_of)
 
@@ -261,6 +273,7 @@ def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[t
 def _known(universe: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
     """Every item, without case, that means something."""
     groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
+    groups |= {f"group:{group}" for group in universe.later_groups}
     names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
     return frozenset(map(fold, names)) | _definitions(universe).keys()
 

@@ -18,8 +18,8 @@ from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling
 
 
-def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> ToolCatalog:
-    """What the entries of *profile* can name."""
+def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]], later: Collection[str] = ()) -> ToolCatalog:
+    """What the entries of *profile* can name, among it what matches the globs in *later*."""
     specs = tuple(specs)
     return ToolCatalog(
         {spec.name: own_groups(spec.name, spec.kind, spec.group) for spec in specs},
@@ -27,6 +27,7 @@ def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]]) -> ToolCatalog
         profile.toolsets,
         profile.groups,
         frozenset(profile.missing_ok),
+        tuple(later),
     )
 
 
@@ -66,7 +67,9 @@ def faults_of_names(
     """Everything that rules, patterns and availability name in vain."""
     tools = [*universe.tools, *universe.aliases, *installed]
     groups = {group for own in universe.tools.values() for group in own} | GROUPS.keys() | set(universe.groups)
-    yield from name_faults(written_patterns(profile, ceilings), tools, groups, profile.missing_ok)
-    yield from limit_faults(profile, (*universe.aliases, *universe.tools), place_of)
-    yield from tool_faults(written_tools(profile, ceilings, place_of), tools, profile.missing_ok)
+    groups |= universe.later_groups
+    later, may_come = profile.missing_ok, universe.may_come
+    yield from name_faults(written_patterns(profile, ceilings), tools, groups, later, may_come)
+    yield from limit_faults(profile, (*universe.aliases, *universe.tools), place_of, may_come)
+    yield from tool_faults(written_tools(profile, ceilings, place_of), tools, later, may_come)
     yield from availability_faults(profile.availability, universe, installed, place_of)

@@ -11,6 +11,12 @@ from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
+MayCome = Callable[[str], bool]
+"""Whether a tool of a name may come while a session lasts, as a discoverer says."""
+
+
+def _never(_: str) -> bool:
+    return False
 
 
 def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[tuple[str, Rule]]:
@@ -47,26 +53,32 @@ def written_tools(
         )
 
 
-def limit_faults(profile: Profile, aliases: Iterable[str], place_of: Callable[..., str]) -> Iterator[Fault]:
+def limit_faults(
+    profile: Profile, aliases: Iterable[str], place_of: Callable[..., str], may_come: MayCome = _never
+) -> Iterator[Fault]:
     """The limits of *profile* for tools that it does not list: a misspelt name would limit nothing.
 
     Args:
         profile: Its `missing_ok` names what it may add later.
         aliases: Of the tools that it lists.
         place_of: Where a key was written.
+        may_come: What need not be there yet.
     """
     known = {fold(name) for name in (*profile.tools, *aliases)}
     later = {fold(name) for name in profile.missing_ok}
     listed = ", ".join(map(repr, sorted(profile.tools))) or "none"
     for name in profile.tool_limits:
-        if name not in known | later:
+        if name not in known | later and not may_come(name):
             fix = f"{did_you_mean(name, known)} Listed tools: {listed}.".lstrip()
             place = place_of("limits", "tools", name)
             yield Fault(place, dotted(("limits", "tools", name)), f"the profile lists no tool named {name!r}.", fix)
 
 
 def tool_faults(
-    written: Iterable[tuple[str, str, str]], tools: Iterable[str], missing_ok: Iterable[str]
+    written: Iterable[tuple[str, str, str]],
+    tools: Iterable[str],
+    missing_ok: Iterable[str],
+    may_come: MayCome = _never,
 ) -> Iterator[Fault]:
     """Those of *written* that nothing provides: a limit for a misspelt name limits nothing.
 
@@ -74,17 +86,22 @@ def tool_faults(
         written: From `written_tools`.
         tools: Names and aliases of listed and of installed tools.
         missing_ok: Names that may appear later.
+        may_come: Says so of more of them.
     """
     known = {fold(name) for name in (*tools, *missing_ok)}
     for place, path, name in written:
-        if fold(name) not in known:
+        if fold(name) not in known and not may_come(name):
             near = did_you_mean(fold(name), known)
             fix = f"{near} If it comes later, add {name!r} to `missing_ok`.".lstrip()
             yield Fault(place, path, f"nothing provides a tool named {name!r}.", fix)
 
 
 def name_faults(
-    patterns: Iterable[tuple[str, Rule]], tools: Collection[str], groups: Collection[str], missing_ok: Collection[str]
+    patterns: Iterable[tuple[str, Rule]],
+    tools: Collection[str],
+    groups: Collection[str],
+    missing_ok: Collection[str],
+    may_come: MayCome = _never,
 ) -> Iterator[Fault]:
     """The patterns that name a tool or a group, literally, that nothing provides.
 
@@ -93,6 +110,7 @@ def name_faults(
         tools: Names and aliases of listed and of installed tools.
         groups: Known groups.
         missing_ok: Names, and `group:NAME`, that may appear later.
+        may_come: Says so of more names.
     """
     known = {fold(name) for name in (*tools, *missing_ok)}
     known_groups = {fold(group) for group in groups} | {
@@ -100,7 +118,7 @@ def name_faults(
     }
     for path, rule in patterns:
         name = literal_name(rule)
-        if name is not None and name not in known:
+        if name is not None and name not in known and not may_come(name):
             yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _fix(name, rule, known))
         elif rule.prefix == "group" and rule.glob.literal is not None and rule.glob.literal not in known_groups:
             listed = ", ".join(map(repr, sorted(known_groups))) or "none"

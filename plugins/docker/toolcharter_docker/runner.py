@@ -97,7 +97,11 @@ class DockerRunner:
         """
         container, neighbour = self._started(job, is_brief=False, is_open=True, is_terminal=terminal is not None)
         running = DockerRunning(
-            container, self._release, lambda: self._neighbours.leave(neighbour), is_terminal=terminal is not None
+            container,
+            self._release,
+            lambda: self._neighbours.leave(neighbour),
+            is_terminal=terminal is not None,
+            drops_errors=job.drops_errors,
         )
         if terminal is not None:
             running.resize(terminal)

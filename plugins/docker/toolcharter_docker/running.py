@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from toolcharter import TerminalSize, ToolError
 from toolcharter_docker.container import GRACE_S, Container
-from toolcharter_docker.stream import Frames
+from toolcharter_docker.stream import STDERR, Frames
 
 _LOST = -signal.SIGKILL
 
@@ -22,11 +22,13 @@ class DockerRunning:
         ended: Callable[[], None],
         *,
         is_terminal: bool,
+        drops_errors: bool = False,
     ) -> None:
         self._container = container
         self._release = release
         self._ended = ended
         self._frames = None if is_terminal else Frames()
+        self._dropped = STDERR if drops_errors else None
         self._code: int | None = None
         self._has_ended = threading.Event()
         self._is_closed = False
@@ -47,7 +49,9 @@ class DockerRunning:
         with suppress(OSError):
             # A piece may hold no more than the head of a frame.
             while not found and (chunk := self._container.connection.recv(max_bytes)):
-                found = chunk if self._frames is None else b"".join(part for _, part in self._frames.feed(chunk))
+                if self._frames is None:
+                    return chunk
+                found = b"".join(part for stream, part in self._frames.feed(chunk) if stream != self._dropped)
         return found
 
     def write(self, data: bytes) -> int:

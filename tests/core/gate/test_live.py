@@ -59,7 +59,7 @@ class World:
         self.closed: list[str] = []
         self._stack = stack
 
-    def discover(self, _profile: ProfileView, _workspace: Path | None) -> Discovery:
+    def discover(self, _profile: ProfileView, _workspace: Path | None, _: object) -> Discovery:
         if self.failure is not None:
             raise self.failure
         return Discovery(found=self.found, folders=("/tools",))

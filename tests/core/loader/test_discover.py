@@ -19,7 +19,7 @@ from toolcharter import (
     ToolPolicy,
     ToolSpec,
 )
-from toolcharter.loader.discover import Discovered, Ground, discover
+from toolcharter.loader.discover import Discovered, Ground, Late, discover
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 
@@ -54,7 +54,7 @@ def test_discoverers_are_shown_the_profile() -> None:
     """Its name and folder, its tools, the extension's policy, and the workspace."""
     shown = []
 
-    def hook(profile: ProfileView, workspace: Path | None) -> Discovery:
+    def hook(profile: ProfileView, workspace: Path | None, _: object) -> Discovery:
         shown.append((profile, workspace))
         return Discovery()
 
@@ -113,8 +113,7 @@ def test_without_extend_only_declared_tools_exist() -> None:
     ("spec", "what"),
     [
         pytest.param(5, "5 is no ToolSpec", id="no-spec"),
-        pytest.param(tool("t", kind="builtin"), "'t' is of kind 'builtin', not one of cli, custom", id="kind"),
-        pytest.param(tool("t", aliases=("u",)), "'t' has aliases", id="aliases"),
+        pytest.param(tool("t", kind="builtin"), "'t' is of kind 'builtin', not one of cli, custom, mcp", id="kind"),
         pytest.param(tool("t", fingerprint=None), "'t' has no fingerprint", id="fingerprint"),
         pytest.param(tool("t", policy=Needy), "'t' has a policy that a profile would have to write", id="policy"),
     ],
@@ -148,3 +147,44 @@ def test_failures_stop_the_start() -> None:
     assert caught.value is own
     with pytest.raises(PluginError, match=r"^toolcharter-x 2.0: the hook discover_tools returned list, not a Disc"):
         asked([])
+
+
+def test_aliases_have_to_be_free() -> None:
+    """An alias of a tool that is found clashes as its name would, also with an alias that was found before it."""
+    found = asked(
+        Discovery(
+            found=(
+                tool("a", aliases=("x", "y")),
+                tool("b", aliases=("LISTED",)),
+                tool("c", aliases=("X",)),
+                tool("y"),
+            )
+        )
+    )
+
+    assert found.aliases == {"x": "a", "y": "a"}
+    assert found.notes == (
+        "The tool 'b' that was found is left out: its alias 'LISTED' is the tool 'listed' of a plugin.",
+        "The tool 'c' that was found is left out: its alias 'X' is an alias of the discovered tool 'a'.",
+        "The tool 'y' that was found is left out: the name is an alias of the discovered tool 'a'.",
+    )
+
+
+def test_objects_are_asked_beside_modules() -> None:
+    """The object of an extension gets what it may use; its answer joins that of the module."""
+    used = object()
+    shown = []
+
+    def ask(_profile: ProfileView, _workspace: Path | None, runtime: object) -> Discovery:
+        shown.append(runtime)
+        return Discovery(found=(tool("b", kind="mcp"),), later=("mcp__x__*",), wait_s=2.5, asks_itself=True)
+
+    module = Discovery(found=(tool("a"),), later=("mcp__x__*", "mcp__y__*"))
+    spec = ExtensionSpec("x0", DiscovererPolicy, lambda *_: object())
+    extension = LoadedExtension(spec, "toolcharter-x", "2.0", "x", lambda *_: module)
+    loaded = Loaded({}, {"x0": extension}, {}, {}, new_manager(), (), {})
+
+    found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, Late({"x0": ask}, used))  # type: ignore[arg-type]
+
+    assert (shown, [*found.tools], found.later) == ([used], ["a", "b"], ("mcp__x__*", "mcp__y__*"))
+    assert (found.wait_s, found.asked_about) == (2.5, frozenset({"b"}))

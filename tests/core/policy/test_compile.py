@@ -50,7 +50,7 @@ def test_the_universe_is_what_entries_can_name() -> None:
         ("mcp__gh__issue", frozenset({"mcp", "mcp:gh"})),
         ("report", frozenset()),
     ]
-    assert universe[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}))
+    assert universe[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}), ())
 
 
 def test_a_tool_is_in_its_own_groups_the_shipped_and_the_profile_s() -> None:
@@ -146,4 +146,29 @@ def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
         ("admin", "limits.tools.nobody", no_tool.format("nobody")),
         ("at session_guards.read_before_write.reads", "session_guards.read_before_write.reads", no_tool.format("raed")),
         ("at session_guards.read_before_write.writes", "session_guards.read_before_write.writes", no_tool.format("zz")),
+    ]
+
+
+def test_tools_that_may_come_can_be_named_already() -> None:
+    """In rules, limits, guards and availability, by their names and their groups; others stay unknown."""
+    profile = Profile(
+        "p",
+        deny=rules("mcp__files__read", "group:mcp:files", "MCP__Files__X", "mcp__other__read", "group:mcp:other"),
+        tool_limits={"mcp__files__read": Limits(), "mcp__other__read": Limits()},
+        availability=(
+            Availability(tools=("mcp__files__read", "group:mcp:files", "mcp__other__x"), place="p.yaml:9:3"),
+        ),
+        session_guards=SessionGuards(
+            read_before_write=ReadBeforeWrite("warn", reads=("mcp__files__read", "raed"), writes=())
+        ),
+    )
+
+    found = faults_of_names(profile, (), universe_of(profile, [], ["mcp__files__*"]), [], lambda *_: "p.yaml:9:3")
+
+    assert [fault.what for fault in found] == [
+        "nothing provides a tool named 'mcp__other__read'.",
+        "there is no group 'mcp:other'.",
+        "the profile lists no tool named 'mcp__other__read'.",
+        "nothing provides a tool named 'raed'.",
+        "nothing provides a tool named 'mcp__other__x'.",
     ]

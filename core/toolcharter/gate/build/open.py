@@ -21,6 +21,7 @@ from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
+from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
@@ -162,6 +163,7 @@ def open_toolbox(
     """
     plan, state = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
     try:
+        plan = discover_late(plan, state, LateRuntime(state, is_live=False) if framed else None)
         toolbox = build_tools_into(state, plan, caller or Caller())
         if framed:
             state.emitter.begin_with(state.announce(caller or Caller(), plan.loaded.distributions))
@@ -217,6 +219,7 @@ def open_state(
         strict=strict,
         hidden=profile.hidden,
         limits_for=plan.limits_for,
+        discoverers=loaded.discoverers,
     )
     state.calls.on_close(let_imports_in)
     for close in (*loaded.closers, state.runners.close, *(one.close for one in (notifier, rates) if one is not None)):

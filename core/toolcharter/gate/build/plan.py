@@ -15,7 +15,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
-from toolcharter.loader.discover import NOTHING, Discovered, Ground, discover, has_discoverers
+from toolcharter.loader.discover import NOTHING, Discovered, Ground, Late, discover, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
@@ -73,7 +73,7 @@ class Plan:
     @cached_property
     def universe(self) -> ToolCatalog:
         """What rules and availability can name."""
-        return universe_of(self.profile, self.specs)
+        return universe_of(self.profile, self.specs, self.discovered.later)
 
     @property
     def specs(self) -> list[ToolSpec[Any]]:
@@ -287,23 +287,30 @@ def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: policy.canonical() for name, policy in policies.items()}
 
 
-def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str]) -> Plan:
+def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str], late: Late | None = None) -> Plan:
     """*plan* with the tools that its discoverers find now, in place of those that they had found.
+
+    Args:
+        plan: Whose extensions are asked.
+        workspace: Where to look.
+        installed: The names of all installed tools.
+        late: The objects of the extensions, once they are built.
 
     Raises:
         ConfigurationError: A discoverer failed, or a declared tool cannot be.
     """
-    if not has_discoverers(plan.loaded):
+    if not has_discoverers(plan.loaded) and not (late and late.discoverers):
         return plan
     before = plan.discovered.tools
     specs = {name: tool for name, tool in plan.loaded.specs.items() if name not in before}
-    registered = plan.loaded._replace(specs=specs)
+    aliases = {alias: name for alias, name in plan.loaded.aliases.items() if name not in before}
+    registered = plan.loaded._replace(specs=specs, aliases=aliases)
     folder = plan.files[0].absolute().parent if plan.files else None
     ground = Ground(plan.profile.name, folder, workspace, frozenset(installed))
-    discovered = discover(registered, plan.extensions, ground)
+    discovered = discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
     if discovered == NOTHING == plan.discovered:
         return plan
     policies = {name: policy for name, policy in plan.policies.items() if name in specs}
     policies |= {name: tool.spec.policy.from_profile({}) for name, tool in discovered.tools.items()}
-    loaded = registered._replace(specs={**specs, **discovered.tools})
+    loaded = registered._replace(specs={**specs, **discovered.tools}, aliases={**aliases, **discovered.aliases})
     return replace(plan, loaded=loaded, policies=policies, discovered=discovered)

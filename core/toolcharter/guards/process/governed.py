@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -101,10 +102,11 @@ class GovernedRunner:
         terminal: TerminalSize | None = None,
         limits: ProcessLimits | None = None,
         network: bool = False,
+        drops_errors: bool = False,
     ) -> Running:
-        """Start *argv* as `ToolRuntime.spawn` says; errors as of a call."""
+        """Start *argv* as `ToolRuntime.spawn` says; errors as of a call. *drops_errors* is as in `Job`."""
         job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
-        return self._runner().start(job, terminal)
+        return self._runner().start(replace(job, drops_errors=drops_errors), terminal)
 
     def detach(
         self,

@@ -75,7 +75,9 @@ class LocalRunner(ABC):
         with ExitStack() as stack:
             launch = stack.enter_context(self.prepared(job, self._new_mark(), on_terminal=terminal is not None))
             program = (
-                running.start_on_pipes(launch) if terminal is None else running.start_on_terminal(launch, terminal)
+                running.start_on_pipes(launch, drops_errors=job.drops_errors)
+                if terminal is None
+                else running.start_on_terminal(launch, terminal)
             )
             with self._lock:
                 self._running.add(program)

@@ -107,8 +107,11 @@ class RunningProgram:
         ends.poll(most_s * 1000)
 
 
-def start_on_pipes(launch: Launch) -> RunningProgram:
-    """Start *launch* with its input open and both outputs on one pipe; errors as of `supervise`."""
+def start_on_pipes(launch: Launch, *, drops_errors: bool = False) -> RunningProgram:
+    """Start *launch* with its input open and both outputs on one pipe, or its standard error dropped.
+
+    Errors as of `supervise`.
+    """
     with starting(launch), ExitStack() as theirs, ExitStack() as ours:
         stdin, input_ = os.pipe()
         theirs.callback(os.close, stdin)
@@ -116,7 +119,11 @@ def start_on_pipes(launch: Launch) -> RunningProgram:
         output, stdout = os.pipe()
         theirs.callback(os.close, stdout)
         ours.callback(os.close, output)
-        program = RunningProgram(begin(replace(launch, lingers=True), (stdin, stdout, stdout)), launch, output, input_)
+        stderr = stdout
+        if drops_errors:
+            stderr = os.open(os.devnull, os.O_WRONLY)
+            theirs.callback(os.close, stderr)
+        program = RunningProgram(begin(replace(launch, lingers=True), (stdin, stdout, stderr)), launch, output, input_)
         ours.pop_all()
         return program
 

@@ -1,0 +1,144 @@
+"""What discoverers get once a toolbox is there: the runner, the network guard, the scrubber, and a bell."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
+from toolcharter.api.network import HttpLimits, NetworkPolicy
+from toolcharter.api.reasons import Reason
+from toolcharter.api.runner import ProcessLimits, Running
+from toolcharter.errors import Denied
+from toolcharter.events.lines import LineFormat
+from toolcharter.gate.build.plan import Plan, with_discovered
+from toolcharter.gate.redact import redact_id
+from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS
+from toolcharter.gate.state import ToolboxState
+from toolcharter.guards.process import GovernedRunner
+from toolcharter.loader.discover import Late
+from toolcharter.loader.scan import installed
+from toolcharter.policy.compile import compile_availability
+
+if TYPE_CHECKING:
+    import httpx
+
+    from toolcharter.guards.network import transport
+    from toolcharter.guards.secrets import engine
+    from toolcharter.guards.shell.git import settings as git_settings
+else:
+    engine = lazy("toolcharter.guards.secrets.engine")
+    git_settings = lazy("toolcharter.guards.shell.git.settings")
+    transport = lazy("toolcharter.guards.network.transport")
+
+_GATHERS_S = 0.05
+"""How long a session waits after an announcement for others that come with it, in seconds."""
+
+
+class LateRuntime:
+    """Satisfies `DiscoveryRuntime`; one for each toolbox, or for each session."""
+
+    def __init__(self, state: ToolboxState, *, is_live: bool) -> None:
+        self.is_live = is_live
+        self._state = state
+        self._has_rung = threading.Event()
+        self._answering: Callable[[], object] | None = None
+        self._lock = threading.Lock()
+        self._is_answered = False
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        env: Mapping[str, str],
+        limits: ProcessLimits | None = None,
+        network: bool = False,
+    ) -> Running:
+        """Start a program as `ToolRuntime.spawn` does for unbounded tools, its standard error dropped."""
+        state = self._state
+        governed = GovernedRunner(
+            partial(state.runners.runner_for, bounded=False),
+            state.workspace,
+            deadline=lambda: inf,
+            check=self._require_open,
+            protected=PROTECTED_FROM_PROGRAMS,
+            environment=git_settings.git_overrides(str(state.workspace)),
+        )
+        return governed.spawn(argv, env=env, limits=limits, network=network, drops_errors=True)
+
+    def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.AsyncBaseTransport":
+        """For an `httpx.AsyncClient`, under the network guard."""
+        self._require_open()
+        return transport.AsyncGuardedTransport(lambda: self._state.client.lines(policy, limits, inf))
+
+    def keep_secret(self, values: Iterable[str], /) -> None:
+        """Mask *values* from now on."""
+        engine.remember(tuple(values))
+
+    def announce(self) -> None:
+        """Have somebody look again."""
+        self._has_rung.set()
+        with self._lock:
+            if self._answering is None or self._is_answered or self._state.calls.closed:
+                return
+            self._is_answered = True
+        threading.Thread(target=self._answer, name="toolcharter-discovery", daemon=True).start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for an announcement that nobody has answered; whether it came."""
+        has_rung = self._has_rung.wait(timeout_s)
+        self._has_rung.clear()
+        return has_rung
+
+    def answer_with(self, look: Callable[[], object]) -> None:
+        """Call *look* after announcements, also after those that have been made already; never twice at a time."""
+        self._answering = look
+        if self._has_rung.is_set():
+            self.announce()
+
+    def _answer(self) -> None:
+        while self._has_rung.is_set() and self._answering is not None:
+            sleep(_GATHERS_S)
+            self._has_rung.clear()
+            self._answering()
+        with self._lock:
+            self._is_answered = False
+        if self._has_rung.is_set():
+            self.announce()
+
+    def _require_open(self) -> None:
+        if self._state.calls.closed:
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, "The toolbox is closed.")
+
+
+def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) -> Plan:
+    """*plan* with what the objects of its extensions find, now that there is a toolbox; *state* is made to fit.
+
+    Args:
+        plan: Whose tools.
+        state: Of the toolbox.
+        runtime: What may be used to start and ask; None where nothing may.
+
+    Raises:
+        ConfigurationError: A discoverer failed, or a tool that it declares cannot be.
+    """
+    if not state.discoverers:
+        return plan
+    state.late = late = Late(state.discoverers, runtime)
+    names = installed().tools
+    plan = with_discovered(plan, state.workspace, names, late)
+    began = monotonic()
+    while (
+        runtime is not None
+        and not runtime.is_live
+        and (left := began + plan.discovered.wait_s - monotonic()) > 0
+        and runtime.wait(left)
+    ):
+        plan = with_discovered(plan, state.workspace, names, late)
+    state.digest = plan.digest
+    state.lines = LineFormat(state.profile, plan.digest, plan.profile.runner, redact_id)
+    state.availability = compile_availability(plan.profile, plan.universe)
+    return plan
