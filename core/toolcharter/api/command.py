@@ -80,6 +80,10 @@ class AnalysedCommand(NamedTuple):
     first command hold what the floor has found in texts and files of the line, too."""
     listings: tuple[ListedNames, ...] = ()
     """Names that it gets from what another command prints."""
+    marks: tuple[str, ...] = ()
+    """What no name may begin with that a glob of the line stands for: the program takes `@x` for a file of options, say."""
+    module: str = ""
+    """What it has Python import, as `json.tool`: nothing in its folder may be imported instead. Empty for none."""
 
 
 class DiskPreconditions(NamedTuple):
@@ -97,3 +101,9 @@ class DiskPreconditions(NamedTuple):
     """Have to be handed on unchanged."""
     blames: bool = False
     """Whether git would read the file of commits to be passed over that the repository names."""
+    marks: tuple[str, ...] = ()
+    """What no name may begin with that a glob stands for, besides `-`."""
+    modules: tuple[tuple[str, str], ...] = ()
+    """Modules of Python, and the folders in which nothing may be imported in the place of each."""
+    makes_files: bool = False
+    """Whether other commands of the call could make such a thing."""

@@ -62,7 +62,7 @@ def print_text(text: str, style: str = "") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows below their columns' names.
+    """Print rows below their columns' names, each in one line where no terminal is.
 
     Args:
         columns: *n* names.
@@ -72,8 +72,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
     if is_terminal():
         _print_rich(columns, rows, styles)
         return
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
+    rows = [columns, *([in_one_line(text) for text in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
         click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
@@ -118,6 +119,11 @@ def _tree_of_rich(root: Branch) -> Any:
 def shown(text: str) -> str:
     """*text* with its control characters written out."""
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def in_one_line(text: str) -> str:
+    """*text* without what drives a terminal or ends a line: it may come from a model."""
+    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:

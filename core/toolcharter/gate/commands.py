@@ -84,6 +84,7 @@ def _needs(one: AnalysedCommand) -> Requirements:
 def _world(judgement: "Analysis") -> DiskPreconditions:
     judged = judgement.commands
     gits = [one for one in judged if basename(one.program) == "git"]
+    modules = tuple(dict.fromkeys((folder, one.module) for one in judged if one.module for folder in one.folders))
     return DiskPreconditions(
         (*judgement.reaches, *_places(judged)),
         tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
@@ -91,6 +92,9 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
         _links_repositories([one.form.split() for one in gits]),
         tuple(dict.fromkeys(listed for one in judged for listed in one.listings)),
         any(not _BLAMES.isdisjoint(one.form.split()) for one in gits),
+        tuple(dict.fromkeys(mark for one in judged for mark in one.marks)),
+        modules,
+        bool(modules) and any(access.change for one in judged if not one.module for access in one.reaches),
     )
 
 

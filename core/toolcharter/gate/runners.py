@@ -12,6 +12,8 @@ from toolcharter.profile.model import HOST
 
 PROTECTED_FROM_PROGRAMS = (".git",)
 """What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
+PROTECTED_FROM_TOOLS = (*PROTECTED_FROM_PROGRAMS, ".hg", ".jj")
+"""What no tool itself writes to, at any depth. Programs such as `hg` have to write to their own."""
 
 _PARTS = ("name", "is_sandbox", "run", "start", "close")
 

@@ -25,6 +25,13 @@ def test_table_on_a_terminal_is_drawn_by_rich(monkeypatch, capsys) -> None:
     assert [line.split() for line in drawn] == [["name", "text"], ["a", "[red]\\x1b[31m"]]
 
 
+def test_a_row_of_a_plain_table_is_one_line(capsys) -> None:
+    """A model names tools: its text forges no row, and drives no terminal behind the pipe."""
+    output.print_table(("count", "tool"), [("1", "x\x1b]0;t\x07\n9      push\u202e")])
+
+    assert capsys.readouterr().out == "count  tool\n1      x\\x1b]0;t\\x07\\n9      push\\u202e\n"
+
+
 def test_no_terminal_without_one(capsys) -> None:
     """A captured stream is no terminal."""
     terminal = output.is_terminal()

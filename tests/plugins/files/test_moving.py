@@ -57,6 +57,8 @@ def test_file_is_replaced_only_where_profile_and_call_say_so(
         ({"path": "../outside/secret.txt", "to": "x"}, "denied", "path_outside_workspace"),
         ({"path": "out/secret.txt", "to": "x"}, "denied", "path_outside_workspace"),
         ({"path": "a.txt", "to": ".git/hooks/x"}, "denied", "protected_path"),
+        ({"path": "a.txt", "to": ".hg/hgrc"}, "denied", "protected_path"),
+        ({"path": "sub", "to": ".JJ"}, "denied", "protected_path"),
         ({"path": ".git", "to": "x"}, "denied", "protected_path"),
     ],
 )

@@ -12,7 +12,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import event_files, options
-from toolcharter.cli.output import print_json, print_table, shown
+from toolcharter.cli.output import in_one_line, print_json, print_table
 from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
@@ -117,17 +117,12 @@ def tail(files: Sequence[str], lines: int, no_follow: bool, as_json: bool, **glo
 
 
 def _show(event: Mapping[str, Any]) -> None:
-    words = (click.style(_in_one_line(text), **style) for text, style in event_tail.parts_of(event))
+    words = (click.style(in_one_line(text), **style) for text, style in event_tail.parts_of(event))
     click.echo("  ".join(words), color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _show_as_json(event: Mapping[str, Any]) -> None:
     click.echo(json.dumps(event, separators=(",", ":")))  # In ASCII: a terminal may be behind it.
-
-
-def _in_one_line(text: str) -> str:
-    """*text* without what drives a terminal or ends a line: it may come from a model."""
-    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 @command.command("stats")

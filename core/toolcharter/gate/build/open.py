@@ -25,7 +25,7 @@ from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
-from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS, Runners
+from toolcharter.gate.runners import PROTECTED_FROM_TOOLS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline
 from toolcharter.gate.stages.s1_arguments import ArgumentReader
 from toolcharter.gate.stages.s8_result import OutputLimit
@@ -228,7 +228,7 @@ def open_state(
         state.paths = paths = WorkspacePaths(
             root,
             inventory=inventory,
-            read_only=PROTECTED_FROM_PROGRAMS,
+            read_only=PROTECTED_FROM_TOOLS,
             hidden=profile.hidden,
             check=check_deadline,
         )

@@ -21,6 +21,7 @@ from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems, link_at, names_in
 from toolcharter.guards.process.programs import Programs
+from toolcharter.guards.python_modules import shadowing
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Confinement:
         names = all_names()
         try:
             for place in dict.fromkeys(world.places):
-                self._confine(place, names)
+                self._confine(place, names, world.marks)
             for listed in world.names:
                 self._require_plain_names(listed, names)
             for name in world.programs:
@@ -66,6 +67,8 @@ class Confinement:
                 _refuse_repository(git_repository.objection(self._workspace / folder, self._workspace))
             if world.blames:
                 _refuse_repository(git_repository.blame_objection(self._workspace))
+            for folder, module in world.modules:
+                _refuse_shadow(self._paths, folder, module, makes_files=world.makes_files)
             if world.links_repositories:
                 self._require_no_repository_below()
         except Denied as denied:
@@ -88,8 +91,8 @@ class Confinement:
     def _programs(self) -> Programs:
         return Programs(self._workspace)
 
-    def _confine(self, place: PathAccess, names: Iterator[int]) -> None:
-        for path in self._paths_of(place, names):
+    def _confine(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> None:
+        for path in self._paths_of(place, names, marks):
             # The folder that something is copied into may hold what is protected: the copy gets a name of its own.
             is_whole = place.change not in {"into", MAY}
             if place.change and not self._paths.changeable(path, with_below=is_whole):
@@ -100,12 +103,16 @@ class Confinement:
                 if not lies_where_it_seems(error):
                     raise Denied(Reason.NOT_UNDERSTOOD, f"{error.message} Programs may see it otherwise.") from error
 
-    def _paths_of(self, place: PathAccess, names: Iterator[int]) -> Iterator[str]:
+    def _paths_of(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> Iterator[str]:
+        if marks and place.path.startswith(marks):
+            message = f"{place.path!r} begins with what a program of the line takes for more than a name; write './' before it."
+            raise Denied(Reason.NOT_UNDERSTOOD, message)
         for folder in place.folders:
             found = expand(self._paths, folder, place.path, names) if place.is_pattern else [place.path]
             for path in found:
-                if place.is_pattern and path.startswith("-"):
-                    message = f"The glob {place.path!r} matches {path!r}, which would be an option."
+                if place.is_pattern and path.startswith(("-", *marks)):
+                    what = "an option" if path[0] == "-" else "more than a name"
+                    message = f"The glob {place.path!r} matches {path!r}, which would be {what}."
                     raise Denied(Reason.NOT_UNDERSTOOD, message)
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -130,6 +137,18 @@ class Confinement:
                 raise Denied(Reason.PROTECTED_PATH, message)
             if is_top and ".git" in folders:
                 folders.remove(".git")
+
+
+def _refuse_shadow(paths: WorkspacePaths, folder: str, module: str, *, makes_files: bool) -> None:
+    """Refuse if Python would find, in the *folder* in which it runs, what it imports in the place of *module* or for it."""
+    if makes_files:
+        message = f"Python might import for {module!r} what the line makes; use `-P`, or make it in a call before."
+        raise Denied(Reason.NOT_UNDERSTOOD, message)
+    with paths.open_folder(folder) as held:
+        found = shadowing(held.fileno(), module)
+    if found is not None:
+        message = f"Python would import {join(folder, found)!r} for {module!r}, in the place of its own; use `-P`."
+        raise Denied(Reason.PROTECTED_PATH, message)
 
 
 def _refuse_repository(why: str | None) -> None:

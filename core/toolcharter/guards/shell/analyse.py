@@ -382,6 +382,8 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
         command.within,
         deny_forms(command, reading),
         demand.listings,
+        demand.marks,
+        demand.module,
     )
 
 

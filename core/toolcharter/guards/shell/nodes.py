@@ -226,6 +226,10 @@ class Requirements(NamedTuple):
     kept: tuple[Word, ...] = ()
     """Words whose text outlives the line (a commit message) and comes from other commands of it; `-` stands for the
     standard input. `kept` tells whether those commands read files."""
+    marks: tuple[str, ...] = ()
+    """What no name may begin with that a glob of the line stands for."""
+    module: str = ""
+    """The module of Python that it imports by its name alone; empty for none, or one that is there for the project's code."""
 
 
 class Reading(NamedTuple):

@@ -10,7 +10,7 @@ from functools import lru_cache
 STREAMS = frozenset({"/dev/null", "/dev/stdin"})
 """Absolute paths that any reader may open: nothing, and what it was given to read."""
 _HERE = (".",)
-_PROTECTED = frozenset({".git", ".toolcharter"})
+_PROTECTED = frozenset({".git", ".hg", ".jj", ".toolcharter"})
 # A backslash at the end of a component stands before a slash, or before nothing.
 _TOKEN = re.compile(r"\\.|[^\\]", re.DOTALL)
 _META = frozenset("*?[")

@@ -24,6 +24,16 @@ def date(text: str) -> str | None:
     return None if zone is None or _ZONE_NAME.match(zone[1]) else "names a zone that may be any file"
 
 
+def manual_page(text: str) -> str | None:
+    """What `man` shows: a page of the system by its name; a file could have any other shown, by `.so /etc/passwd`.
+
+    None for a name.
+
+    Source: man-db 2.11, man(1): an argument that holds a slash is a file.
+    """
+    return "is a file, which may have any other shown" if "/" in text else None
+
+
 def printf(text: str) -> str | None:
     """Formats of bash's `printf`: harmless unless they set a variable.
 

@@ -90,6 +90,8 @@ class _Walk:
     def bundle(self) -> None:
         """Take the first word, if it is a cluster of options without a dash."""
         text = self.words[0].text if self.words else None
+        if self.words and self.words[0].pattern is not None:
+            self._asking.need(self.words[0], "cannot be told, and may be options")
         if text and text[0] != "-":
             for letter in text:
                 takes = self._options.get("-" + letter)

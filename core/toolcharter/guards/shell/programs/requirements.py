@@ -17,7 +17,7 @@ from toolcharter.guards.shell.programs import expressions, unknown
 from toolcharter.guards.shell.programs.collector import RequirementCollector, assign, is_number
 from toolcharter.guards.shell.programs.launchers import started_words
 from toolcharter.guards.shell.programs.options import Divided, divide
-from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table
+from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table, Takes
 from toolcharter.guards.shell.programs.tables import CORE, Tables
 from toolcharter.guards.shell.setters import sets_own
 
@@ -41,6 +41,7 @@ _CREDENTIALS: Final = re.compile(
     r"(?:^|-)(?:credentials?|passwords?|passphrases?|(?:auth|access|id|identity|bearer|session|security|refresh)-?tokens?|token|secret-values?"
     r"|connection-strings?|access-details|auth-string|key-strings?|private-keys?|api-keys?|embed-url|user-pool-client)(?:-|$)"
 )
+_HARMLESS: Final = frozenset({"text", "number", "only", "read"})
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
 # Of `set`: with these a line ends earlier than it would, or one of its pipelines fails.
@@ -96,11 +97,18 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
         unknown.ask(words[: len(words) - len(started)], asking, is_vault=not started and name in unknown.VAULTS)
         asking.command(started)
         return Reading(Requirements(tuple(asking.needs), tuple(asking.reaches), is_known=False), tuple(asking.inner))
-    runs_input = _Reader(asking, tables).table(program, words, entry.table)
+    reader = _Reader(asking, tables)
+    runs_input = reader.table(program, words, entry.table)
     if asking.targets:
         _ask_targets(asking.given, asking)
     is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, command.words)
-    demand = Requirements(tuple(asking.needs), tuple(asking.reaches), kept=tuple(asking.kept) if asking.kept else ())
+    demand = Requirements(
+        tuple(asking.needs),
+        tuple(asking.reaches),
+        kept=tuple(asking.kept) if asking.kept else (),
+        marks=tuple(sorted(reader.marks)) if reader.marks else (),
+        module=reader.module,
+    )
     inner, scripts = tuple(asking.inner), tuple(asking.scripts)
     folders = () if asking.folders == command.folders else asking.folders
     return Reading(demand, inner, scripts, runs_input, is_transparent, asking.leading or 0, folders)
@@ -144,6 +152,10 @@ class _Reader:
 
     def __init__(self, asking: RequirementCollector, tables: Tables) -> None:
         self.asking = asking
+        self.marks: set[str] = set()
+        """What a name on disk must not begin with where a glob stands for it: the program would take it for more than a name."""
+        self.module = ""
+        """What Python would import from the folder in which it runs, if something of that name lay there."""
         self._tables = tables
 
     def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
@@ -153,14 +165,14 @@ class _Reader:
             return False
         if table.named and not _is_transparent(table, (name, *words)):
             asking.need(name, "is nothing that a program's ordinary rule covers")
-        if table.arguments_from:
-            _ask_arguments(words, table.arguments_from, asking)
+        if table.arguments_from or table.prefixes:
+            self._mark(words, table)
         if table.style in _EXPRESSIONS:
             _EXPRESSIONS[table.style](words, table, asking)
             return False
         divided = Divided(words, frozenset()) if table.style == "words" else divide(words, table, asking)
         if divided.module is not None:
-            return self._module(divided.module, divided.operands, table)
+            return self._module(divided.module, divided, table)
         if table.alone_named or table.named_with_operands or table.requires or table.at_least:
             _ask_more(name, words, divided, table, asking)
         if table.style == "subcommands":
@@ -190,6 +202,8 @@ class _Reader:
         if self.asking.leading is None and operands:
             self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
         name = operands[0].text or "" if operands else ""
+        if operands and operands[0].pattern is not None:
+            self.asking.need(operands[0], "cannot be told, and names the subcommand")
         subcommand = table.subcommands.get(name) or _found(name, table)
         if operands and subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
@@ -214,7 +228,17 @@ class _Reader:
             self.table(words[0], words[1:], entry.table)
         del self.asking.inner[inner:], self.asking.scripts[scripts:]
 
-    def _module(self, name: Word, words: Sequence[Word], table: Table) -> bool:
+    def _mark(self, words: Sequence[Word], table: Table) -> None:
+        """Ask for words that name a file of further words, and note what makes one more than a name."""
+        if table.arguments_from:
+            _ask_arguments(words, table.arguments_from, self.asking)
+            self.marks.add(table.arguments_from)
+        self.marks.update(prefix for prefix, takes in table.prefixes.items() if _does_more(prefix, takes))
+
+    def _module(self, name: Word, divided: Divided, table: Table) -> bool:
+        words = divided.operands
+        if name.text in table.unshadowed and divided.given.isdisjoint(table.unshadowed_with):
+            self.module = name.text or ""
         module = table.modules.get(name.text or "")
         if isinstance(module, str):
             entry = self._tables.find(module)
@@ -224,6 +248,11 @@ class _Reader:
         self.asking.need(name, "is no module that is known")
         unknown.ask(words, self.asking)
         return False
+
+
+def _does_more(prefix: str, takes: Takes) -> bool:
+    """Whether words that begin with *prefix* have the program do more than look at something or show it."""
+    return prefix[0] != "-" and (takes.is_named or any(role.kind not in _HARMLESS for role in takes.roles))
 
 
 def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:

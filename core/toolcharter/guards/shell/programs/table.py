@@ -115,6 +115,10 @@ class Table(NamedTuple):
     """Where fewer operands and none of `requires` are given, it takes what to do from its input: all words are to be named."""
     modules: "Mapping[str, Table | str]" = MappingProxyType({})
     """What an option of role `module` names: all words after it are for that table, or for that program's."""
+    unshadowed: frozenset[str] = frozenset()
+    """Those of `modules` that run nothing of the project: nothing in the folder may be imported in their place."""
+    unshadowed_with: frozenset[str] = frozenset()
+    """Options (by `Takes.name`) with which nothing in the folder is imported."""
     arguments_from: str = ""
     """What a word begins with that names a file of further words, wherever it stands."""
     dashes_named: bool = False

