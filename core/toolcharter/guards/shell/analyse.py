@@ -358,9 +358,8 @@ def _runs_bash(starter: Command) -> bool:
 
 def _is_input(redirection: Redirection) -> bool:
     """Whether it says what the standard input is: `0>&3` does, too."""
-    if not redirection.descriptor:
-        return redirection.operator.startswith("<")
-    return not redirection.descriptor.strip("0")
+    descriptor = redirection.descriptor
+    return not descriptor.strip("0") if descriptor else redirection.operator.startswith("<")
 
 
 def _name(command: Command) -> str:
@@ -369,12 +368,11 @@ def _name(command: Command) -> str:
 
 def _judged(command: Command, reading: Reading) -> AnalysedCommand:
     demand: Requirements = reading.demand
-    program = _name(command)
     return AnalysedCommand(
         command.form,
         _as_often((*_path_need(command.words), *demand.needs), command),
         demand.reaches,
-        program,
+        _name(command),
         reading.folders or command.folders,
         demand.is_known,
         bare(command, demand.needs),
