@@ -102,6 +102,7 @@ def names() -> str:
     values = [(name, inspect.getdoc(getattr(toolcharter, name)) or "") for name in toolcharter.__all__]
     said = {
         "Approver": "What `build_tools(approver=...)` takes: asks somebody about an `ApprovalRequest`.",
+        "TRACE": "A context variable: the trace of what runs in this thread or task; None if it is unknown.",
         "GIT_SETTINGS": "Settings that make any repository harmless for git, by key; the same for each program that starts git.",
         "GIT_VARIABLES": "Environment variables for the same purpose.",
         "hookimpl": "Marks a function, or an extension's method, as the implementation of a hook.",

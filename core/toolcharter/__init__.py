@@ -77,6 +77,10 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import ToolContext as ToolContext
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
     from toolcharter.api.tool import ToolSpec as ToolSpec
+    from toolcharter.api.trace import TRACE as TRACE
+    from toolcharter.api.trace import TraceContext as TraceContext
+    from toolcharter.api.trace import read_trace as read_trace
+    from toolcharter.api.trace import within_trace as within_trace
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
     from toolcharter.errors import Fault as Fault
@@ -146,6 +150,7 @@ _HOMES = {
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
     "toolcharter.api.tool": "ToolSpec",
+    "toolcharter.api.trace": "TRACE TraceContext read_trace within_trace",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -118,7 +118,7 @@ class Runner(Protocol):
             argv: The program and its arguments. A bare name is looked up on a fixed PATH; a
                 path must be absolute.
             cwd: A folder from `rt.paths`; the workspace by default.
-            env: Added to the clean environment a program starts with.
+            env: Added to the clean environment a program starts with. It has `TRACEPARENT` where a trace is known.
             stdin: Bytes for standard input, which is closed after them.
             timeout_s: In seconds; the call's deadline if that is sooner. A program over its time
                 is terminated, then killed with all of its group, and answers `timed_out`.

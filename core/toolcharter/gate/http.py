@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
+from toolcharter.api.trace import trace_headers
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.urls import parse_url
 
@@ -54,8 +55,9 @@ class GovernedHttp:
     ) -> HttpAnswer:
         """Send one request and follow its redirects."""
         self._check()
+        sent = {**(headers or {}), **trace_headers(headers)}
         return self._client().fetch(
-            url, policy, deadline=self._deadline(), method=method, headers=headers, content=content, limits=limits
+            url, policy, deadline=self._deadline(), method=method, headers=sent, content=content, limits=limits
         )
 
     async def afetch(
@@ -71,8 +73,9 @@ class GovernedHttp:
     ) -> HttpAnswer:
         """The same from asynchronous code."""
         self._check()
+        sent = {**(headers or {}), **trace_headers(headers)}
         return await self._client().afetch(
-            url, policy, deadline=self._deadline(), method=method, headers=headers, content=content, limits=limits
+            url, policy, deadline=self._deadline(), method=method, headers=sent, content=content, limits=limits
         )
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":

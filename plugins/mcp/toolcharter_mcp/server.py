@@ -33,7 +33,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 
-from toolcharter import ApprovalAnswer
+from toolcharter import ApprovalAnswer, read_trace, within_trace
 from toolcharter.hosts import Host, HostResult, PendingApproval, StateRejected
 
 QUESTION = "approval"
@@ -131,7 +131,8 @@ class ProfileServer:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         beside = asyncio.create_task(_report_progress(ctx))
         try:
-            return await self._answered(ctx, params)
+            with within_trace(read_trace(ctx.meta)):  # As SEP-414 names it there.
+                return await self._answered(ctx, params)
         finally:
             beside.cancel()
 

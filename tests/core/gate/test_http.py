@@ -9,7 +9,7 @@ import httpx
 import pytest
 from tests.core.guards.network.world import World, a_world, answer
 
-from toolcharter import Caller, Denied, NetworkPolicy, ToolRuntime, ToolSpec
+from toolcharter import Caller, Denied, NetworkPolicy, ToolRuntime, ToolSpec, TraceContext, within_trace
 from toolcharter.testing.toolboxes import toolbox_of
 
 
@@ -54,6 +54,25 @@ async def _atransport(rt: ToolRuntime, url: str, policy: NetworkPolicy) -> bytes
 
 
 WAYS: dict[str, Any] = {"fetch": _fetch, "afetch": _afetch, "transport": _transport, "async_transport": _atransport}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_request_names_the_trace_of_its_call(world: World, tmp_path, way: str) -> None:
+    """Where one is known."""
+    server = world.put("example.com", answer(b"hello"))
+    trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=b")
+
+    with toolbox_of(get(way), workspace=tmp_path, policies={"get": {}}, events=lambda _: None) as toolbox:
+        toolbox.call("get", {"url": "http://example.com/"})
+        with within_trace(trace):
+            toolbox.call("get", {"url": "http://example.com/"})
+
+    [without, within] = [request.lower() for request in server.requests]
+    assert b"trace" not in without
+    assert (within.count(f"traceparent: {trace.traceparent}\r\n".encode()), within.count(b"tracestate: a=b\r\n")) == (
+        1,
+        1,
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)

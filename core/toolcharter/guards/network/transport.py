@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 import httpx
 
 from toolcharter.api.reasons import GuardReason
+from toolcharter.api.trace import trace_headers
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.dial import Lines
 from toolcharter.guards.network.exchange import Hop, aexchange, exchange
@@ -81,6 +82,7 @@ def _sent(request: httpx.Request, lines: Lines) -> Sent:
     url = parse_url(str(request.url))
     judge_url(url, lines.policy)
     headers = [(name.lower(), value) for name, value in request.headers.multi_items()]
+    headers += trace_headers(request.headers).items()
     kept = tuple((name, value) for name, value in headers if name not in OURS or name in _FRAMING)
     return Sent(url, request.method, kept, request.stream)  # type: ignore[arg-type]
 

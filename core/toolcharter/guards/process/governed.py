@@ -11,6 +11,7 @@ from toolcharter.api.paths import OpenFolder
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
 from toolcharter.api.runtime import Completed
+from toolcharter.api.trace import trace_variables
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
 
@@ -80,7 +81,7 @@ class GovernedRunner:
         job = Job(
             argv=_vector(argv),
             cwd="." if cwd is None else self._folder(cwd),
-            env={**self._environment, **(env or {})},
+            env={**self._environment, **trace_variables(), **(env or {})},
             stdin=stdin,
             expires=_expiry(started, timeout_s, self._deadline()),
             max_output_bytes=max_output_bytes,
@@ -154,7 +155,8 @@ class GovernedRunner:
         )
 
     def _with_terminal(self, env: Mapping[str, str] | None, terminal: TerminalSize | None) -> Mapping[str, str]:
-        return {**self._environment, **({} if terminal is None else TERMINAL), **(env or {})}
+        added = {} if terminal is None else TERMINAL
+        return {**self._environment, **trace_variables(), **added, **(env or {})}
 
     def _folder(self, folder: OpenFolder) -> str:
         """The present name of the folder that is held, whatever its name was, relative to the workspace."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from toolcharter.api.runner import Ended, Job, ProcessLimits, Running, TerminalSize
+from toolcharter.api.trace import TraceContext, within_trace
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import GovernedRunner, NoRunner
 
@@ -142,3 +143,18 @@ def test_without_a_runner_nothing_runs(workspace: Path) -> None:
             start(["true"])
         assert (caught.value.reason, "`runner: host`" in str(caught.value.hint)) == ("sandbox_unavailable", True)
     none.close()
+
+
+def test_a_program_is_told_the_trace_of_its_call(recorder: Recorder, workspace: Path) -> None:
+    """One variable of hexadecimal digits, where a trace is known; what the tool says itself goes first."""
+    run = governed(recorder, workspace)
+    trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=$(b)")
+
+    with within_trace(trace):
+        run(["a"])
+        run.spawn(["a"])
+        run(["a"], env={"TRACEPARENT": "own"})
+
+    told = [job.env for job, _ in recorder.jobs]
+    parents = (trace.traceparent, trace.traceparent, "own")
+    assert told == [{**CLEAN, "TRACEPARENT": parent} for parent in parents]
