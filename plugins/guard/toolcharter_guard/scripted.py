@@ -98,11 +98,15 @@ class Gemini(Answers):
 
 
 class Responses(Answers):
-    """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script."""
+    """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script.
+
+    A tool that takes a text, and no JSON, has it as its only argument `input`.
+    """
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
         """As `Answers` has it."""
-        model.told = [str(item["output"]) for item in said["input"] if item.get("type") == "function_call_output"]
+        outputs = {"function_call_output", "custom_tool_call_output"}
+        model.told = [str(item["output"]) for item in said["input"] if item.get("type") in outputs]
         for offered in said.get("tools", []):
             for tool in offered.get("tools", [offered]):
                 model.tools[tool.get("name") or tool["type"]] = _named(tool.get("parameters"))
@@ -112,8 +116,10 @@ class Responses(Answers):
         if number < len(model.script):
             full, args = model.script[number]
             namespace, _, tool = full.rpartition("/")
-            call = {"id": f"f{number}", "call_id": f"c{number}", "name": tool, "arguments": json.dumps(args)}
-            item = {"type": "function_call", **call, **({"namespace": namespace} if namespace else {})}
+            kind = "custom_tool_call" if list(args) == ["input"] else "function_call"
+            given = args if kind == "custom_tool_call" else {"arguments": json.dumps(args)}
+            call = {"type": kind, "id": f"f{number}", "call_id": f"c{number}", "name": tool, **given}
+            item = {**call, **({"namespace": namespace} if namespace else {})}
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
         events: list[JSON] = [
             {"type": "response.created", "response": {"id": "r"}},

