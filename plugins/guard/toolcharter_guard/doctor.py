@@ -15,10 +15,20 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.scripted import Answers, Chat, Gemini, Messages, Responses, ScriptedModel, Step
+from toolcharter_guard.scripted import (
+    SPAWNED,
+    SUBAGENT,
+    Answers,
+    Chat,
+    Gemini,
+    Messages,
+    Responses,
+    ScriptedModel,
+    Step,
+)
 from toolcharter_guard.settings import state_folder
 
 TIMEOUT_S = 120.0
@@ -43,6 +53,8 @@ class Drive(NamedTuple):
     """Calls for which the agent is known to run no hooks: a finding, no failure."""
     modes: Sequence[str] = ()
     """Options with which the agent is known to run no hooks."""
+    subagent: Sequence[tuple[str, str]] = ()
+    """The calls by which it starts a subagent, and waits for it."""
     trusting: str = ""
     """The option with which it runs hooks that its user has not trusted."""
     settings: str = ""
@@ -54,6 +66,16 @@ class Finding(NamedTuple):
 
     text: str
     is_failure: bool = False
+
+
+class Tried(NamedTuple):
+    """What came of an agent's calls."""
+
+    refused: set[str]
+    """The tools whose forbidden calls the guard has refused."""
+    subagent: str
+    """What is said of a subagent's forbidden call."""
+    subagent_passed: bool
 
 
 _CODEX_PROVIDER = '{name="guard-doctor", base_url="@URL@/v1", wire_api="responses"}'
@@ -76,6 +98,9 @@ DRIVES: Mapping[str, Drive] = {
             ("Write", '{"file_path": "@FILE@", "content": "reached"}'),
         ],
         modes=["--bare"],
+        subagent=[
+            ("Agent", json.dumps({"description": "x", "prompt": SUBAGENT, "subagent_type": "general-purpose"})),
+        ],
     ),
     "codex": Drive(
         (
@@ -88,6 +113,10 @@ DRIVES: Mapping[str, Drive] = {
         [("exec_command", json.dumps({"cmd": LINE})), ("view_image", '{"path": "@FILE@"}')],
         unasked=[("write_stdin", '{"session_id": 1, "chars": "x"}')],
         modes=["--ignore-user-config"],
+        subagent=[
+            ("multi_agent_v1/spawn_agent", json.dumps({"message": SUBAGENT})),
+            ("multi_agent_v1/wait_agent", json.dumps({"targets": [SPAWNED], "timeout_ms": 60_000})),
+        ],
         trusting="--dangerously-bypass-hook-trust",
     ),
     "gemini": Drive(
@@ -101,6 +130,7 @@ DRIVES: Mapping[str, Drive] = {
         },
         # It refuses paths outside of the project itself, before it asks its hooks.
         [("run_shell_command", json.dumps({"command": LINE}))],
+        subagent=[("invoke_agent", json.dumps({"agent_name": "generalist", "prompt": SUBAGENT}))],
         settings='{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
     ),
     "opencode": Drive(
@@ -116,6 +146,7 @@ DRIVES: Mapping[str, Drive] = {
             ("write", '{"filePath": "@FILE@", "content": "reached"}'),
         ],
         modes=["--pure"],
+        subagent=[("task", json.dumps({"description": "x", "prompt": SUBAGENT, "subagent_type": "general"}))],
     ),
 }
 SHELLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", "copilot": "bash"}
@@ -134,20 +165,27 @@ def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
         yield Finding(f"{title} itself is not tried: there is no program {drive.command[0]!r} on the PATH.")
         return
     yield Finding(f"{program}, version {_version(program)}:")
-    refused = _refused(drive, program, project)
+    yield from _of_agent(drive, title, program, project)
+
+
+def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator[Finding]:
+    """What comes of the agent's own calls."""
+    refused, subagent, subagent_passed = _tried(drive, program, project)
     for tool, _ in drive.calls:
         if tool in refused:
             yield Finding(f"{tool}: the guard denies a forbidden call")
         else:
             yield Finding(f"{tool}: a forbidden call did not meet the guard", is_failure=True)
     needed = {tool for tool, _ in drive.calls}
-    if not needed & refused and drive.trusting and needed <= _refused(drive, program, project, drive.trusting):
+    if needed & refused:
+        yield Finding(f"subagents: {subagent}", is_failure=subagent_passed)
+    elif drive.trusting and needed <= _tried(drive, program, project, drive.trusting).refused:
         yield Finding(f"{title} does not trust the hook yet: start it, and confirm the hook.", is_failure=True)
     for tool, _ in drive.unasked:
         if tool not in refused:
             yield Finding(f"{tool}: not guarded, since {title} runs no hook for it")
     for mode in drive.modes:
-        if not needed & _refused(drive, program, project, mode):
+        if not needed & _tried(drive, program, project, mode).refused:
             yield Finding(f"{mode}: not guarded, since {title} runs no hooks with this option")
 
 
@@ -178,21 +216,21 @@ def _hook(agent: str, command: str, project: Path) -> Finding:
     )
 
 
-def _refused(drive: Drive, program: str, project: Path, *options: str) -> set[str]:
-    """The tools whose forbidden calls the guard has refused."""
+def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
+    """Start the agent, and have it make the forbidden calls."""
     state = state_folder()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Not below /tmp: Gemini CLI takes no settings from a folder that others can write.
     with tempfile.TemporaryDirectory(prefix="guard-doctor-", dir=state) as name:
         folder = Path(name)
         (folder / "settings.json").write_text(drive.settings)
-        calls = [*drive.calls, *drive.unasked]
-        files = [folder / tool for tool, _ in calls]
+        calls = [*drive.calls, *drive.unasked, *drive.subagent]
+        files = [folder / str(number) for number in range(len(calls))]
         script: list[Step] = [
             (tool, json.loads(args.replace("@FILE@", str(file))))
             for (tool, args), file in zip(calls, files, strict=True)
         ]
-        with ScriptedModel(drive.answers, script).serving() as model:
+        with ScriptedModel(drive.answers, script, script[:1]).serving() as model:
             url = f"http://127.0.0.1:{model.server_port}"
 
             def filled(text: str) -> str:
@@ -210,12 +248,20 @@ def _refused(drive: Drive, program: str, project: Path, *options: str) -> set[st
                     timeout=TIMEOUT_S,
                     check=False,
                 )
-            told: list[Any] = list(model.told)
-        return {
+            told, inner = list(model.told), list(model.inner_told)
+        refused = {
             tool
             for (tool, _), file, said in zip(calls, files, told, strict=False)
             if OURS.search(json.dumps(said)) and not file.exists()
         }
+    if inner:
+        passed = not OURS.search(json.dumps(inner[0]))
+        said = "did not meet the guard" if passed else "is denied by the guard"
+        return Tried(refused, f"a forbidden call of one {said}", passed)
+    why = (
+        "since the profile permits none" if {tool for tool, _ in drive.subagent} & refused else "since none was started"
+    )
+    return Tried(refused, f"not tried, {why}", subagent_passed=False)
 
 
 def _version(program: str) -> str:

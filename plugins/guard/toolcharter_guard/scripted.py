@@ -4,15 +4,20 @@
 """
 
 import json
+import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 Step = tuple[str, dict[str, Any]]
 JSON = dict[str, Any]
+SUBAGENT = "toolcharter guard: the task of a subagent"
+"""In the prompt of a subagent: its model follows the script `ScriptedModel.inner`."""
+SPAWNED = "@SPAWNED@"
+"""In an argument: the identifier of the subagent that was started before."""
 
 
 class ScriptedModel(ThreadingHTTPServer):
@@ -20,13 +25,30 @@ class ScriptedModel(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, answers: "type[Answers]", script: list[Step]) -> None:
+    def __init__(self, answers: "type[Answers]", script: list[Step], inner: Sequence[Step] = ()) -> None:
         super().__init__(("127.0.0.1", 0), answers)
         self.script = script
+        self.inner = inner
         self.told: list[Any] = []
         """What the client has told the model about each call."""
+        self.inner_told: list[Any] = []
+        """The same of a subagent's."""
         self.tools: dict[str, set[str]] = {}
         """The tools that the client offers, with the names of their arguments."""
+
+    def step(self, told: list[Any], prompts: object) -> Step | None:
+        """What is to be called next in the conversation that has had the answers *told* and the user's *prompts*."""
+        is_inner = SUBAGENT in json.dumps(prompts)
+        if is_inner:
+            self.inner_told = told
+        else:
+            self.told = told
+        script = self.inner if is_inner else self.script
+        if len(told) >= len(script):
+            return None
+        name, args = script[len(told)]
+        found = re.search(r'"agent_id\W+([\w-]+)', json.dumps(told))
+        return name, json.loads(json.dumps(args).replace(SPAWNED, found[1] if found else ""))
 
     @contextmanager
     def serving(self) -> "Generator[ScriptedModel]":
@@ -86,10 +108,9 @@ class Gemini(Answers):
                 for offered in tool.get("functionDeclarations", []):
                     schema = offered.get("parametersJsonSchema") or offered.get("parameters")
                     model.tools[offered["name"]] = _named(schema)
-            model.told = told
-            if len(told) < len(model.script):
-                name, args = model.script[len(told)]
-                parts = [{"functionCall": {"name": name, "args": args}}]
+            users = [content for content in said.get("contents", []) if content.get("role") == "user"]
+            if step := model.step(told, [part.get("text") for content in users for part in content["parts"]]):
+                parts = [{"functionCall": {"name": step[0], "args": step[1]}}]
         usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
         answer = json.dumps({"candidates": [candidate], "usageMetadata": usage})
@@ -106,15 +127,15 @@ class Responses(Answers):
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
         """As `Answers` has it."""
         outputs = {"function_call_output", "custom_tool_call_output"}
-        model.told = [str(item["output"]) for item in said["input"] if item.get("type") in outputs]
+        told = [str(item["output"]) for item in said["input"] if item.get("type") in outputs]
         for offered in said.get("tools", []):
             for tool in offered.get("tools", [offered]):
                 model.tools[tool.get("name") or tool["type"]] = _named(tool.get("parameters"))
-        number = len(model.told)
+        number = len(told)
         item: JSON = {"type": "message", "role": "assistant", "id": "m"}
         item["content"] = [{"type": "output_text", "text": "done"}]
-        if number < len(model.script):
-            full, args = model.script[number]
+        if step := model.step(told, [each for each in said["input"] if each.get("role") == "user"]):
+            full, args = step
             namespace, _, tool = full.rpartition("/")
             kind = "custom_tool_call" if list(args) == ["input"] else "function_call"
             given = args if kind == "custom_tool_call" else {"arguments": json.dumps(args)}
@@ -139,11 +160,11 @@ class Chat(Answers):
         delta: JSON = {"role": "assistant", "content": "done"}
         end = "stop"
         if "tools" in said:
-            model.told = [str(message["content"]) for message in said["messages"] if message["role"] == "tool"]
+            told = [str(message["content"]) for message in said["messages"] if message["role"] == "tool"]
             model.tools |= {tool["function"]["name"]: _named(tool["function"]["parameters"]) for tool in said["tools"]}
-            number = len(model.told)
-            if number < len(model.script):
-                name, args = model.script[number]
+            number = len(told)
+            if step := model.step(told, [message for message in said["messages"] if message["role"] == "user"]):
+                name, args = step
                 call = {"index": 0, "id": f"c{number}", "type": "function"}
                 delta = {
                     "role": "assistant",
@@ -175,9 +196,10 @@ class Messages(Answers):
         end = "end_turn"
         if said.get("tools"):
             model.tools |= {tool["name"]: _named(tool.get("input_schema")) for tool in said["tools"]}
-            model.told = list(told)
-            if len(told) < len(model.script):
-                name, args = model.script[len(told)]
+            users = [message["content"] for message in said["messages"] if message["role"] == "user"]
+            texts = [part for content in users for part in ([content] if isinstance(content, str) else content)]
+            if step := model.step(told, [part for part in texts if "tool_use_id" not in part]):
+                name, args = step
                 start = {"type": "tool_use", "id": f"t{len(told)}", "name": name, "input": {}}
                 delta, end = {"type": "input_json_delta", "partial_json": json.dumps(args)}, "tool_use"
         usage = {"input_tokens": 1, "output_tokens": 1}

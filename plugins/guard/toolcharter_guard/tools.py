@@ -278,13 +278,15 @@ CLAUDE: Mapping[str, Row] = {
     **dict.fromkeys(("ListAgents", "ToolSearch", "ReportFindings"), _PLAN),
     **dict.fromkeys(("BashOutput", "TaskOutput", "KillShell", "TaskStop"), _BACKGROUND),
 }
+# Hooks get the name of the first alone, and those of the others behind their namespace.
+_CODEX_AGENTS = ("spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent")
 CODEX: Mapping[str, Row] = {
     "Bash": _codex_shell,
     "apply_patch": _patch("command"),
     "view_image": _read("path", "detail"),
     "web_search": _WEB_SEARCH,
     **dict.fromkeys(("update_plan", "request_user_input", "get_goal", "create_goal", "update_goal"), _PLAN),
-    **dict.fromkeys(("spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent"), _AGENT),
+    **dict.fromkeys((*_CODEX_AGENTS, *(f"multi_agent_v1{name}" for name in _CODEX_AGENTS)), _AGENT),
 }
 GEMINI: Mapping[str, Row] = {
     "run_shell_command": _shell("dir_path", "description is_background delay_ms"),
@@ -303,6 +305,7 @@ GEMINI: Mapping[str, Row] = {
     "web_fetch": _fetch_in_text,
     "google_web_search": _WEB_SEARCH,
     "invoke_agent": _AGENT,
+    "complete_task": _AGENT,  # a subagent's own, with which it ends
     **dict.fromkeys(("write_todos", "update_topic", "enter_plan_mode", "exit_plan_mode", "ask_user"), _PLAN),
     **dict.fromkeys(("list_background_processes", "read_background_output"), _BACKGROUND),
     "activate_skill": _SKILL,

@@ -24,28 +24,34 @@ settings = tomllib.loads((pathlib.Path.home() / ".codex/config.toml").read_text(
 hooks = {name for name in os.environ["HOOKED"].split() if "--ignore-user-config" not in sys.argv}
 if "NEEDS_TRUST" in os.environ and "--dangerously-bypass-hook-trust" not in sys.argv:
     hooks = set()
-said = []
-while True:
-    body = json.dumps({"input": said, "tools": []}).encode()
-    with urllib.request.urlopen(urllib.request.Request(url + "/responses", body)) as answer:
-        lines = [line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: ")]
-    item = next(event["item"] for event in map(json.loads, lines) if "item" in event)
-    if item["type"] != "function_call":
-        break
-    args = json.loads(item["arguments"])
-    output = "done"
-    if item["name"] in hooks:
-        asked = {"tool_name": item["name"], "tool_input": args, "hook_event_name": "PreToolUse"}
-        if item["name"] == "exec_command":
-            asked |= {"tool_name": "Bash", "tool_input": {"command": args["cmd"]}}
-        hook = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
-        done = subprocess.run(hook, shell=True, input=json.dumps(asked), capture_output=True, text=True)
-        output = json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"]
-    elif item["name"] == "exec_command":
-        output = subprocess.run(args["cmd"], shell=True, capture_output=True, text=True).stderr
-    said.append({"type": "function_call_output", "call_id": item["call_id"], "output": output})
+def converse(said, hooks):
+    while True:
+        body = json.dumps({"input": said, "tools": []}).encode()
+        with urllib.request.urlopen(urllib.request.Request(url + "/responses", body)) as answer:
+            lines = [line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: ")]
+        item = next(event["item"] for event in map(json.loads, lines) if "item" in event)
+        if item["type"] != "function_call":
+            break
+        args = json.loads(item["arguments"])
+        output = "done"
+        if item["name"] in hooks:
+            asked = {"tool_name": item["name"], "tool_input": args, "hook_event_name": "PreToolUse"}
+            if item["name"] == "exec_command":
+                asked |= {"tool_name": "Bash", "tool_input": {"command": args["cmd"]}}
+            hook = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+            done = subprocess.run(hook, shell=True, input=json.dumps(asked), capture_output=True, text=True)
+            output = json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"]
+        elif item["name"] == "exec_command":
+            output = subprocess.run(args["cmd"], shell=True, capture_output=True, text=True).stderr
+        elif item["name"] == "spawn_agent":
+            converse([{"role": "user", "content": args["message"]}], hooks if "inner" in hooks else set())
+            output = json.dumps({"agent_id": "agent-1"})
+        elif item["name"] == "wait_agent":
+            assert args["targets"] == ["agent-1"]
+        said.append({"type": "function_call_output", "call_id": item["call_id"], "output": output})
+converse([], hooks)
 """
-ALL = "exec_command view_image write_stdin"
+ALL = "exec_command view_image write_stdin inner"
 
 
 class Desk:
@@ -99,13 +105,26 @@ def test_an_agent_that_runs_its_hooks_is_guarded(desk: Desk) -> None:
 
 def test_a_tool_without_hooks_is_told(desk: Desk) -> None:
     """One that is known for it is a finding, any other a failure."""
-    known = desk.run("doctor", hooked="exec_command view_image")
-    unknown = desk.run("doctor", hooked="exec_command")
+    known = desk.run("doctor", hooked="exec_command view_image inner")
+    unknown = desk.run("doctor", hooked="exec_command inner")
 
     assert known.returncode == 0
     assert "write_stdin: not guarded, since Codex runs no hook for it" in lines(known)
     assert unknown.returncode == 1
     assert "FAILED: view_image: a forbidden call did not meet the guard" in lines(unknown)
+
+
+def test_subagents_are_tried(desk: Desk) -> None:
+    """One whose calls do not meet the guard is a failure; where the profile permits none, that is said."""
+    guarded = desk.run("doctor")
+    passing = desk.run("doctor", hooked=ALL.replace(" inner", ""))
+    denied = desk.run("doctor", hooked=f"{ALL} spawn_agent")
+
+    assert "subagents: a forbidden call of one is denied by the guard" in lines(guarded)
+    assert passing.returncode == 1
+    assert "FAILED: subagents: a forbidden call of one did not meet the guard" in lines(passing)
+    assert denied.returncode == 0
+    assert "subagents: not tried, since the profile permits none" in lines(denied)
 
 
 def test_an_agent_that_runs_no_hooks_is_told_and_nothing_happens(desk: Desk) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.exact import UnknownForm
-from toolcharter_guard.scripted import Chat, Gemini, Messages, Responses, ScriptedModel, Step
+from toolcharter_guard.scripted import SPAWNED, SUBAGENT, Chat, Gemini, Messages, Responses, ScriptedModel, Step
 from toolcharter_guard.tools import Place, our_calls
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,6 +47,10 @@ extends: [guarded]
 missing_ok: [mcp__notes__find]
 allow: ["mcp:notes:find"]
 """
+
+
+WITH_AGENTS = PROFILE.replace("allow: [", 'allow: ["custom:agent", ')
+SUBAGENTS = "subagents: a forbidden call of one is denied by the guard"
 
 
 def client(name: str) -> str:
@@ -277,6 +281,52 @@ def test_codex_patches_meet_the_profile(desk: Desk) -> None:
     assert unknown("codex", model.tools, project) == []
 
 
+def test_subagents_of_codex_meet_the_profile(desk: Desk) -> None:
+    """The tools by which it starts one and waits for it are `agent`."""
+    codex = client("codex")
+    desk.profile.write_text(WITH_AGENTS)
+    script: list[Step] = [
+        ("multi_agent_v1/spawn_agent", {"message": SUBAGENT}),
+        ("multi_agent_v1/wait_agent", {"targets": [SPAWNED], "timeout_ms": 60_000}),
+        ("multi_agent_v1/close_agent", {"target": SPAWNED}),
+    ]
+    with ScriptedModel(Responses, script, [("exec_command", {"cmd": "git push"})]).serving() as model:
+        desk.write(
+            ".codex/config.toml",
+            'model = "scripted"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\n'
+            f'base_url = "http://127.0.0.1:{model.server_port}/v1"\nwire_api = "responses"\n',
+        )
+        desk.install("codex")
+        trusting = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
+        done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
+
+    assert done.returncode == 0, done.stderr
+    assert "toolcharter: no_push." in model.inner_told[0]
+    assert "completed" in model.told[1]
+    assert sorted(desk.ends("codex")) == [("agent", "ok"), ("agent", "ok"), ("agent", "ok"), ("bash", "denied")]
+
+
+def test_a_subagent_of_gemini_may_end(desk: Desk) -> None:
+    """By a tool that only subagents have."""
+    gemini = client("gemini")
+    desk.profile.write_text(WITH_AGENTS)
+    ends = ("complete_task", {"result": {"response": "fine"}})
+    inner: list[Step] = [("run_shell_command", {"command": "git push"}), ends]
+    script: list[Step] = [("invoke_agent", {"agent_name": "generalist", "prompt": SUBAGENT})]
+    desk.write(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
+    desk.install("gemini")
+    with ScriptedModel(Gemini, script, inner).serving() as model:
+        done = desk.run(
+            *(gemini, "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
+            GOOGLE_GEMINI_BASE_URL=f"http://127.0.0.1:{model.server_port}",
+            GEMINI_API_KEY="none",
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert "toolcharter: no_push." in str(model.inner_told[0])
+    assert "Termination Reason: GOAL" in str(model.told[0])
+
+
 def test_opencode_meets_the_profile(desk: Desk) -> None:
     """The same for OpenCode, where the guard is a plugin."""
     opencode = client("opencode")
@@ -388,10 +438,14 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
         ("gemini", 0, "run_shell_command: the guard denies a forbidden call"),
         ("opencode", 0, "write: the guard denies a forbidden call"),
         ("opencode", 0, "--pure: not guarded, since OpenCode runs no hooks with this option"),
+        ("claude-code", 0, SUBAGENTS),
+        ("gemini", 0, SUBAGENTS),
+        ("opencode", 0, SUBAGENTS),
     ],
 )
 def test_doctor_starts_the_client(agent: str, status: int, said: str, desk: Desk) -> None:
     """What it says of each client is what this version of it does."""
+    desk.profile.write_text(WITH_AGENTS)
     found = Path(client("claude" if agent == "claude-code" else agent)).parent
     desk.write(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
     desk.install(agent)
