@@ -9,7 +9,7 @@
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
-# make bench   our speed beside our peers'; writes benchmarks/results.md
+# make bench   our speed beside our peers'; writes benchmarks/results.md (ARGS="--runs 5" repeats, ARGS="--sections Start" selects)
 # make mutants mutation testing of policy; writes tests/mutants.md
 # make scan-installed  what the scrubber masks in the installed packages; at most a hundred maskings
 # make docs    the tables in the pages that are made from code

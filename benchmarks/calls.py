@@ -20,7 +20,7 @@ ROWS = (
     Row(
         "governed call / LangChain `StructuredTool.invoke`",
         ratio(_OURS, (_LANGCHAIN, "call")),
-        0.10,
+        0.13,
         price=_WHERE_IT_GOES,
     ),
     Row("governed call / pydantic-ai `ToolManager.handle_call`, async tool", ratio(_OURS, (_PYDANTIC_AI, "call")), 0.9),

@@ -42,7 +42,7 @@ _HANDING_OVER = (
 )
 
 ROWS = (
-    Row("99th percentile of 20,000 calls / their median", _percentile(0), 1.8),
+    Row("99th percentile of 20,000 calls / their median", _percentile(0), 2.0),
     Row("99.9th percentile of 20,000 calls / their median", _percentile(1), 6),
     Row("throughput of 16 threads on one toolbox / of one thread", _threads, 0.9, at_least=True, price=_HANDING_OVER),
     Row("call 1,000,000 / call 1,000", _slowing, 1.05),

@@ -1,16 +1,41 @@
 """How the numbers are shown: a line each while they come in, a table at the end."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
 
 from measure import Row
 
-Measured = Sequence[tuple[Row, float | None]]
+
+@dataclass
+class Measured:
+    """A row and what each run found; nothing, if no run measured it."""
+
+    row: Row
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float | None:
+        """By which the goal is judged."""
+        return median(self.values) if self.values else None
+
+
+@dataclass
+class Run:
+    """One run over all rows."""
+
+    load: float
+    """How many processes wanted to run in the minute before it."""
+    seconds: float
+    """How long it took."""
+
 
 _INTRODUCTION = """\
 # Speed
 
 Written by `make bench`. Each number is a ratio, the median of pairs measured in turn in one run (`a / b`: how many
-times b's time a takes), since bare times drift with the machine. Each peer runs in an environment of its own.
+times b's time a takes), since bare times drift with the machine. The columns are the median, the least and the greatest
+number of all runs; the median is held against the goal. Each peer runs in an environment of its own.
 
 The governed call is a whole one: arguments validated, decided by 100 rules, three events in a file and the first two
 ahead of the body, the path opened beneath the workspace, the result of 200 characters scrubbed, limits of time and
@@ -24,28 +49,36 @@ def line(row: Row, value: float | None) -> str:
     return f"{_number(row, value):>12}  {_goal(row):>16}  {_verdict(row, value):<8}  {row.what}"
 
 
-def markdown(found: Mapping[str, Measured], machine: str, versions: Iterable[str], seconds: float) -> str:
+def markdown(
+    found: Mapping[str, Sequence[Measured]], machine: str, versions: Iterable[str], runs: Sequence[Run]
+) -> str:
     """The whole page."""
     tables = [f"## {topic}\n\n{_table(rows)}\n{_prices(rows)}" for topic, rows in found.items()]
-    return "\n".join([_INTRODUCTION, *tables, _colophon(machine, versions, seconds)])
+    return "\n".join([_INTRODUCTION, *tables, _colophon(machine, versions, runs)])
 
 
-def _table(rows: Measured) -> str:
-    head = "| what | measured | goal | met |\n|---|---|---|---|"
-    lines = [f"| {row.what} | {_number(row, value)} | {_goal(row)} | {_verdict(row, value)} |" for row, value in rows]
-    return "\n".join([head, *lines])
+def _table(rows: Sequence[Measured]) -> str:
+    head = "| what | median | minimum | maximum | goal | met |\n|---|---|---|---|---|---|"
+    return "\n".join([head, *map(_table_line, rows)])
 
 
-def _prices(rows: Measured) -> str:
-    missed = [row for row, value in rows if row.price and value is not None and row.met(value) is False]
+def _table_line(measured: Measured) -> str:
+    row, values = measured.row, measured.values
+    numbers = (measured.median, min(values, default=None), max(values, default=None))
+    cells = (*(_number(row, value) for value in numbers), _goal(row), _verdict(row, measured.median))
+    return f"| {row.what} | {' | '.join(cells)} |"
+
+
+def _prices(rows: Sequence[Measured]) -> str:
+    missed = [one.row for one in rows if one.row.price and one.median is not None and one.row.met(one.median) is False]
     lines = [f"- {row.what}: {row.price}\n" for row in missed]
     return "".join(["\n", *lines]) if lines else ""
 
 
-def _colophon(machine: str, versions: Iterable[str], seconds: float) -> str:
-    return f"## Measured with\n\n{machine}; the run took {seconds / 60:.0f} min.\n\n" + "".join(
-        f"- {version}\n" for version in versions
-    )
+def _colophon(machine: str, versions: Iterable[str], runs: Sequence[Run]) -> str:
+    taken = ", ".join(f"{run.seconds / 60:.0f} min at a load of {run.load:.1f}" for run in runs)
+    what = "one run" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"## Measured with\n\n{machine}; {what}: {taken}.\n\n" + "".join(f"- {version}\n" for version in versions)
 
 
 def _number(row: Row, value: float | None) -> str:

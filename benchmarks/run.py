@@ -1,13 +1,15 @@
 """`make bench`: our speed beside our peers', in one run on one machine, as ratios; writes `benchmarks/results.md`.
 
-.venv/bin/python benchmarks/run.py [--quick] [--no-peers] [--only WORD] [--output FILE]
+make bench ARGS="--runs 5"                         five runs, one after the other, with their minimum, median and maximum
+make bench ARGS="--sections Start,Guards"          some tables; prints them, writes nothing
+make bench ARGS="--only 'governed call' --rounds 9"  some rows, of fewer pairs; the same
 """
 
 import argparse
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -21,7 +23,7 @@ import starting
 import through_hosts
 from environments import HOSTS, OURS, PEERS
 from measure import HERE, Bench, NotMeasured, Row
-from report import line, markdown
+from report import Measured, Run, line, markdown
 
 TOPICS = {
     "One call": calls.ROWS,
@@ -40,25 +42,53 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few and short samples: does it work, not how fast")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="without other frameworks")
+    parser.add_argument("--runs", type=_positive, default=1, metavar="N", help="how often all of it is measured")
+    parser.add_argument("--rounds", type=_positive, metavar="N", help="how many pairs make one number; 25")
+    parser.add_argument("--only", default="", metavar="WORD", help="the rows whose text holds WORD; writes nothing")
     parser.add_argument(
-        "--only", default="", metavar="WORD", help="the rows whose text holds WORD; prints, writes nothing"
+        "--sections", type=_sections, metavar="NAME,...", help=f"of {', '.join(TOPICS)}; writes nothing", default=TOPICS
     )
     parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the table goes")
     options = parser.parse_args(words)
-    bench = Bench(options.quick, options.peers, rounds=1 if options.quick else 25)
+    bench = Bench(options.quick, options.peers, rounds=options.rounds or (1 if options.quick else 25))
     for peer in (*PEERS, *HOSTS) if bench.peers else ():
         peer.prepare()
-    started = monotonic()
-    found: dict[str, list[tuple[Row, float | None]]] = {}
-    for topic, rows in TOPICS.items():
-        for row in (row for row in rows if options.only in row.what):
-            value = _measured(row, bench)
-            print(line(row, value), flush=True)
-            found.setdefault(topic, []).append((row, value))
-    if not options.only:
-        versions = [environment.versions() for environment in (OURS, *((*PEERS, *HOSTS) if bench.peers else ()))]
-        options.output.write_text(markdown(found, _machine(), versions, monotonic() - started))
+    found = {
+        topic: [Measured(row) for row in rows if options.only in row.what] for topic, rows in options.sections.items()
+    }
+    versions = [environment.versions() for environment in (OURS, *((*PEERS, *HOSTS) if bench.peers else ()))]
+    runs = list[Run]()
+    for _ in range(options.runs):
+        runs.append(_run([one for rows in found.values() for one in rows], bench))
+        if not options.only and options.sections is TOPICS:
+            # After each run: what ends the next one leaves what is known.
+            options.output.write_text(markdown(found, _machine(), versions, runs))
     return 0
+
+
+def _positive(word: str) -> int:
+    if int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is less than one")
+    return int(word)
+
+
+def _sections(words: str) -> dict[str, tuple[Row, ...]]:
+    names = [word.strip() for word in words.split(",")]
+    unknown = [name for name in names if name not in TOPICS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no section {', '.join(unknown)}; there are {', '.join(TOPICS)}")
+    return {name: TOPICS[name] for name in names}
+
+
+def _run(rows: Iterable[Measured], bench: Bench) -> Run:
+    """Measure each of *rows* once more, and print it."""
+    load, started = os.getloadavg()[0], monotonic()
+    for one in rows:
+        value = _measured(one.row, bench)
+        print(line(one.row, value), flush=True)
+        if value is not None:
+            one.values.append(value)
+    return Run(load, monotonic() - started)
 
 
 def _measured(row: Row, bench: Bench) -> float | None:

@@ -59,7 +59,7 @@ ROWS = (
     Row(
         "program in a sandbox, through the bubblewrap runner / bare `bwrap` with the same flags",
         ratio((_CONFINED, "confined"), (_CONFINED, "bare")),
-        1.15,
+        1.3,
     ),
     Row("program in a sandbox, started by a parent of 1 GiB / by a small parent", _large_parent, 1.3),
 )

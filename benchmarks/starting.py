@@ -143,7 +143,7 @@ ROWS = (
     Row("`toolcharter --help` / `python -c pass`", _help, 4.5, price="importing click alone takes 3.7 x."),
     Row("`toolcharter --version` / `python -c pass`", _version, 4.5, price="importing click alone takes 3.7 x."),
     Row("first governed result from cold / `python -c pass`", _first_result, 12, price=_PYDANTIC),
-    Row("first governed result from cold / a Python that defines one pydantic model", _first_beside_pydantic),
+    Row("first governed result from cold / a Python that defines one pydantic model", _first_beside_pydantic, 1.6),
     Row("first governed result from cold / LangChain's first result", _first_beside_langchain),
     Row("500 plugins installed: discovery / pluggy's own", _discovery, 0.01, price=_NO_CACHE),
     Row("500 plugins installed, one used: how many are imported", _imported, 1, unit=" plugin"),
