@@ -25,6 +25,11 @@ from threading import Thread
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("call", "outcome", "reason", "time")
 _STYLES = {"ok": "green", "denied": "yellow", "error": "magenta"}
@@ -225,11 +230,6 @@ def _print(rows: list[Row], title: str) -> None:
         for row in (COLUMNS, *cells):
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         return
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - only a terminal needs rich
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415 - as above
-
     table = Table(title=title, box=SIMPLE_HEAD)
     for column in COLUMNS:
         # On a narrow terminal the calls wrap, and nothing else.

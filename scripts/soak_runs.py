@@ -20,9 +20,21 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolcharter import Denied, Job, ProcessLimits, ProgramRunner, RunnerScope, ToolError
+from toolcharter import Denied, Job, ProcessLimits, ProgramRunner, RunnerScope, ToolError, lazy
 from toolcharter.guards.process import HostProgramRunner
+
+if TYPE_CHECKING:
+    from toolcharter_bwrap import policy as bwrap_policy
+    from toolcharter_bwrap import runner as bwrap_runner
+    from toolcharter_docker import policy as docker_policy
+    from toolcharter_docker import runner as docker_runner
+else:  # plugins, which may not be installed
+    bwrap_policy = lazy("toolcharter_bwrap.policy")
+    bwrap_runner = lazy("toolcharter_bwrap.runner")
+    docker_policy = lazy("toolcharter_docker.policy")
+    docker_runner = lazy("toolcharter_docker.runner")
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
 PROTECTED = (".toolcharter", "sub/profile.yaml")
@@ -155,18 +167,12 @@ def open_host(scope: RunnerScope, _image: str | None) -> ProgramRunner:
 
 def open_bwrap(scope: RunnerScope, _image: str | None) -> ProgramRunner:
     """With the default policy."""
-    from toolcharter_bwrap.policy import BwrapPolicy  # noqa: PLC0415 - a plugin, which may not be installed
-    from toolcharter_bwrap.runner import BwrapRunner  # noqa: PLC0415 - as above
-
-    return BwrapRunner(scope, BwrapPolicy())
+    return bwrap_runner.BwrapRunner(scope, bwrap_policy.BwrapPolicy())
 
 
 def open_docker(scope: RunnerScope, image: str | None) -> ProgramRunner:
     """With the default policy for one image."""
-    from toolcharter_docker.policy import DockerPolicy  # noqa: PLC0415 - as above
-    from toolcharter_docker.runner import Docker  # noqa: PLC0415 - as above
-
-    return Docker(DockerPolicy.model_validate({"image": image})).open_runner(scope)
+    return docker_runner.Docker(docker_policy.DockerPolicy.model_validate({"image": image})).open_runner(scope)
 
 
 LIMITS = ProcessLimits()

@@ -20,6 +20,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and co
     raise ImportError(_NEEDED)
 
 if TYPE_CHECKING:
+    from toolcharter._lazy import lazy as lazy
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from toolcharter.loader.imports import python_command as python_command
 
 _HOMES = {
+    "toolcharter._lazy": "lazy",
     "toolcharter.errors": (
         "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError SyncCallInLoop "
         "ToolboxClosed ToolcharterError ToolError"

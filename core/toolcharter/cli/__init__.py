@@ -1,8 +1,15 @@
 """The `toolcharter` command: the gate from a shell, or from an agent in any language."""
 
 import sys
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.cli.streams import OutputLost, drop_output, finish, hold_standard_streams, tell
+
+if TYPE_CHECKING:
+    from toolcharter.cli import group as cli_group
+else:
+    cli_group = lazy("toolcharter.cli.group")
 
 
 def main() -> None:
@@ -20,9 +27,8 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        from toolcharter.cli.group import toolcharter  # noqa: PLC0415 - an interrupt may come while click is imported
-
-        toolcharter(prog_name="toolcharter")
+        # click is imported here: an interrupt may come meanwhile.
+        cli_group.toolcharter(prog_name="toolcharter")
     except SystemExit:
         try:
             finish()

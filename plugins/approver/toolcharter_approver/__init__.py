@@ -6,10 +6,15 @@ by a secret that it shares, by certificates, or as a socket of the user's own.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import ExtensionSpec, hookimpl
+from toolcharter import ExtensionSpec, hookimpl, lazy
 from toolcharter_approver.policy import ApproverPolicy
+
+if TYPE_CHECKING:
+    from toolcharter_approver import asking
+else:
+    asking = lazy("toolcharter_approver.asking")  # httpx takes 0.2 s, and a list of plugins needs none
 
 
 def build(workspace: Path, policy: ApproverPolicy) -> Any:
@@ -19,9 +24,7 @@ def build(workspace: Path, policy: ApproverPolicy) -> Any:
         ValueError: There is no token, secret, certificate or socket where the policy names one, or somebody else could
             have put it there.
     """
-    from toolcharter_approver.asking import HttpApprover  # noqa: PLC0415 - httpx takes 0.2 s, and a list needs none
-
-    return HttpApprover(policy, workspace)
+    return asking.HttpApprover(policy, workspace)
 
 
 SPEC = ExtensionSpec("approver", ApproverPolicy, build)

@@ -4,17 +4,20 @@ Nothing falls back to the host: without bubblewrap, or where the kernel refuses 
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import ExtensionSpec, hookimpl
+from toolcharter import ExtensionSpec, hookimpl, lazy
 from toolcharter_bwrap.policy import BwrapPolicy
+
+if TYPE_CHECKING:
+    from toolcharter_bwrap import runner
+else:
+    runner = lazy("toolcharter_bwrap.runner")  # a list of plugins needs none of it
 
 
 def build(workspace: Path, policy: BwrapPolicy) -> Any:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
     """The object whose hook opens the runner; it starts nothing."""
-    from toolcharter_bwrap.runner import Bwrap  # noqa: PLC0415 - a list of plugins needs none of it
-
-    return Bwrap(policy)
+    return runner.Bwrap(policy)
 
 
 SPEC = ExtensionSpec("bwrap", BwrapPolicy, build)

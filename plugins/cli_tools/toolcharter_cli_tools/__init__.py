@@ -1,12 +1,17 @@
 """Tools of toolcharter out of folders, profiles and manifests: see the README."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import Discovery, ExtensionSpec, ProfileView, ToolSpec, hookimpl
+from toolcharter import Discovery, ExtensionSpec, ProfileView, ToolSpec, hookimpl, lazy
 from toolcharter_cli_tools import reload_tools
 from toolcharter_cli_tools.policy import CliToolsPolicy
 from toolcharter_cli_tools.templates import CliReason
+
+if TYPE_CHECKING:
+    from toolcharter_cli_tools import discovery
+else:
+    discovery = lazy("toolcharter_cli_tools.discovery")  # a list of plugins needs none of it
 
 
 def build(workspace: Path, policy: CliToolsPolicy) -> object:  # noqa: ARG001 - the hook below is given both
@@ -32,6 +37,4 @@ def register_tools() -> list[ToolSpec[Any]]:
 @hookimpl
 def discover_tools(profile: ProfileView, workspace: Path | None) -> Discovery:
     """The tools that the profile declares, and those that lie in its folders."""
-    from toolcharter_cli_tools.discovery import discover  # noqa: PLC0415 - a list of plugins needs none of it
-
-    return discover(profile, workspace)
+    return discovery.discover(profile, workspace)

@@ -5,18 +5,21 @@ shows what the daemon has.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import ExtensionSpec, ToolSpec, hookimpl
+from toolcharter import ExtensionSpec, ToolSpec, hookimpl, lazy
 from toolcharter_docker import docker_list
 from toolcharter_docker.policy import DockerPolicy
+
+if TYPE_CHECKING:
+    from toolcharter_docker import runner
+else:
+    runner = lazy("toolcharter_docker.runner")  # a list of plugins needs none of it
 
 
 def build(workspace: Path, policy: DockerPolicy) -> Any:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
     """The object whose hook opens the runner; it neither connects nor imports the docker library."""
-    from toolcharter_docker.runner import Docker  # noqa: PLC0415 - a list of plugins needs none of it
-
-    return Docker(policy)
+    return runner.Docker(policy)
 
 
 SPEC = ExtensionSpec("docker", DockerPolicy, build)

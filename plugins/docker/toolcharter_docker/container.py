@@ -7,12 +7,19 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import Ended, Job, ToolError
+from toolcharter import Ended, Job, ToolError, lazy
 from toolcharter_docker.daemon import Daemon, told
 from toolcharter_docker.plan import Plan, exit_code, signal_name
 from toolcharter_docker.stream import STDERR, STDOUT, Frames, Kept
+
+if TYPE_CHECKING:
+    import requests
+    from docker import errors as docker_errors
+else:
+    docker_errors = lazy("docker.errors")
+    requests = lazy("requests")
 
 GRACE_S = 0.5
 """Between TERM and KILL."""
@@ -70,9 +77,6 @@ class Container:
         Raises:
             ToolError: The daemon or the container went away.
         """
-        import requests  # noqa: PLC0415 - loaded long since
-        from docker import errors as docker_errors  # noqa: PLC0415 - as above
-
         try:
             status = self._client.wait(self.identifier, timeout=timeout_s)["StatusCode"]
         except (requests.ReadTimeout, requests.ConnectTimeout):
@@ -93,8 +97,6 @@ class Container:
 
     def remove(self) -> bool:
         """End all of it and remove it; whether that is certain."""
-        from docker import errors as docker_errors  # noqa: PLC0415 - loaded long since
-
         if hasattr(self, "connection"):
             self.connection.close()
         try:

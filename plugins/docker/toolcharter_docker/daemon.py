@@ -6,10 +6,16 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcharter import Denied, ToolError
+from toolcharter import Denied, ToolError, lazy
 
 if TYPE_CHECKING:
-    from docker import APIClient
+    import docker
+    import requests
+    from docker import errors as docker_errors
+else:
+    docker = lazy("docker")  # 0.4 s, and only who runs a program needs it
+    docker_errors = lazy("docker.errors")
+    requests = lazy("requests")
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 TIMEOUT_S = 60.0
@@ -36,7 +42,7 @@ class Image(NamedTuple):
 class Daemon(NamedTuple):
     """A connection, and the image."""
 
-    client: "APIClient"
+    client: "docker.APIClient"
     socket_path: str
     image: Image
 
@@ -53,9 +59,6 @@ def connect(host: str, image: str) -> Daemon:
             _UNAVAILABLE, f"The Docker daemon at {host!r} is of another machine, and could not mount the workspace."
         )
     _knock(socket_path)
-    import docker  # noqa: PLC0415 - takes 0.4 s, and only who runs a program needs it
-    from docker import errors as docker_errors  # noqa: PLC0415 - as above
-
     with told("The Docker daemon does not answer"):
         client = docker.APIClient(base_url=host, version="auto", timeout=int(TIMEOUT_S), max_pool_size=32)
         client.trust_env = False  # no proxy lies between us and a socket
@@ -96,9 +99,6 @@ def told(what: str) -> Generator[None]:
         ToolError: `program_not_found` or `invalid_arguments`, where the daemon's answer is about the program.
         Denied: `sandbox_unavailable`, with *what*, for everything else.
     """
-    import requests  # noqa: PLC0415 - as above
-    from docker import errors as docker_errors  # noqa: PLC0415 - as above
-
     try:
         yield
     except docker_errors.APIError as error:

@@ -5,10 +5,15 @@ gate denies with `check_failed`. The arguments of calls are never sent.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolcharter import ExtensionSpec, hookimpl
+from toolcharter import ExtensionSpec, hookimpl, lazy
 from toolcharter_principles.policy import PrinciplesPolicy, PrinciplesReason
+
+if TYPE_CHECKING:
+    from toolcharter_principles import check
+else:
+    check = lazy("toolcharter_principles.check")  # httpx takes 0.2 s, and a list of plugins needs none
 
 
 def build(workspace: Path, policy: PrinciplesPolicy) -> Any:  # noqa: ARG001 - the service is the same for every workspace
@@ -17,9 +22,7 @@ def build(workspace: Path, policy: PrinciplesPolicy) -> Any:  # noqa: ARG001 - t
     Raises:
         ValueError: The environment holds no token where the policy names one.
     """
-    from toolcharter_principles.check import Principles  # noqa: PLC0415 - httpx takes 0.2 s, and a list needs none
-
-    return Principles(policy)
+    return check.Principles(policy)
 
 
 SPEC = ExtensionSpec("principles", PrinciplesPolicy, build, reasons=PrinciplesReason)

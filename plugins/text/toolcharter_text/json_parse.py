@@ -3,14 +3,19 @@
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import orjson
 from pydantic import BaseModel, Field
 
-from toolcharter import ToolError, ToolRuntime, ToolSpec
+from toolcharter import ToolError, ToolRuntime, ToolSpec, lazy
 from toolcharter_text.common import SOURCE_ALIASES, Count, SharedReason, TextPolicy, given
 from toolcharter_text.documents import DocumentReason, read_document, read_lines
+
+if TYPE_CHECKING:
+    from toolcharter_text import jsonpaths
+else:
+    jsonpaths = lazy("toolcharter_text.jsonpaths")  # only a query needs the library
 
 
 class JsonParsePolicy(TextPolicy):
@@ -116,11 +121,9 @@ SPEC = ToolSpec(
 
 def _finder(query: str, policy: JsonParsePolicy, rt: ToolRuntime) -> Callable[[Any], Iterable[Any]]:
     """What evaluates *query*, read before anything is done."""
-    from toolcharter_text.jsonpaths import Budget, Query, QueryError  # noqa: PLC0415 - only a query needs the library
-
     try:
-        return Query(query, Budget(policy.max_steps, policy.until(rt))).find
-    except QueryError as error:
+        return jsonpaths.Query(query, jsonpaths.Budget(policy.max_steps, policy.until(rt))).find
+    except jsonpaths.QueryError as error:
         message = f"The query is no JSONPath: {error}."
         raise ToolError(
             message, reason=JsonParseReason.INVALID_QUERY, hint="Begin with `$`, as RFC 9535 says."

@@ -4,10 +4,15 @@ No redirect is followed, no cookie kept, no proxy variable obeyed, and of the an
 addresses are reached: the URL comes from a profile or from an administrator, never from a model or a repository.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from toolcharter import Channel, Notification, Sender, hookimpl
+from toolcharter import Channel, Notification, Sender, hookimpl, lazy
 from toolcharter_webhook.endpoint import Endpoint, parse_endpoint
+
+if TYPE_CHECKING:
+    from toolcharter_webhook import sender
+else:
+    sender = lazy("toolcharter_webhook.sender")  # httpx takes 0.1 s, which only the thread that delivers pays
 
 
 class WebhookChannel(NamedTuple):
@@ -17,9 +22,7 @@ class WebhookChannel(NamedTuple):
 
     def connect(self) -> Sender[Notification]:
         """A sender; it connects when it sends."""
-        from toolcharter_webhook.sender import WebhookSender  # noqa: PLC0415 - httpx takes 0.1 s, which only the thread that delivers pays
-
-        return WebhookSender(self.endpoint)
+        return sender.WebhookSender(self.endpoint)
 
 
 @hookimpl

@@ -16,10 +16,11 @@ from toolcharter.guards.network.redirects import Journey, first_step
 if TYPE_CHECKING:
     import httpx
 
+    from toolcharter.guards.network import dial
     from toolcharter.guards.network import exchange as network_exchange
-    from toolcharter.guards.network.dial import Lines
 else:
     httpx = lazy("httpx")
+    dial = lazy("toolcharter.guards.network.dial")
     network_exchange = lazy("toolcharter.guards.network.exchange")
 
 
@@ -40,18 +41,18 @@ class Client:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def lines(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "Lines":
+    def lines(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "dial.Lines":
         """How a request that begins now reaches the world.
 
         Raises:
             ToolError: The extra is not installed.
         """
         try:
-            from toolcharter.guards.network.dial import Lines  # noqa: PLC0415 - the extra is loaded on first use
+            lines = dial.Lines
         except ImportError as error:
             message = "HTTP needs the extra: pip install 'toolcharter[http]'."
             raise ToolError(message) from error
-        return Lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
+        return lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
 
     def connector(self, policy: NetworkPolicy, timeout_s: float) -> Connect:
         """`rt.http.connector`."""

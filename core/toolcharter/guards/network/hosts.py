@@ -5,11 +5,17 @@ other bases or with parts left out, percent escapes, letters that a mapping woul
 """
 
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from types import ModuleType
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.network import MAX_NAME, NAME, is_number
 from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import Denied
+
+if TYPE_CHECKING:
+    import idna
+else:
+    idna = lazy("idna")
 
 _SHOWN = 80
 """Characters of a host that a message repeats."""
@@ -102,7 +108,6 @@ def _to_ascii(text: str) -> str:
 
     Source: UTS 46, non-transitional, and IDNA 2008 (RFC 5891).
     """
-    idna = _idna()
     lower = text.lower()
     try:
         if idna.uts46_remap(lower, std3_rules=True, transitional=False) != lower:
@@ -110,21 +115,20 @@ def _to_ascii(text: str) -> str:
         encoded: bytes = idna.encode(lower)
     except UnicodeError:  # IDNAError is one
         raise refused(f"{text[:_SHOWN]!r} is no host name.") from None
+    except ImportError:
+        raise _without_idna() from None
     return encoded.decode()
 
 
 def _stands_for_a_name(label: str) -> bool:
     """Whether the label `xn--...` encodes exactly one other."""
-    idna = _idna()
     try:
         return bool(idna.encode(idna.decode(label)) == label.encode())
     except UnicodeError:
         return False
-
-
-def _idna() -> ModuleType:
-    try:
-        import idna  # noqa: PLC0415 - comes with httpx, and few hosts need it
     except ImportError:
-        raise refused("A host beyond ASCII needs the extra: pip install 'toolcharter[http]'.") from None
-    return idna
+        raise _without_idna() from None
+
+
+def _without_idna() -> Denied:
+    return refused("A host beyond ASCII needs the extra: pip install 'toolcharter[http]'.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from redis import asyncio as redis_asyncio
     from redis import backoff, retry
 else:
+    redis = lazy("redis")
     redis_asyncio = lazy("redis.asyncio")
     backoff = lazy("redis.backoff")
     retry = lazy("redis.retry")
@@ -212,7 +213,7 @@ def _unavailable(error: Exception) -> Unavailable:
 
 def _client(url: str, timeout_s: float) -> "redis.Redis":
     try:
-        import redis  # noqa: PLC0415 - of an extra
+        pools = redis.BlockingConnectionPool
     except ImportError as error:
         raise ConfigurationError(
             [
@@ -225,7 +226,7 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
             ]
         ) from error
     try:
-        pool = redis.BlockingConnectionPool.from_url(url, **_options(timeout_s))
+        pool = pools.from_url(url, **_options(timeout_s))
     except ValueError:
         # Neither the URL nor what the library says of it: either may hold a password.
         fix = "Write such as redis://127.0.0.1:6379/0, a password with %2F for a slash."
