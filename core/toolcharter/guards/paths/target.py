@@ -58,6 +58,14 @@ def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextMana
     return nullcontext()
 
 
+def _refuse() -> None:
+    raise ToolError("These paths are for looking only.", reason="write_failure")
+
+
+LOOKING = WriteGuard(_refuse, no_leases, unwatched)
+"""Of paths through which nothing is changed."""
+
+
 class WriteTarget(Handle):
     """One place to write. A context manager, which lets go of the folder."""
 

@@ -9,7 +9,6 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from toolcharter.api.paths import PlaceUse
-from toolcharter.errors import ToolError
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repository
@@ -19,7 +18,7 @@ from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
 from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
-from toolcharter.guards.paths.target import MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
+from toolcharter.guards.paths.target import LOOKING, MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
@@ -386,15 +385,8 @@ class WorkspacePaths(View):
             tuple(protected),
             tuple(read_only),
             check or (lambda: None),
-            _LOOKING,
+            LOOKING,
             names,
             twins_of(lambda: roots.workspace.held().canonical, names),
         )
         super().__init__(roots, scope)
-
-
-def _refuse() -> None:
-    raise ToolError("These paths are for looking only.", reason="write_failure")
-
-
-_LOOKING = WriteGuard(_refuse, no_leases, unwatched)

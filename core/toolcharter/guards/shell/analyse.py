@@ -1,13 +1,12 @@
 """From what a tool would run to what rules and the world have to say of it: every command, whatever starts it.
 
-A line is parsed (`script`), each command is read by the table of its program (`reading`), what a command starts or hands
-to a shell joins the others and is read in turn, and the floor looks at all of it. Pure: nothing is run or opened.
+A line is parsed (`parse.script`), each command is read by the table of its program (`programs.requirements`), what a command
+starts or hands to a shell joins the others and is read in turn, and the floor looks at all of it. Pure: nothing is run or opened.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
@@ -15,12 +14,10 @@ from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Re
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import look as look_at_floor
 from toolcharter.guards.shell.nodes import (
-    ENDLESS,
     Command,
     Inner,
     NotUnderstood,
     Reading,
-    Redirection,
     Requirements,
     Script,
     Word,
@@ -29,6 +26,7 @@ from toolcharter.guards.shell.parse.cwd import moves
 from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.programs.requirements import read
 from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.started import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import inputs, kept
@@ -44,10 +42,6 @@ MAX_COMMANDS = 200
 """Of all that a call would run, what its commands start included."""
 MAX_DEPTH = 8
 """How deep commands may start commands."""
-_BASH = frozenset({"bash", "rbash"})
-_SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
-"""They hand their text to the shell that runs them."""
-_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
 _TOP = (".",)
 _LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
 _GIT_LINKERS = frozenset({"mv", "clone"})
@@ -88,7 +82,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         analyser = _analysed(commands, workspace, tables, resolves=False)
     if analyser.leaves:
         analyser = _entered(commands, analyser, workspace, tables) or analyser
-    programs = {_name(command) for command in analyser.commands}
+    programs = {name_of(command) for command in analyser.commands}
     if analyser.functions and not programs.isdisjoint(analyser.functions):
         analyser.unsupported = analyser.unsupported or "A function runs under the name of a program."
     if analyser.keeps or len(analyser.commands) > 1 or analyser.reaches:
@@ -129,7 +123,7 @@ def _entered(
     if not _is_still(commands, entered):
         return None
     for at, command in enumerate(entered.commands):
-        if _name(command) == "cd" and len(command.words) > 1:
+        if name_of(command) == "cd" and len(command.words) > 1:
             folder = ListedNames(command.words[1].text or "", command.folders, "folder")
             reading = entered.readings[at]
             entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
@@ -249,16 +243,16 @@ class _Analyser:
     def _follow(self, at: int, reading: Reading, depth: int) -> None:
         command = self.commands[at]
         for inner in reading.inner:
-            if self._resolves and _name(command) == "xargs":
+            if self._resolves and name_of(command) == "xargs":
                 self._feed(at, inner)
             if inner.is_asked_for:
                 self._asked_for.add(len(self.commands))
-            self._append(_started(command, inner), depth)
+            self._append(started_by(command, inner), depth)
         for source in reading.scripts:
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be told.")
         if reading.runs_input:
-            why = f"{_name(command)!r} runs what it reads, and that cannot be told."
-            self._add_source(command, _fed(command), depth, why)
+            why = f"{name_of(command)!r} runs what it reads, and that cannot be told."
+            self._add_source(command, text_read_by(command), depth, why)
 
     def _feed(self, at: int, inner: Inner) -> None:
         found = inputs.fed(self.commands, at, inner)
@@ -270,16 +264,16 @@ class _Analyser:
             self.unresolved_program = self.unresolved_program or why_not
             return
         folders = starter.folders
-        if _name(starter) == _LATER:
+        if name_of(starter) == _LATER:
             if source == "-":
                 return  # It takes back what was set.
             if any(moves(one.words) for one in self.commands):
                 folders = ()
         # From another folder than the top, an absolute `cd` would be told from there: then it is not to be understood.
         workspace = self._workspace if folders == _TOP else ""
-        script = _script(source, workspace, is_posix=not _runs_bash(starter))
-        commands = tuple(_moved(starter, folders, one) for one in script.commands)
-        reaches = tuple(one._replace(folders=_from(folders, one.folders)) for one in script.reaches)
+        script = _script(source, workspace, is_posix=not runs_bash(starter))
+        commands = tuple(moved_to(starter, folders, one) for one in script.commands)
+        reaches = tuple(one._replace(folders=seen_from(folders, one.folders)) for one in script.reaches)
         self._add(script._replace(commands=commands, reaches=reaches), depth, starter.stdin_from)
 
     def _add(self, script: Script, depth: int, outer: tuple[int, ...] = ()) -> None:
@@ -315,64 +309,13 @@ def _without_needs(reading: Reading) -> Reading:
     return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
 
 
-def _started(starter: Command, inner: Inner) -> Command:
-    """The command that *starter* starts, which reads and writes where its starter does."""
-    return Command(
-        inner.words,
-        inner.assignments,
-        stdin_from=starter.stdin_from,
-        substitutes=starter.substitutes,
-        folders=starter.folders if inner.folders is None else inner.folders,
-        within=(*starter.within, _name(starter)),
-        at=starter.at,
-    )
-
-
-def _moved(starter: Command, starts: Sequence[str], command: Command) -> Command:
-    """A command of a script text, which begins in one of *starts*."""
-    within = (*starter.within, _name(starter), *command.within)
-    return command._replace(folders=_from(starts, command.folders), within=within, at=starter.at)
-
-
-def _from(starts: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
-    """Where *folders* lie, seen from each of *starts*."""
-    return tuple(dict.fromkeys(normpath(join(outer, inner)) for outer in starts for inner in folders))
-
-
-def _fed(command: Command) -> str | None:
-    """The text that a command reads, if it is one text for certain."""
-    fed = [one for one in command.redirections if _is_input(one)]
-    return fed[-1].text if fed else None
-
-
-def _runs_bash(starter: Command) -> bool:
-    """Whether the shell source that *starter* holds is bash's for certain: its own, or that of the line."""
-    for name in (_name(starter), *reversed(starter.within)):
-        base = name.rpartition("/")[2]
-        if base in _BASH:
-            return True
-        if base not in _SAME_SHELL and base not in _CONTEXTS and not base.startswith("function "):
-            return False
-    return True
-
-
-def _is_input(redirection: Redirection) -> bool:
-    """Whether it says what the standard input is: `0>&3` does, too."""
-    descriptor = redirection.descriptor
-    return not descriptor.strip("0") if descriptor else redirection.operator.startswith("<")
-
-
-def _name(command: Command) -> str:
-    return "" if command.program is None else command.program.text or command.program.form
-
-
 def _judged(command: Command, reading: Reading) -> AnalysedCommand:
     demand: Requirements = reading.demand
     return AnalysedCommand(
         command.form,
         _as_often((*_path_need(command.words), *demand.needs), command),
         demand.reaches,
-        _name(command),
+        name_of(command),
         reading.folders or command.folders,
         demand.is_known,
         bare(command, demand.needs),

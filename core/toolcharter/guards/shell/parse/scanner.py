@@ -111,6 +111,31 @@ class Scanner:
     """Where the bare word last looked at begins, and it; each is looked at by several."""
     _bare: str
 
+    list_reader: ListReader
+    """`lists.read_list`."""
+    is_posix: bool
+    """Whether the shell may be another than bash, such as dash."""
+    enters: bool
+    """Whether each `cd` to a folder that its letters tell succeeds."""
+    spans: set[Span]
+    """Where each word, assignment and target stands: for the second reader (`crosscheck`)."""
+    programs: set[Span]
+    """The same of words that name programs."""
+    tests: set[Span]
+    """The same of whole `[ ]` and `[[ ]]`."""
+    timed: list[Span]
+    """Where the words of `time` stand that was read last."""
+    hidden: list[Span]
+    """What the second reader is not shown: `time` before a compound command."""
+    masks: list[int]
+    """Where in here-documents a backslash makes a `$` or a backtick a plain character."""
+    here_strings: list[int]
+    """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
+    reaches: list[PathAccess]
+    """Where the shell itself looks for the names that loops run over."""
+    substitutes: list[int]
+    """The commands whose output becomes part of the words being read."""
+
     def __init__(
         self,
         source: str,
@@ -134,28 +159,14 @@ class Scanner:
         self.source = source
         self.workspace = workspace
         self.list_reader = read_list
-        """`lists.read_list`."""
         self.depth = depth
         self.is_posix = is_posix
-        """Whether the shell may be another than bash, such as dash."""
         self.enters = enters
-        """Whether each `cd` to a folder that its letters tell succeeds."""
         self.commands = list[Command]()
         self.functions: list[str] = []
-        self.spans = set[Span]()
-        """Where each word, assignment and target stands: for the second reader (`crosscheck`)."""
-        self.programs = set[Span]()
-        """The same of words that name programs."""
-        self.tests = set[Span]()
-        """The same of whole `[ ]` and `[[ ]]`."""
-        self.timed = list[Span]()
-        """Where the words of `time` stand that was read last."""
-        self.hidden: list[Span] = []
-        """What the second reader is not shown: `time` before a compound command."""
-        self.masks: list[int] = []
-        """Where in here-documents a backslash makes a `$` or a backtick a plain character."""
-        self.here_strings: list[int] = []
-        """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
+        self.spans, self.programs, self.tests = set(), set(), set()
+        self.timed, self.hidden = [], []
+        self.masks, self.here_strings = [], []
         self.values = {}
         self.patterns, self.listed = {}, {}
         self.loops = set()
@@ -166,11 +177,8 @@ class Scanner:
         self._before = {}
         self.arrays = Arrays(source)
         self.assigned = []
-        self.reaches: list[PathAccess] = []
-        """Where the shell itself looks for the names that loops run over."""
+        self.reaches, self.substitutes = [], []
         self.feeding = Feeding([], [])
-        self.substitutes = list[int]()
-        """The commands whose output becomes part of the words being read."""
 
     def read_list(self, ends: frozenset[str]) -> Flow:
         """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end."""

@@ -10,7 +10,7 @@ from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
-from toolcharter.guards.shell.programs.table import Operands, Role
+from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
 
 INPUT: Final = Word("(input)", splits=True, is_output=True)
@@ -315,46 +315,10 @@ class RequirementCollector:
         self.need(word, "is a program or code")
 
 
-def assign(words: Sequence[Word], operands: Operands, asking: RequirementCollector, *, appends: bool = False) -> None:
-    """Give each of *words* its role among *operands*."""
-    rest, last = operands.rest, operands.last
-    roles: list[Role | None] = list(operands.first)
-    if rest is not None and rest.kind == "assignment":
-        start = len(roles)
-        while len(roles) < len(words) and _is_assignment(words[len(roles)]):
-            roles.append(rest)
-        roles += last if len(roles) >= start else ()
-    else:
-        roles += [rest] * (len(words) - len(roles) - len(last)) if rest else ()
-        roles += last
-    for place, word in enumerate(words):
-        role = roles[place] if place < len(roles) else None
-        if role is None:
-            asking.need(word, "is more than its program takes")
-        elif role.kind == "command":
-            asking.command(words[place:], appends=appends)
-            return
-        elif role.kind == "run":
-            asking.run(words[place:])
-            return
-        elif role.kind == "source_or_command":
-            asking.source_or_command(words[place:])
-            return
-        elif role.kind == "script" and role is rest:
-            asking.source(words[place:])
-            return
-        else:
-            asking.operand(role, word, may_grow=word.splits and operands.take_many(place))
-
-
 def is_number(text: str) -> bool:
     """Whether *text* is an integer in digits."""
     digits = text[1:] if text[:1] in {"-", "+"} else text
     return digits.isascii() and digits.isdigit()
-
-
-def _is_assignment(word: Word) -> bool:
-    return "=" in (word.prefix if word.text is None else word.text)
 
 
 def _hidden(word: Word, placeholder: str) -> Word:

@@ -8,7 +8,8 @@ from typing import Final
 
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.nodes import Word
-from toolcharter.guards.shell.programs.collector import RequirementCollector, assign
+from toolcharter.guards.shell.programs.collector import RequirementCollector
+from toolcharter.guards.shell.programs.operands import assign
 from toolcharter.guards.shell.programs.options import divide
 from toolcharter.guards.shell.programs.table import Role, Table, Takes
 

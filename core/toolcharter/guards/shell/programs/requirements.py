@@ -14,8 +14,9 @@ from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.nodes import FRESH, Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.programs import expressions, unknown
-from toolcharter.guards.shell.programs.collector import RequirementCollector, assign, is_number
+from toolcharter.guards.shell.programs.collector import RequirementCollector, is_number
 from toolcharter.guards.shell.programs.launchers import started_words
+from toolcharter.guards.shell.programs.operands import assign
 from toolcharter.guards.shell.programs.options import Divided, divide
 from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table, Takes
 from toolcharter.guards.shell.programs.tables import CORE, Tables

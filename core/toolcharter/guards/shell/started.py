@@ -1,0 +1,64 @@
+"""Commands that another command starts, or has as text: where they run, what they read, and which shell reads the text."""
+
+from collections.abc import Sequence
+from posixpath import join, normpath
+
+from toolcharter.guards.shell.nodes import ENDLESS, Command, Inner, Redirection
+
+_BASH = frozenset({"bash", "rbash"})
+_SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
+"""They hand their text to the shell that runs them."""
+_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
+
+
+def name_of(command: Command) -> str:
+    """Its program as the line names it; empty for a command without one."""
+    return "" if command.program is None else command.program.text or command.program.form
+
+
+def started_by(starter: Command, inner: Inner) -> Command:
+    """The command that *starter* starts, which reads and writes where its starter does."""
+    return Command(
+        inner.words,
+        inner.assignments,
+        stdin_from=starter.stdin_from,
+        substitutes=starter.substitutes,
+        folders=starter.folders if inner.folders is None else inner.folders,
+        within=(*starter.within, name_of(starter)),
+        at=starter.at,
+    )
+
+
+def moved_to(starter: Command, starts: Sequence[str], command: Command) -> Command:
+    """A command of a script text, which begins in one of *starts*."""
+    within = (*starter.within, name_of(starter), *command.within)
+    return command._replace(folders=seen_from(starts, command.folders), within=within, at=starter.at)
+
+
+def seen_from(starts: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
+    """Where *folders* lie, seen from each of *starts*."""
+    return tuple(dict.fromkeys(normpath(join(outer, inner)) for outer in starts for inner in folders))
+
+
+def text_read_by(command: Command) -> str | None:
+    """The text that a command reads, if it is one text for certain."""
+    fed = [one for one in command.redirections if _is_input(one)]
+    return fed[-1].text if fed else None
+
+
+def runs_bash(starter: Command) -> bool:
+    """Whether the shell source that *starter* holds is bash's for certain: its own, or that of the line."""
+    for name in (name_of(starter), *reversed(starter.within)):
+        base = name.rpartition("/")[2]
+        if base in _BASH:
+            return True
+        if base not in _SAME_SHELL and base not in _CONTEXTS and not base.startswith("function "):
+            return False
+    return True
+
+
+def _is_input(redirection: Redirection) -> bool:
+    """Whether it says what the standard input is: `0>&3` does, too."""
+    if not redirection.descriptor:
+        return redirection.operator.startswith("<")
+    return not redirection.descriptor.strip("0")
