@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.local import LocalRunner as LocalRunner
     from toolcharter.guards.process.marks import Mark as Mark
     from toolcharter.guards.process.marks import is_marked as is_marked
+    from toolcharter.guards.process.sockets import sockets_below as sockets_below
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
     from toolcharter.guards.secrets.values import scrub_value as scrub_value
     from toolcharter.guards.shell.git.settings import GIT_SETTINGS as GIT_SETTINGS
@@ -130,6 +131,7 @@ _HOMES = {
     "toolcharter.guards.output": "mask_middle",
     "toolcharter.guards.process.launch": "Launch",
     "toolcharter.guards.process.limits": "controlling limited",
+    "toolcharter.guards.process.sockets": "sockets_below",
     "toolcharter.guards.process.local": "LocalRunner",
     "toolcharter.guards.process.marks": "Mark is_marked",
     "toolcharter.guards.secrets.text": "scrub_text",

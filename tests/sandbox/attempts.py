@@ -115,6 +115,11 @@ NETWORK = {
     "socket in the file system": (
         f"perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); connect(S,pack_sockaddr_un(q(@UNIX@))) and {_PERL_SAYS}'"
     ),
+    "socket in the workspace": (
+        f"perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); connect(S,pack_sockaddr_un(q(@INNER@))) and {_PERL_SAYS};"
+        f"chdir q(sockets); connect(S,pack_sockaddr_un(q(s.sock))) and {_PERL_SAYS}'; mv sockets s2; ln sockets/s.sock t.sock;"
+        f"perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); connect(S,pack_sockaddr_un(q(t.sock))) and {_PERL_SAYS}'"
+    ),
     "socket through a link": (
         f"perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); connect(S,pack_sockaddr_un(q(way-out/s.sock))) and {_PERL_SAYS}'"
     ),
@@ -169,6 +174,11 @@ PRIVILEGE = {
     "another root": f"chroot / true && {_E}; mkdir r; chroot r true && {_E}; pivot_root . . && {_E}",
     "another user": f"perl -e '$<=12345; $>=12345; {_PERL_SAYS} if $<==12345 || $>==12345'; chown 12345 notes.txt && {_E}",
     "set-user-ID": f"cp /bin/busybox b; chmod 4755 b; chown 1 b && {_E}; ./b id | grep -q euid && {_E}",
+    "set-user-ID file left": (
+        f"cp /bin/busybox b; chmod 4755 b; [ -u b ] && {_E}; chmod 2755 b; [ -g b ] && {_E}; install -m 6755 b c; [ -u c ] && {_E};"
+        f"perl -e 'sysopen(F,q(d),0101,04755); syscall(85,q(e),04755); syscall(452,-100,q(b),04755,0); syscall(133,q(f),0104755,0);"
+        f"{_PERL_SAYS} if grep {{-u $_}} qw(b d e f)'"
+    ),
     "kernel settings": (
         "for f in kernel/core_pattern kernel/modprobe kernel/sysrq kernel/poweroff_cmd kernel/yama/ptrace_scope vm/drop_caches"
         f" fs/binfmt_misc/register; do echo x > /proc/sys/$f && {_E}; done"

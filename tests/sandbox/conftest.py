@@ -84,6 +84,8 @@ class Host:
         os.set_inheritable(inherited.fileno(), True)  # noqa: FBT003 - its only way
         self.port = self._listen_on_tcp()
         self.unix = self._listen(socket.AF_UNIX, str(self.outside / "s.sock"))
+        (self.workspace / "sockets").mkdir()
+        self.inner = self._listen(socket.AF_UNIX, str(self.workspace / "sockets/s.sock"))
         self.abstract = f"toolcharter-{secrets.token_hex(8)}"
         self._listen(socket.AF_UNIX, f"\0{self.abstract}")
         self._listen(socket.AF_INET, ("0.0.0.0", self.port), socket.SOCK_DGRAM)
@@ -100,6 +102,7 @@ class Host:
             "HOME": self.home,
             "PORT": self.port,
             "UNIX": self.unix,
+            "INNER": self.inner,
             "ABSTRACT": self.abstract,
             "PID": os.getpid(),
             "MARKER": self.marker,

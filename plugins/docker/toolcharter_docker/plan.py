@@ -60,7 +60,7 @@ def plan(
         ground: What is the same for all.
         job: The program.
         held: What is mounted over itself.
-        hidden: What the program may not see.
+        hidden: What the program may not see; absolute paths lie in a root to read from.
         is_open: The program has an input.
         is_terminal: It runs on a terminal.
 

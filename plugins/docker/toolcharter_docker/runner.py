@@ -21,6 +21,7 @@ from toolcharter import (
     TerminalSize,
     ToolError,
     hookimpl,
+    sockets_below,
 )
 from toolcharter_docker import leftovers
 from toolcharter_docker.container import Container, attend
@@ -141,7 +142,7 @@ class DockerRunner:
         daemon, watchdog = self._connected()
         self._check_folder(job.cwd)
         with ExitStack() as stack:
-            hidden = self._scope.hidden()
+            hidden = (*self._scope.hidden(), *self._sockets())
             held = self._hold(job, hidden, watchdog, stack)
             neighbour = self._enter(job, held, stack, is_brief=is_brief)
             ground = Ground(self._policy, self._scope, daemon.image, self._owner)
@@ -156,6 +157,13 @@ class DockerRunner:
             raise
         return container, neighbour
 
+    def _sockets(self) -> Iterator[HiddenPath]:
+        """Sockets of this machine where programs could see them: a mount that is read-only keeps nobody from connecting."""
+        for place in sockets_below((self._scope.workspace, *self._policy.read_roots)):
+            path = Path(place)
+            inside = path.is_relative_to(self._scope.workspace)
+            yield HiddenPath(str(path.relative_to(self._scope.workspace)) if inside else place, is_folder=False)
+
     def _start(self, container: Container, held: list[Hold]) -> None:
         if self._is_closed:
             raise Denied(_UNAVAILABLE, "The runner is closed.")
@@ -169,7 +177,8 @@ class DockerRunner:
             return []
         try:
             protected = (*self._scope.protected, *job.protected)
-            held = hold(self._scope.workspace, protected, stack, (place.path for place in hidden))
+            ways = (place.path for place in hidden if not place.path.startswith("/"))
+            held = hold(self._scope.workspace, protected, stack, ways)
         except Unprotectable as error:
             raise Denied("protected_path", f"A protected path cannot be protected in a container: {error}.") from error
         watchdog.note(self._scope.workspace / part.path for part in held if not part.writable)

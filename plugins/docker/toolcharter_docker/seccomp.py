@@ -14,11 +14,11 @@ import json
 from typing import Any
 
 _ALLOWED = """
-    accept accept4 access alarm arch_prctl bind brk cachestat capget capset chdir chmod chown clock_adjtime64
+    accept accept4 access alarm arch_prctl bind brk cachestat capget capset chdir chown clock_adjtime64
     clock_getres clock_getres_time64 clock_gettime clock_gettime64 clock_nanosleep clock_nanosleep_time64
-    clock_settime64 close close_range connect copy_file_range creat dup dup2 dup3 epoll_create epoll_create1
+    clock_settime64 close close_range connect copy_file_range dup dup2 dup3 epoll_create epoll_create1
     epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 execve execveat exit exit_group faccessat
-    faccessat2 fadvise64 fadvise64_64 fallocate fanotify_mark fchdir fchmod fchmodat fchmodat2 fchown fchownat
+    faccessat2 fadvise64 fadvise64_64 fallocate fanotify_mark fchdir fchown fchownat
     fcntl fcntl64 fdatasync fgetxattr flistxattr flock fork fremovexattr fsetxattr fstat fstat64 fstatat fstatat64
     fstatfs fstatfs64 fsync ftruncate ftruncate64 futex futex_requeue futex_time64 futex_wait futex_waitv
     futex_wake futimesat get_robust_list get_thread_area getcpu getcwd getdents getdents64 getegid geteuid getgid
@@ -28,9 +28,9 @@ _ALLOWED = """
     io_pgetevents_time64 io_setup io_submit ioctl ioprio_get ioprio_set kill landlock_add_rule
     landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat listen listxattr listxattrat
     llistxattr llseek lremovexattr lseek lsetxattr lstat lstat64 madvise membarrier memfd_create mincore mkdir
-    mkdirat mknod mknodat mlock mlock2 mlockall mmap mmap2 mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
+    mkdirat mlock mlock2 mlockall mmap mmap2 mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
     mq_timedreceive_time64 mq_timedsend mq_timedsend_time64 mq_unlink mremap mseal msgctl msgget msgrcv msgsnd
-    msync munlock munlockall munmap nanosleep newfstatat open openat openat2 pause pidfd_open pidfd_send_signal
+    msync munlock munlockall munmap nanosleep newfstatat pause pidfd_open pidfd_send_signal
     pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll ppoll_time64 prctl pread64 preadv preadv2 prlimit64
     process_mrelease pselect6 pselect6_time64 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv
     recvfrom recvmmsg recvmmsg_time64 recvmsg remap_file_pages removexattr removexattrat rename renameat renameat2
@@ -53,17 +53,27 @@ _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 # Linux on 64 and 32 bits, each with ADDR_NO_RANDOMIZE or not, for debuggers and old runtimes, and the question.
 _PERSONALITIES = (0x0, 0x8, 0x4_0000, 0x4_0008, 0xFFFF_FFFF)
 _EPERM, _ENOSYS = 1, 38
+_MASKED = "SCMP_CMP_MASKED_EQ"
+# A file that takes on its owner's or its group's rights would do so for every user of this machine, outside the container.
+_SET_ID = 0o6000
+_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and what of O_TMPFILE is not O_DIRECTORY
+_MODE_AT = {"creat": 1, "chmod": 1, "fchmod": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
+_FLAGS_AT = {"open": 1, "openat": 2}
+"""The mode follows the flags. It counts where a file is made: otherwise it is whatever the register held."""
 
 
 def profile() -> str:
     """The profile, as the JSON text that the option `seccomp=` takes."""
     calls = [
         {"names": _ALLOWED.split(), "action": "SCMP_ACT_ALLOW"},
-        _allow("clone", _NAMESPACES, "SCMP_CMP_MASKED_EQ"),
+        _allow("clone", _NAMESPACES, _MASKED),
         *(_allow("socket", family) for family in _FAMILIES.values()),
         *(_allow("personality", persona) for persona in _PERSONALITIES),
-        # Its flags are in memory, where no filter looks; with this answer the C library takes `clone`.
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
+        *(_allow(name, _SET_ID, _MASKED, at=at) for name, at in _MODE_AT.items()),
+        *(_allow(name, _MAKES, _MASKED, at=at) for name, at in _FLAGS_AT.items()),
+        *(_allow(name, _SET_ID, _MASKED, at=at + 1) for name, at in _FLAGS_AT.items()),
+        # What they want is in memory, where no filter looks; with this answer programs take `clone` and `openat`.
+        {"names": ["clone3", "openat2"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
     machines: list[dict[str, Any]] = [
         {"architecture": name, "subArchitectures": []} for name in ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
@@ -73,7 +83,7 @@ def profile() -> str:
     })  # fmt: skip
 
 
-def _allow(name: str, value: int, operation: str = "SCMP_CMP_EQ") -> dict[str, Any]:
-    """Allow a call where its first argument is *value*, or has none of its bits if they are masked."""
-    argument = {"index": 0, "value": value, "valueTwo": 0, "op": operation}
+def _allow(name: str, value: int, operation: str = "SCMP_CMP_EQ", *, at: int = 0) -> dict[str, Any]:
+    """Allow a call where its argument *at* is *value*, or has none of its bits if they are masked."""
+    argument = {"index": at, "value": value, "valueTwo": 0, "op": operation}
     return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]}

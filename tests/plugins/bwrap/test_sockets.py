@@ -70,5 +70,5 @@ def test_only_what_a_sandbox_can_see_is_covered(
         )
     assert sockets.covered_sockets([tmp_path / "b"]) == ("--ro-bind", "/dev/null", str(tmp_path / "b"))
 
-    monkeypatch.setattr(sockets, "_LISTED", tmp_path / "missing")
+    monkeypatch.setattr("toolcharter.guards.process.sockets._LISTED", tmp_path / "missing")
     assert sockets.covered_sockets([tmp_path / "in"]) == ()

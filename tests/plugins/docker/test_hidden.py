@@ -1,5 +1,6 @@
 """Hidden files in a container: empty there, whole outside."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,28 @@ def test_programs_see_nothing_of_what_is_hidden(dockerd: Dockerd, workspace: Pat
 
     assert (ended.stdout.decode(), ended.stderr) == ("./app/open.txt\n", b"")
     assert (workspace / ".env").read_text() == WORD
+
+
+@pytest.mark.parametrize("read_only", [False, True], ids=["writable", "read-only"])
+@pytest.mark.parametrize("where", ["ws/a b/agent.sock", "root/agent.sock"])
+def test_sockets_of_this_machine_are_not_reached(
+    dockerd: Dockerd, tmp_path: Path, workspace: Path, where: str, *, read_only: bool
+) -> None:
+    """In the workspace and in roots to read from; a mount that is read-only keeps nobody from connecting."""
+    (tmp_path / where).parent.mkdir()
+    policy = SPEC.policy.from_profile({
+        "image": dockerd.image, "host": dockerd.host, "read_roots": [str(tmp_path / "root")] if where[0] == "r" else [],
+    })  # fmt: skip
+    runner = SPEC.build(workspace, policy).open_runner(RunnerScope(workspace))
+    connect = (
+        "perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0);"
+        "print connect(S,pack_sockaddr_un($ARGV[0])) ? q(reached) : q(not reached)' "
+    )
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / where))
+        server.listen()
+
+        ended = runner.run(shell(f"{connect} '{tmp_path / where}'", read_only=read_only))
+
+    runner.close()
+    assert ended.stdout == b"not reached"
