@@ -21,6 +21,8 @@ from toolcharter.profile.settings import Ceiling, Mode
 ALLOWED = Decision("allow", "mode")
 _MAX_SHOWN = 200
 """Of a command that has no rule, in characters."""
+_MAX_WORDS = 6
+"""Of those that a rule would have to mention."""
 _STRICTNESS = ("allow", "ask", "deny")
 
 
@@ -279,9 +281,13 @@ def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> st
         return ""
     command, needs = uncovered
     shown = command if len(command) <= _MAX_SHOWN else f"{command[:_MAX_SHOWN]}..."
-    return f" Not covered: {shown!r}." + (
-        "" if needs.why is None else f" A rule would have to mention more: {needs.why}."
-    )
+    if needs.why is None:
+        return f" Not covered: {shown!r}."
+    # A rule that mentions the first of them would otherwise be told of that one again.
+    written = (word if word in command else word.rpartition(" ")[0] for word in needs.words)  # See `as_often`.
+    words = sorted(dict.fromkeys(written), key=command.find)
+    whole = f" In all: {', '.join(map(repr, words))}." if 1 < len(words) <= _MAX_WORDS else ""
+    return f" Not covered: {shown!r}. A rule would have to mention more: {needs.why}.{whole}"
 
 
 def unknown_tool(name: str, hint: str | None) -> Decision:

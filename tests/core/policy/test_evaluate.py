@@ -280,6 +280,12 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
             RuleInput(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
             " Not covered: 'sort -o x'. A rule would have to mention more: -o writes.",
         ),
+        (
+            RuleInput(
+                commands=("sort -o x -o 'a 2'",), needs=(Requirements(frozenset({"'a 2'", "-o 2"}), "-o writes"),)
+            ),
+            " Not covered: \"sort -o x -o 'a 2'\". A rule would have to mention more: -o writes. In all: '-o', \"'a 2'\".",
+        ),
         (RuleInput(commands=("ls",), unsupported="Odd."), " No rule can: Odd."),
         (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
     ],

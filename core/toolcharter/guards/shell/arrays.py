@@ -23,6 +23,8 @@ _WHOLE: Final = re.compile(
 )
 _ELEMENT: Final = re.compile(r"\[([0-9]{1,4})\]\}")
 _COUNT: Final = re.compile(r"\[(?:[@*]|[0-9]{1,4})\]\}")
+_QUOTED: Final = re.compile(r"""(?P<text>'[^']*'|"(?:[^"\\]|\\[nt])*")|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+_QUOTES_DIFFER: Final = re.compile(r"`|\$[('\"]|<<|(?<![^ \t\n;|&()])#")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
@@ -62,7 +64,8 @@ class Arrays:
         """Whether *name* stands nowhere but where it is understood, and nothing sets a variable in another way."""
         if _SETTERS.search(self._source):
             return False
-        rest = re.sub(_USE.pattern.replace("%s", name), " ", self._source)
+        rest = re.sub(_USE.pattern.replace("%s", name), lambda found: "\0" * len(found.group()), self._source)
+        rest = without_prose(rest, name)
         ends = [found.end() for found in re.finditer(rf"(?<![\w$]){name}\+?=\(", rest)]
         names = len(re.findall(rf"(?<![\w./]){name}(?![\w./])", rest))
         return len(ends) == names and _REPEATING.search(rest, 0, ends[-1]) is None
@@ -98,6 +101,23 @@ class Arrays:
 
 def _state(name: str, texts: tuple[str, ...]) -> str:
     return f"{name}[{len(texts)}]"
+
+
+def without_prose(source: str, name: str) -> str:
+    """*source* with zeros for texts in quotes that hold a blank and *name* as a word: no text with a blank names a variable.
+
+    But for a subscript or a value behind the name, as in `unset 'a[0 ]'`. Nothing is done where quotes may be others than
+    they seem.
+    """
+    if _QUOTES_DIFFER.search(source):
+        return source
+    named = re.compile(rf"(?<![\w$]){name}(?!\w)(?![ \t]*[\[=+])")
+    return _QUOTED.sub(lambda found: "\0" * len(found[0]) if _is_prose(found, named) else found[0], source)
+
+
+def _is_prose(found: re.Match[str], named: re.Pattern[str]) -> bool:
+    text = found["text"] or ""
+    return " " in text and "$" not in text and named.search(text) is not None and "=" not in text
 
 
 def end_of_count(source: str, at: int) -> int | None:

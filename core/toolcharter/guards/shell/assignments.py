@@ -1,11 +1,11 @@
 """Which assignments change nothing but how output looks, or what the line itself remembers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from toolcharter.guards.shell.nodes import Assignment
+from toolcharter.guards.shell.nodes import Assignment, Word
 
 # With another encoding than UTF-8 or ASCII, a shell would read the bytes of a script as other characters than we do.
 _LOCALE: Final = re.compile(r"C|POSIX|(?:C|[a-z]{2}_[A-Z]{2})\.(?:UTF-8|utf8)")
@@ -73,6 +73,15 @@ def is_own(name: str) -> bool:
     if name in _OWN_CAPITALS:
         return True
     return _OWN.fullmatch(name) is not None and _TAKEN.fullmatch(name) is None
+
+
+def exports_harmless(words: Sequence[Word]) -> bool:
+    """Whether *words* are `export` and settings of which no rule asks anything before a command either."""
+    given = [(word.text or "").partition("=") for word in words[1:]]
+    return bool(given) and all(
+        equals and objection(Assignment(name, Word(value, value, prefix=value), f"{name}={value}")) is None
+        for name, equals, value in given
+    )
 
 
 def objection(assignment: Assignment) -> str | None:

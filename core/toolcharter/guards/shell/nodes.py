@@ -69,6 +69,8 @@ class Word(NamedTuple):
     """Whether it is a number or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
     is_shown: bool = False
     """As `is_output`, but a part of it may be what the line has read: it may be shown, and not kept."""
+    is_name: bool = False
+    """Whether it is one word that begins with a letter or a digit, such as a container's number: no option and no glob."""
 
     @property
     def is_literal(self) -> bool:

@@ -9,7 +9,7 @@ from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import OUTPUT
+from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
 from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, Gained, Value, number_of
@@ -23,6 +23,8 @@ else:
 _MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
 _GLOB_SIGNS: Final = frozenset("*?[")
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
+# Without quotes, bash makes the same word of them.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
 _WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
 _PLAIN_PRINTERS: Final = tuple(
@@ -37,6 +39,20 @@ _PLAIN_PRINTERS: Final = tuple(
         rf"kubectl get(?:{_WORD})* -o name",
     )
 )
+
+
+_NAME_PRINTERS: Final = tuple(
+    re.compile(one)
+    for one in (
+        rf"docker (?:ps|images|network ls)(?:{_WORD})* (?:-a?q|--quiet)",
+        rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}",
+        rf"kubectl get(?:{_WORD})* -o name",
+    )
+)
+"""Docker's names and numbers, `kind/name` of Kubernetes.
+
+Source: docker-create(1), "--name"; Kubernetes, "Object Names and IDs".
+"""
 
 
 def settle(scanner: Scanner, at: int) -> Gained:
@@ -156,18 +172,43 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
     """
     if not (scanner.settles and is_own(name)):
         return None
+    is_name, needs = False, frozenset[str]()
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
         if not (_ONE_OUTPUT.fullmatch(words[0].form) and _is_chain(printer, positions.start)):
             return None
-        if not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(printer[0]):
+        first, needs = _with_known(scanner, printer[0]) if printer else (None, needs)
+        if first is None or not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(first):
             return None
         is_number = printer[0].words[0].text == "seq"
+        is_name = len(printer) == 1 and "IFS" not in scanner.source and _prints_names(first)
     elif all(word.is_literal or word.pattern is not None for word in words):
         is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
     else:
         return None
-    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True)
+    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True, needs=needs, is_name=is_name)
+
+
+def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
+    """*command* with the texts of variables that the line has set before, and those variables."""
+    words, needs = list[Word](), set[str]()
+    for word in command.words:
+        names = [part.name.removeprefix(MARK) for part in word.parts if part.name]
+        held = [scanner.set_values.get(name) if name in scanner.set_names else None for name in names]
+        texts = [one.text for one in held if one is not None and one.text is not None]
+        if names and len(texts) == len(names) and all(map(_PLAIN.fullmatch, texts)):
+            given = iter(texts)
+            words.append(literal("".join(next(given) if part.name else part.text for part in word.parts)))
+            needs.update(names)
+        else:
+            words.append(word)
+    return command._replace(words=tuple(words)), frozenset(needs)
+
+
+def _prints_names(command: Command) -> bool:
+    """Whether each word that *command* prints begins with a letter or a digit and holds no sign of a glob."""
+    line = " ".join(word.text or "" for word in command.words)
+    return any(known.fullmatch(line) for known in _NAME_PRINTERS)
 
 
 def _is_chain(commands: Sequence[Command], start: int) -> bool:

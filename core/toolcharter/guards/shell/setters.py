@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.assignments import exports_harmless, is_own
 from toolcharter.guards.shell.nodes import Command, Word
 
 DECLARING: Final = frozenset({"readonly", "declare", "typeset", "local", "export"})
@@ -47,9 +47,14 @@ def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
 
 
 def sets_own(words: Sequence[Word]) -> bool:
-    """Whether a command does nothing but set variables that mean something to its line alone, as `x=1` does."""
+    """Whether a command does nothing but set variables that mean something to its line alone, as `x=1` does.
+
+    Or settings that a rule has to mention nowhere: `export CI=true`.
+    """
+    if words and words[0].text == "export":
+        return exports_harmless(words)
     names = set_by(words)
-    return names is not None and words[0].text != "export" and all(map(is_own, names))
+    return names is not None and all(map(is_own, names))
 
 
 def is_array(command: Command) -> bool:

@@ -65,6 +65,8 @@ class Value(NamedTuple):
     """Whether it may be shown, and not kept."""
     needs: frozenset[str] = frozenset()
     """The variables that it is made of: it is what it seems if they are."""
+    is_name: bool = False
+    """Whether it is one word that begins with a letter or a digit and holds no sign of a glob."""
 
 
 class Gained(NamedTuple):
@@ -298,6 +300,8 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
         return literal("".join(text or "" for text in texts)) if is_one else word._replace(parts=())
     if held[0].is_number and _is_bare(word):
         word = word._replace(is_number=True)
+    if held[0].is_name and _is_bare(word):
+        word = word._replace(is_name=True)
     pattern = held[0].pattern if len(word.parts) == 1 else None
     if pattern not in {None, FRESH} and not names[0].startswith(MARK + DERIVED):
         return word._replace(parts=(), pattern=pattern, splits=False)

@@ -29,8 +29,17 @@ KNOWN = [
     ('{ a=(x y); cat "${a[@]}"; }', "cat x y"),
     ('a=(x y); a+=(z) & cat w; cat "${a[0]}"', "cat w"),
     ('a=(x y); (cat "${a[@]}")', "cat x y"),
+    ('a=(x y); echo "${#a[@]} of a set"; cat "${a[@]}"', "cat x y"),
+    ("a=(x y); echo 'not a b'; cat \"${a[@]}\"", "cat x y"),
 ]
 UNKNOWN = [
+    'a=(x); printf "-v" a /etc/passwd; cat "${a[@]}"',
+    'a=(x); printf "-v" "a[0 ]" /etc/passwd; cat "${a[@]}"',
+    'a=(x); ls "b" a "c d"; cat "${a[@]}"',
+    'a=(x); ls "a = /etc/passwd"; cat "${a[@]}"',
+    'a=(x); ls "$(ls) a b"; cat "${a[@]}"',
+    "a=(x); ls \\' a b \\'; cat \"${a[@]}\"",
+    'a=(x); ls "b # a c"; cat "${a[@]}" # " a',
     'cat "${a[@]}"',
     'cat "${a[0]}"',
     'cat "${a[@]}"; a=(x)',

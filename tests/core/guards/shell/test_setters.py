@@ -164,6 +164,8 @@ def uncovered(line: str) -> str:
         'readonly now="$(ls)"; echo "$now"',
         'f() { local name=$1; echo "$name"; }; f x',
         'readonly file=notes.md; cat "$file"',
+        "export CI=true; ls",
+        "export NODE_ENV=test NO_COLOR=1; ls",
     ],
 )
 def test_what_sets_variables_of_the_line_needs_no_rule(line: str) -> None:
@@ -198,6 +200,11 @@ def test_what_sets_variables_of_the_line_needs_no_rule(line: str) -> None:
         "readonly BASH_ENV=./x; ls",
         "readonly x PATH; ls",
         "export x=3; ls",
+        "export CI=$(ls); ls",
+        "export CI=true PATH=.; ls",
+        "export CI; ls",
+        "export -p; ls",
+        "export NODE_ENV=x; ls",
         "local 'x=3 PATH=.'$y; ls",
         "unset x; ls",
         "read x",

@@ -126,6 +126,42 @@ NOT_SHOWN = [
     'n=a; echo "${n:-$TOKEN}"',
 ]
 
+NAMES = [
+    'for c in $(docker ps -q); do docker inspect "$c"; done',
+    "for c in $(docker ps -aq); do docker logs --tail 5 $c; done",
+    'for c in $(docker ps --format {{.Names}}); do docker top "$c"; done',
+    's=up; for c in $(docker ps --filter status=$s -q); do docker inspect "$c"; done',
+]
+NO_NAMES = [
+    'for c in $(docker ps); do docker inspect "$c"; done',
+    'for c in $(docker ps -q); do docker inspect "-$c"; done',
+    'for c in $(docker ps -q); do docker inspect "${c%x}"; done',
+    'for c in $(docker ps -q); do c=-x; docker inspect "$c"; done',
+    'for c in $(docker ps -q | cut -c2-); do docker inspect "$c"; done',
+    'for c in $(docker ps -q; cat x); do docker inspect "$c"; done',
+    "IFS=a; for c in $(docker ps -q); do docker inspect $c; done",
+    'for c in $(docker ps --format {{.Label}}); do docker inspect "$c"; done',
+    'for c in $(cat x); do docker inspect "$c"; done',
+    'for c in $(docker ps --filter name=$s -q); do docker inspect "$c"; done',
+    's=a; s=$(cat x); for c in $(docker ps --filter name=$s -q); do docker inspect "$c"; done',
+]
+OF_TEXTS = [
+    "[[ $(git status --porcelain) ]] && ls",
+    "[[ -n $(git status --porcelain) ]] && ls",
+    "[[ ! $(git status --porcelain) ]] && ls",
+    "[[ $(git rev-parse HEAD) == $(git rev-parse main) ]]",
+    '[ "$(git status --porcelain)" ] && ls',
+    '[ ! "$(git status --porcelain)" ] && ls',
+]
+NOT_OF_TEXTS = [
+    "[ $(git status --porcelain) ]",
+    "[[ $TOKEN ]]",
+    "[[ $(git status)$TOKEN ]]",
+    "[[ $(cat a.txt) -eq 3 ]]",
+    "[[ -f $(cat a.txt) ]]",
+    '[ ! -f "$(cat a.txt)" ]',
+]
+
 NUMBERS = [
     "make; [ $? -ne 0 ]",
     'make; rc=$?; [ "$rc" -eq 0 ]',
@@ -261,3 +297,32 @@ def test_bash_sees_digits_there(line: str, tmp_path: Path) -> None:
     ]
 
     assert all(not one.strip() or one.strip().isdigit() for one in found)
+
+
+def covered_uses(line: str, *begins: str) -> list[bool]:
+    """Whether each command of *line* that begins so needs nothing named."""
+    return [covered for form, covered in judged(line) if form.startswith(begins) and "$" in form]
+
+
+@each_row("line", NAMES)
+def test_names_that_docker_prints_are_no_options(line: str) -> None:
+    """They begin with a letter or a digit, so that they are operands wherever a text is one."""
+    assert covered_uses(line, "docker inspect", "docker logs", "docker top") == [True]
+
+
+@each_row("line", NO_NAMES)
+def test_what_may_be_an_option_is_no_name(line: str) -> None:
+    """A format, a part of a name, another value, and what a file says, may begin with a dash."""
+    assert covered_uses(line, "docker inspect") == [False]
+
+
+@each_row("line", OF_TEXTS)
+def test_what_commands_print_may_be_compared(line: str) -> None:
+    """Between `[[` and `]]` bash parts no words; of one operand it asks whether there is any text."""
+    assert covered_uses(line, "[") == [True]
+
+
+@each_row("line", NOT_OF_TEXTS)
+def test_what_is_evaluated_or_looked_up_is_not_compared(line: str) -> None:
+    """Nor what the environment holds, nor what may become more words than one."""
+    assert covered_uses(line, "[") == [False]

@@ -135,6 +135,8 @@ def _of_known(call: Call, scene: Scene) -> str | None:
     reading = requirements.read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}
     words = call.command.words
+    if any(need.why.endswith(requirements.UNKNOWN_SUBCOMMAND) for need in reading.demand.needs):
+        return _of_tails(words, call, scene) or _of_texts(words[1:], scene)
     asked = [at for at in range(1, len(words)) if words[at].form in needs or _is_value(words[at - 1], needs)]
     why = _of_texts(tuple(words[at] for at in asked), scene)
     if why is not None or reading.inner or reading.scripts or not needs:

@@ -33,7 +33,7 @@ _NAMES: Final = {
         "local_url",
     ),
     "sql": ("database", "psql", "sql", "sqlite"),
-    "testing": ("js_tests", "pytest_plugin", "python_warning", "unittest_name"),
+    "testing": ("js_tests", "named_tests", "pytest_plugin", "python_warning", "unittest_name"),
 }
 MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
 """By language, the module of this folder that reads it. It is imported when a command first holds such a text."""

@@ -5,6 +5,11 @@ from typing import Final
 
 _JS_CODE: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _JS_TEST: Final = re.compile(r"(?:^|[^a-z])(?:tests?|specs?|__tests__)(?![a-z])", re.IGNORECASE)
+_PLACE: Final = re.compile(r"(?:\[[0-9:,]+\]|(?::[0-9]+)+)$")
+_CODE: Final = re.compile(r"\.(?:rb|exs?|php)$")
+_NAMED_TEST: Final = re.compile(
+    r"(?:(?:^|[_/.-])(?:test|spec)[_.-][^/]*|[^/]*[_.-](?:test|spec)|[^/]*[a-z0-9]Test|Test[A-Z][^/]*)$"
+)
 _WARNING_ACTIONS: Final = frozenset(
     {"default", "always", "ignore", "module", "once", "error", "all", "d", "a", "i", "m", "o", "e"}
 )
@@ -22,6 +27,22 @@ def js_tests(text: str) -> str | None:
     if text.startswith(("/", "~")) or ".." in text.split("/"):
         return "may lie outside the workspace"
     if _JS_CODE.search(text) and not _JS_TEST.search(text):
+        return "may be a program that is no test"
+    return None
+
+
+def named_tests(text: str) -> str | None:
+    """Operands of RSpec, PHPUnit, `mix test` and `rails test`: folders, and files that are called as tests are, up to a line's number.
+
+    None for a test that lies in the workspace by its letters.
+
+    Source: RSpec 3.12, rspec(1); PHPUnit 9.6, `phpunit --help`; Mix 1.19, `mix help test`: of any other file they run all.
+    """
+    path = _PLACE.sub("", text)
+    if path.startswith(("/", "~")) or ".." in path.split("/"):
+        return "may lie outside the workspace"
+    code = _CODE.search(path)
+    if code and not _NAMED_TEST.search(path[: code.start()]):
         return "may be a program that is no test"
     return None
 

@@ -144,7 +144,7 @@ def _test_word(scanner: Scanner) -> Word:
         scanner.blanks()
         scanner.expression_at = scanner.at
         return literal("=~")
-    start = scanner.at
+    start = scanner.tested_at = scanner.at
     word = read_word(scanner, VALUE)
     scanner.spans.discard((start, scanner.at))
     # Between these brackets, bash parts no words.

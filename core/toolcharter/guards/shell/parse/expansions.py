@@ -311,8 +311,8 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
             scanner.sums[scanner.source[begin : scanner.at]] = found
         splits = "IFS" in scanner.source
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=True)
-    scanner.at += 2
-    return _substituted(scanner, read_substitution(scanner), quoted=quoted)
+    is_whole, scanner.at = quoted or scanner.at == scanner.tested_at, scanner.at + 2
+    return _substituted(scanner, read_substitution(scanner), quoted=is_whole)
 
 
 def _substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from toolcharter.guards.shell.arrays import without_prose
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.parse.calls import UncertainError, edited
 from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
@@ -31,6 +32,7 @@ _NAMING: Final = re.compile(
     r"(?<![\w-])(?:read|mapfile|readarray|unset|export|readonly|declare|typeset|getopts|let|local|eval|wait|for)(?![\w-])"
     r"|(?<!\w)-[vR](?!\w)|\[[^]\n]*\]=|\$\{\w+:(?![-+?=])|\$\{!"
 )
+_NAMING_MORE: Final = re.compile(_NAMING.pattern.replace("|mapfile|readarray", "").replace("|for)", ")"))
 _REMOVED: Final = re.compile(r'rm -r?f "\$(?:([a-z_]\w*)|\{([a-z_]\w*)\})"')
 _MADE: Final = r"NAME=\"?\$\(mktemp\)\"?(?=[ \t]*(?:;(?!;)|\n|\Z))"
 _LASTING: Final = frozenset(
@@ -155,6 +157,8 @@ def _used(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, 
     """What becomes of the uses of an array."""
     name, printer = array.name, array.printer
     rest = source[: array.use[0]] + " " * (array.use[1] - array.use[0]) + source[array.use[1] :]
+    if not _NAMING_MORE.search(rest):
+        rest = without_prose(rest, name)
     for found in re.finditer(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", rest):
         at = found.start()
         if at < array.use[0]:

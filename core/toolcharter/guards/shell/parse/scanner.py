@@ -106,6 +106,8 @@ class Scanner:
     """The newline before the body of a here-document that has been read, and where that ends."""
     expression_at: int
     """The position of a regular expression, behind `=~`."""
+    tested_at: int
+    """The position of the last word between `[[` and `]]`, of which bash makes no more than one."""
     _made: int
     _bare_at: int
     """Where the bare word last looked at begins, and it; each is looked at by several."""
@@ -154,7 +156,7 @@ class Scanner:
         self.lists = self.settles = self.names_program = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())
-        self.expression_at = self._bare_at = self.statement = -1
+        self.expression_at = self.tested_at = self._bare_at = self.statement = -1
         self._bare = ""
         self.source = source
         self.workspace = workspace

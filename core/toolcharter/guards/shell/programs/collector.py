@@ -72,7 +72,7 @@ class RequirementCollector:
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
         """*word* is what an option takes, or is like it."""
         if word.text is None and word.pattern is None:
-            if word.is_shown and role.kind == "shown":
+            if (word.is_shown and role.kind == "shown") or (word.is_name and role.kind == "text"):
                 return
             if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
                 self._unknown(role, word)

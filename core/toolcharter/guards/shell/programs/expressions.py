@@ -133,12 +133,19 @@ def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:
 def _compares_texts(words: Sequence[Word]) -> bool:
     """Whether *words* are one comparison of texts that the line itself makes: then none of them can be an operator.
 
-    Source: POSIX.1-2024, test, "OPERANDS": with two operands the first is the operator, with three the second.
+    Source: POSIX.1-2024, test, "OPERANDS": one operand is compared with nothing, of two the first is the operator, of
+    three the second.
     """
     if words and words[-1].text in {"]", "]]"}:
         words = words[:-1]
+    if words and words[0].text == "!":
+        words = words[1:]
     texts = [word.text for word in words]
-    is_one = (len(texts[1:]) == 1 and texts[0] in _OF_TEXT) or (len(texts[1:-1]) == 1 and texts[1] in _BETWEEN_TEXTS)
+    is_one = (
+        len(texts) == 1
+        or (len(texts[1:]) == 1 and texts[0] in _OF_TEXT)
+        or (len(texts[1:-1]) == 1 and texts[1] in _BETWEEN_TEXTS)
+    )
     return is_one and all(not word.splits and (word.is_literal or word.is_output or word.is_shown) for word in words)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 else:
     links = lazy("toolcharter.guards.shell.links")
 
+UNKNOWN_SUBCOMMAND: Final = "is no subcommand that is known"
 _JOINS: Final = frozenset({">&", "<&"})
 _OUT: Final = frozenset({"", "1", "2"})
 _NOWHERE: Final = "(unknown folder)"
@@ -209,7 +210,7 @@ class _Reader:
         if operands and subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
         if operands and table.operands == NO_OPERANDS:
-            self.asking.need(operands[0], "is no subcommand that is known")
+            self.asking.need(operands[0], UNKNOWN_SUBCOMMAND)
             unknown.ask(operands[1:], self.asking)
         elif operands:
             # Behind a word that is no subcommand options may stand anywhere, unless it begins another command.

@@ -8,6 +8,16 @@ from toolcharter.guards.shell.languages.testing import pytest_plugin, python_war
 
 HARMLESS = {
     "js_tests": ["tests", "src", "src/a.test.ts", "test/a.js", "a-spec.mjs", "__tests__/a.js"],
+    "named_tests": [
+        "spec",
+        "spec/models/user_spec.rb:42",
+        "spec/a_spec.rb[1:2,1:3]",
+        "test/a_test.exs:12:13",
+        "tests/UserTest.php",
+        "tests/Unit",
+        "test/test_a.rb",
+        "TestA.php",
+    ],
     "unittest_name": [
         "discover",
         "tests",
@@ -21,6 +31,16 @@ HARMLESS = {
 }
 NAMED = {
     "js_tests": ["evil.js", "./evil.ts", "../a.test.js", "/a.test.js", "latest.js", "~/a.test.js"],
+    "named_tests": [
+        "evil.rb",
+        "lib/a.rb:3",
+        "../a_spec.rb",
+        "/a_spec.rb",
+        "~/a_spec.rb",
+        "latest.exs",
+        "spec/a.rb",
+        "a.php",
+    ],
     "unittest_name": ["evil", "*.py", "../test_a.py", "/test_a.py", "latest"],
 }
 
