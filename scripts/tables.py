@@ -116,7 +116,7 @@ def plugins() -> str:
     for folder in _plugin_folders():
         project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         groups: dict[str, dict[str, str]] = project.get("entry-points", {})
-        provided = [name for group in groups.values() for name in group]
+        provided = dict.fromkeys(name for group in groups.values() for name in group)
         listed = ", ".join(f"`{name}`" for name in provided)
         found.append((f"[{folder.name}](plugins/{folder.name}/README.md)", listed, project["description"]))
     return _table(("plugin", "provides", "what it does"), found)

@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from toolcharter.errors import ToolboxClosed as ToolboxClosed
     from toolcharter.errors import ToolcharterError as ToolcharterError
     from toolcharter.errors import ToolError as ToolError
+    from toolcharter.events.files import EventLine as EventLine
+    from toolcharter.events.files import event_lines as event_lines
+    from toolcharter.events.files import with_rotated as with_rotated
     from toolcharter.gate.approvals.terminal import TerminalApprover as TerminalApprover
     from toolcharter.gate.build.open import build_tools as build_tools
     from toolcharter.gate.live import LiveToolbox as LiveToolbox
@@ -124,6 +127,7 @@ _HOMES = {
         "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError SyncCallInLoop "
         "ToolboxClosed ToolcharterError ToolError"
     ),
+    "toolcharter.events.files": "EventLine event_lines with_rotated",
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
     "toolcharter.gate.build.open": "build_tools",
     "toolcharter.gate.live": "LiveToolbox open_live",

@@ -1,0 +1,104 @@
+"""What an event is in OpenTelemetry's words: the names of attributes and metrics, and the values that events give them.
+
+Source: OpenTelemetry's semantic conventions for GenAI, "Semantic conventions for generative AI tool execution": the span
+`execute_tool`, its attributes, and the metric `gen_ai.execute_tool.duration`, all in the state "development"; and
+"Recording errors" for `error.type`. What they have no name for is below `toolcharter.`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+OPERATION = "execute_tool"
+DURATION = "gen_ai.execute_tool.duration"
+CALLS = "toolcharter.calls"
+DENIALS = "toolcharter.denials"
+REDACTIONS = "toolcharter.redactions"
+APPROVALS = "toolcharter.approvals"
+BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+"""The borders of the histogram, in seconds: from a look-up in memory to a call that waits for a person."""
+UNKNOWN_TOOL = "_OTHER"
+"""What metrics call a tool that no profile has: its name comes from a model, and there is no end of those."""
+
+Attributes = dict[str, str | bool | int | float | tuple[str, ...]]
+
+_BEGINNING = {
+    "gen_ai.tool.name": "tool",
+    "gen_ai.tool.call.id": "call_id",
+    "gen_ai.agent.name": "agent",
+    "gen_ai.conversation.id": "session",
+    "gen_ai.provider.name": "provider",
+    "toolcharter.action": "action",
+    "toolcharter.plugin": "plugin",
+    "toolcharter.parent_call.id": "parent_id",
+    "toolcharter.profile.name": "profile",
+    "toolcharter.profile.digest": "profile_digest",
+    "toolcharter.runner": "runner",
+    "toolcharter.user": "user",
+    "toolcharter.project": "project",
+    "toolcharter.group": "group",
+    "toolcharter.depth": "depth",
+}
+"""Attributes of a span from its start, by the field of the event."""
+_END = {
+    "error.type": "reason",
+    "toolcharter.outcome": "outcome",
+    "toolcharter.stage": "stage",
+    "toolcharter.output_chars": "output_chars",
+    "toolcharter.truncated": "truncated",
+    "toolcharter.redactions": "redactions",
+    "toolcharter.abandoned": "abandoned",
+}
+"""Attributes that a span gets at its end."""
+_ANSWER = {
+    "toolcharter.approval.approver": "approver",
+    "toolcharter.approval.answer": "answer",
+    "toolcharter.approval.reason": "reason",
+    "toolcharter.approval.message": "message",
+    "toolcharter.approval.expires": "expires",
+}
+
+
+def at_the_start(event: Mapping[str, Any], *, arguments: bool) -> Attributes:
+    """The attributes of a span as it begins, from `hook.tool.before`; samplers see them."""
+    known = _known(_BEGINNING, event)
+    known |= {"gen_ai.operation.name": OPERATION, "gen_ai.tool.type": "function"}
+    if arguments and event.get("args") is not None:
+        known["gen_ai.tool.call.arguments"] = json.dumps(event["args"], ensure_ascii=False, separators=(",", ":"))
+    return known
+
+
+def at_the_end(event: Mapping[str, Any]) -> Attributes:
+    """The attributes that it gets when its outcome is known, from `hook.tool.after`."""
+    known = _known(_END, event)
+    if rule := event.get("rule"):
+        known |= {"toolcharter.rule.text": rule["text"], "toolcharter.rule.source": rule["source"]}
+    if fault := event.get("fault"):
+        known["toolcharter.fault"] = tuple(fault)
+    return known
+
+
+def of_an_approval(event: Mapping[str, Any]) -> Attributes:
+    """The attributes of a span's event, from one of the two of an approval."""
+    return _known(_ANSWER, event)
+
+
+def of_a_measurement(event: Mapping[str, Any]) -> Attributes:
+    """The attributes of metrics: few values each, so nothing that a model chooses."""
+    tool = UNKNOWN_TOOL if event.get("reason") == "unknown_tool" else event["tool"]
+    return {"gen_ai.tool.name": tool, "toolcharter.profile.name": event["profile"]}
+
+
+def of_a_duration(event: Mapping[str, Any]) -> Attributes:
+    """The attributes of `gen_ai.execute_tool.duration`."""
+    named = _known({"gen_ai.agent.name": "agent", "error.type": "reason"}, event)
+    return {
+        **of_a_measurement(event),
+        **named,
+        "gen_ai.operation.name": OPERATION,
+        "gen_ai.tool.type": "function",
+    }
+
+
+def _known(names: Mapping[str, str], event: Mapping[str, Any]) -> Attributes:
+    return {name: event[field] for name, field in names.items() if event.get(field) is not None}

@@ -1,0 +1,195 @@
+"""`OtelSink`: event lines as spans and metrics.
+
+A call's span begins with the first half of its events and ends with the second; in between it is the present span of the
+thread or task in which the body runs, so that what the body begins is below it.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Token
+from dataclasses import dataclass
+from importlib import metadata
+from time import time_ns
+from typing import Any
+
+from opentelemetry import context, metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from toolcharter import TRACE, TraceContext
+from toolcharter_otel import conventions
+
+SCOPE = "toolcharter"
+"""The name of the instrumentation scope of all spans and metrics."""
+_SKIPPED = b'{"event":"hook.policy.'
+_PROPAGATOR = TraceContextTextMapPropagator()
+_CALL = context.create_key("toolcharter-call")
+"""Whose span was made the present one last, if it was one of ours."""
+
+
+@dataclass(eq=False, slots=True)
+class _Begun:
+    """A call whose end has not been seen."""
+
+    span: Span
+    outer: Context
+    """What was present before it."""
+    outer_trace: TraceContext | None
+    tokens: tuple[Token[Any], ...] = ()
+    """What brings that back; none if the span is not the present one of any body."""
+    is_over: bool = False
+
+
+class OtelSink:
+    """Makes spans and metrics of event lines.
+
+    Args:
+        tracer_provider: Whose spans; the application's global one by default.
+        meter_provider: Whose metrics; the application's global one by default.
+        arguments: Whether spans have the calls' arguments, as events show them.
+        on_close: Called when the toolbox closes, such as what flushes providers that are the sink's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+        arguments: bool = False,
+        on_close: Sequence[Callable[[], object]] = (),
+    ) -> None:
+        version = metadata.version("toolcharter-otel")
+        self._tracer = trace.get_tracer(SCOPE, version, tracer_provider)
+        self._arguments = arguments
+        self._on_close = on_close
+        self._begun: dict[str, list[_Begun]] = {}
+        meter = metrics.get_meter(SCOPE, version, meter_provider)
+        self._durations = meter.create_histogram(
+            conventions.DURATION,
+            "s",
+            "How long tools took, from the arrival of the call to its outcome.",
+            explicit_bucket_boundaries_advisory=conventions.BUCKETS_S,
+        )
+        self._calls = meter.create_counter(conventions.CALLS, "{call}", "Calls, by outcome.")
+        self._denials = meter.create_counter(conventions.DENIALS, "{call}", "Calls that were denied, by reason.")
+        self._redactions = meter.create_counter(conventions.REDACTIONS, "{redaction}", "Secrets masked in results.")
+        self._approvals = meter.create_counter(conventions.APPROVALS, "{answer}", "What people answered.")
+
+    def write(self, lines: bytes) -> None:
+        """Begin, mark and end spans as the lines say."""
+        events = [json.loads(line) for line in lines.splitlines() if not line.startswith(_SKIPPED)]
+        ended = {event["call_id"]: event["elapsed_ms"] for event in events if event["event"] == "hook.tool.after"}
+        for event in events:
+            match event["event"]:
+                case "hook.tool.before":
+                    self._begin(event, ended.get(event["call_id"]))
+                case "hook.tool.after":
+                    self._end(event)
+                case "hook.approval.request" | "hook.approval.decision":
+                    self._mark(event)
+                case _:  # A toolbox has no span: it may be open for days.
+                    pass
+
+    def _begin(self, event: Mapping[str, Any], elapsed_ms: float | None) -> None:
+        """Start a span; it is not the present one if its call is over by now, and began *elapsed_ms* ago."""
+        _leave_what_is_over()  # What another thread has ended.
+        parent = self._begun.get(event["parent_id"] or "")
+        within = _below(parent[-1]) if parent else _present()
+        span = self._tracer.start_span(
+            f"{conventions.OPERATION} {event['tool']}",
+            within,
+            SpanKind.INTERNAL,
+            conventions.at_the_start(event, arguments=self._arguments),
+            start_time=None if elapsed_ms is None else time_ns() - int(elapsed_ms * 1e6),
+        )
+        begun = _Begun(span, context.get_current(), TRACE.get())
+        if elapsed_ms is None:
+            _enter(begun)
+        self._begun.setdefault(event["call_id"], []).append(begun)
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        known = self._begun.get(event["call_id"])
+        if known:
+            begun = known.pop(0)
+            if not known:
+                self._begun.pop(event["call_id"], None)
+            begun.span.set_attributes(conventions.at_the_end(event))
+            if event["outcome"] != "ok":
+                begun.span.set_status(Status(StatusCode.ERROR, event["message"] or event["reason"]))
+            begun.span.end()
+            begun.is_over = True
+            _leave_what_is_over()
+        self._measure(event, begun.span if known is not None else None)
+
+    def _measure(self, event: Mapping[str, Any], span: Span | None) -> None:
+        about = conventions.of_a_measurement(event)
+        within = None if span is None else trace.set_span_in_context(span)  # For exemplars.
+        self._durations.record(event["elapsed_ms"] / 1000, conventions.of_a_duration(event), within)
+        self._calls.add(1, {**about, "toolcharter.outcome": event["outcome"]})
+        if event["outcome"] == "denied":
+            self._denials.add(1, {**about, "error.type": event["reason"], "toolcharter.stage": event["stage"]})
+        if event["redactions"]:
+            self._redactions.add(event["redactions"], about)
+
+    def _mark(self, event: Mapping[str, Any]) -> None:
+        known = self._begun.get(event["call_id"])
+        name = event["event"].replace("hook.", "toolcharter.")
+        if known:
+            known[0].span.add_event(name, conventions.of_an_approval(event))
+        if event["event"] == "hook.approval.decision":
+            answer = {"toolcharter.approval.answer": event["answer"]}
+            self._approvals.add(1, {**conventions.of_a_measurement(event), **answer})
+
+    def close(self) -> None:
+        """End what is left, and flush what is the sink's own."""
+        for begun in [one for known in self._begun.values() for one in known]:
+            begun.span.end()
+        self._begun.clear()
+        for close in self._on_close:
+            close()
+
+
+def _present() -> Context:
+    """Where a call that no other call makes belongs: below the present span, else to the trace that the host names.
+
+    The last resort is the trace that this process was started in.
+    """
+    present = context.get_current()
+    if trace.get_current_span(present).get_span_context().is_valid:
+        return present
+    named = TRACE.get()
+    carrier = {"traceparent": os.environ.get("TRACEPARENT", "")} if named is None else named.headers()
+    return _PROPAGATOR.extract(carrier, present)
+
+
+def _below(parent: _Begun) -> Context:
+    """Where a call that another call makes belongs: below the span that the other's body has begun, if it is here."""
+    return context.get_current() if context.get_value(_CALL) is parent else trace.set_span_in_context(parent.span)
+
+
+def _enter(begun: _Begun) -> None:
+    """Make its span the present one, for OpenTelemetry and for what the core sends out."""
+    headers: dict[str, str] = {}
+    within = trace.set_span_in_context(begun.span)
+    _PROPAGATOR.inject(headers, within)
+    begun.tokens = (context.attach(context.set_value(_CALL, begun, within)),)
+    if "traceparent" in headers:  # Else the provider makes no spans, and what the host has said stays.
+        named = TraceContext(headers["traceparent"], headers.get("tracestate", ""))
+        begun.tokens += (TRACE.set(named),)
+
+
+def _leave_what_is_over() -> None:
+    """Have no span be the present one whose call has ended, in whatever order calls have.
+
+    A call may end in another thread or task than it began in, whose variables are its own: there, the present span is
+    another call's, and here it is left when the next call begins.
+    """
+    while isinstance(begun := context.get_value(_CALL), _Begun) and begun.is_over:
+        try:
+            for token in reversed(begun.tokens):
+                token.var.reset(token)
+        except (ValueError, RuntimeError):  # A copy of the variables, as a thread or task gets it.
+            context.attach(begun.outer)
+            TRACE.set(begun.outer_trace)

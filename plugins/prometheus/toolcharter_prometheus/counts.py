@@ -1,0 +1,88 @@
+"""`EventMetrics`: event lines, counted as Prometheus wants it.
+
+Labels have few values each. A tool that no profile has is counted as `(unknown)`, for its name comes from a model; so is
+what comes after `MOST_NAMES` names of one kind, as `(others)`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+MOST_NAMES = 200
+"""How many different tools, or profiles, or reasons, have series of their own."""
+UNKNOWN = "(unknown)"
+OTHERS = "(others)"
+BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+"""The borders of the histogram, in seconds."""
+_OF_INTEREST = (b'"hook.tool.after"', b'"hook.approval.decision"')
+
+
+class EventMetrics:
+    """The metrics of one registry; safe from many threads.
+
+    Args:
+        registry: Where they are registered; an application's own, or one of theirs.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.unreadable = 0
+        self._names: dict[str, set[str]] = {}
+        about = ("profile", "tool")
+
+        def counter(name: str, what: str, *labels: str) -> Counter:
+            return Counter(f"toolcharter_{name}", what, (*about, *labels), registry=registry)
+
+        self._calls = counter("calls", "Calls, by outcome.", "outcome")
+        self._denials = counter("denials", "Calls that were denied, by reason.", "reason", "stage")
+        self._errors = counter("errors", "Calls that failed, by reason.", "reason")
+        self._redactions = counter("redactions", "Secrets masked in results.")
+        self._approvals = counter("approvals", "What people answered who were asked.", "answer")
+        self._durations = Histogram(
+            "toolcharter_call_duration_seconds",
+            "From the arrival of a call to its outcome.",
+            about,
+            registry=registry,
+            buckets=BUCKETS_S,
+        )
+
+    def add(self, line: bytes) -> None:
+        """Count one line; what is no event of toolcharter is `unreadable`."""
+        if not any(name in line for name in _OF_INTEREST) and line.startswith(b'{"event":"'):
+            return
+        try:
+            event = json.loads(line)
+            match event["event"]:
+                case "hook.tool.after":
+                    self._add_call(event)
+                case "hook.approval.decision":
+                    self._approvals.labels(*self._about(event), str(event["answer"])).inc()
+                case _:
+                    pass
+        except (ValueError, KeyError, TypeError):
+            self.unreadable += 1
+
+    def _add_call(self, event: Mapping[str, Any]) -> None:
+        about, outcome, elapsed_s = self._about(event), str(event["outcome"]), float(event["elapsed_ms"]) / 1000
+        redactions = int(event["redactions"])
+        self._calls.labels(*about, outcome).inc()
+        self._durations.labels(*about).observe(elapsed_s)
+        if outcome == "denied":
+            self._denials.labels(*about, self._known("reason", event["reason"]), str(event["stage"])).inc()
+        elif outcome == "error":
+            self._errors.labels(*about, self._known("reason", event["reason"])).inc()
+        if redactions:
+            self._redactions.labels(*about).inc(redactions)
+
+    def _about(self, event: Mapping[str, Any]) -> tuple[str, str]:
+        tool = UNKNOWN if event.get("reason") == "unknown_tool" else self._known("tool", event["tool"])
+        return self._known("profile", event["profile"]), tool
+
+    def _known(self, label: str, value: object) -> str:
+        names, name = self._names.setdefault(label, set()), str(value)
+        if name not in names:
+            if len(names) >= MOST_NAMES:
+                return OTHERS
+            names.add(name)
+        return name

@@ -1,0 +1,101 @@
+"""Sinks that count: into a registry of the application's, or one that a small server on loopback shows."""
+
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from socketserver import ThreadingMixIn
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from toolcharter_prometheus.counts import EventMetrics
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+TIMEOUT_S = 10.0
+"""How long a client may take to send its request, in seconds."""
+
+
+class PrometheusSink:
+    """Counts event lines into *registry*, which the application shows in its own way."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._metrics = EventMetrics(registry)
+
+    def write(self, lines: bytes) -> None:
+        """Count each line."""
+        for line in lines.splitlines():
+            self._metrics.add(line)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ScrapedSink(PrometheusSink):
+    """Counts event lines, and shows the counts at `http://HOST:PORT/metrics` until it is closed.
+
+    Raises:
+        ValueError: *host* is not loopback, and nothing says that it may be another.
+        OSError: The address is in use.
+    """
+
+    def __init__(self, host: str, port: int, *, expose: bool = False) -> None:
+        if not (expose or _is_loopback(host)):
+            raise ValueError(f"{host} can be reached by others, who would read what the tools do: say ?expose=yes")
+        registry = CollectorRegistry()
+        super().__init__(registry)
+        shown = make_wsgi_app(registry)
+        kind = _Server6 if ":" in host else _Server
+        self._server = make_server(host, port, shown if expose else _for_loopback(shown), kind, _Handler)
+        self._thread = Thread(target=self._server.serve_forever, name="toolcharter-prometheus", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    def close(self) -> None:
+        """Show nothing any more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """One thread for each request, so that a slow client holds up no other."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+class _Server6(_Server):
+    address_family = 10  # AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = TIMEOUT_S
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method replaced
+        """Say nothing: standard error may be where the events go."""
+
+
+def _for_loopback(shown: Application) -> Application:
+    """Refuse requests for other hosts: a web page may have given its own name our address."""
+
+    def checked(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        host = urlsplit(f"//{environ.get('HTTP_HOST', '')}").hostname
+        if host is None or not _is_loopback(host):
+            start("403 Forbidden", [("Content-Type", "text/plain")])
+            return [b"Ask for a loopback address.\n"]
+        return shown(environ, start)
+
+    return checked
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

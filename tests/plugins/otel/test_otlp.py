@@ -1,0 +1,117 @@
+"""`otel:` URLs, against a receiver of OTLP that speaks its protobuf; and what the process's own providers have of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mcp import Client, StdioServerParameters
+from opentelemetry import metrics, trace
+
+from toolcharter import build_tools
+from toolcharter_otel import OtelSink, open_sink
+
+from .conftest import Received
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def values(attributes: Any) -> dict[str, Any]:
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+
+
+def listed(events: object, workspace: Path) -> None:
+    """One call that is ok, one that is denied."""
+    with build_tools("minimal", workspace=workspace, events=events) as toolbox:  # type: ignore[arg-type]
+        toolbox.call("list_files", {"path": "."})
+        toolbox.call("list_files", {"path": ".."})
+
+
+@pytest.mark.slow
+def test_a_collector_gets_spans_and_metrics_when_the_toolbox_closes(collector: Received, tmp_path: Path) -> None:
+    """In OTLP's protobuf, with the service's name, its arguments only on request."""
+    listed(f"otel:{collector.url}?arguments=yes", tmp_path)
+    listed(f"otel:{collector.url}/?metrics=no", tmp_path)
+
+    assert [span.name for span in collector.spans] == ["execute_tool list_files"] * 4
+    first, second, third, _ = (values(span.attributes) for span in collector.spans)
+    assert (first["gen_ai.tool.call.arguments"], "gen_ai.tool.call.arguments" in third) == ('{"path":"."}', False)
+    assert (second["error.type"], collector.spans[1].status.code) == ("path_outside_workspace", 2)
+    assert values(collector.traces[0].resource_spans[0].resource.attributes)["service.name"] == "toolcharter"
+    [sent] = collector.metrics
+    [scope] = sent.resource_metrics[0].scope_metrics
+    assert [metric.name for metric in scope.metrics] == [
+        "gen_ai.execute_tool.duration",
+        "toolcharter.calls",
+        "toolcharter.denials",
+    ]
+    durations = scope.metrics[0].histogram.data_points
+    assert (sum(point.count for point in durations), len(durations[0].explicit_bounds)) == (2, 17)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [({"OTEL_SERVICE_NAME": "mine"}, "mine"), ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=ours,a=b"}, "ours")],
+)
+def test_the_command_exports_to_where_the_environment_says(collector: Received, tmp_path, variables, name) -> None:
+    """A call as a process: its endpoint, its service and the trace it was started in are in the environment."""
+    words = ["call", "list_files", "path=.", "--profile", "minimal", "--events", "otel:"]
+    environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "TRACEPARENT": PARENT, **variables}
+
+    subprocess.run([sys.executable, "-m", "toolcharter", *words], env=environment, cwd=tmp_path, check=True)
+
+    [span] = collector.spans
+    assert span.trace_id.hex() == PARENT.split("-")[1]
+    assert values(collector.traces[0].resource_spans[0].resource.attributes)["service.name"] == name
+
+
+@pytest.mark.slow
+async def test_an_mcp_client_names_the_trace_in_meta(collector: Received, tmp_path: Path) -> None:
+    """A server as a process, the SDK's client: the span of the call is in the client's trace."""
+    words = ["-m", "toolcharter", "mcp", "--profile", "minimal", "--workspace", str(tmp_path)]
+    server = StdioServerParameters(command=sys.executable, args=[*words, "--events", f"otel:{collector.url}"])
+
+    async with Client(server) as client:
+        await client.call_tool("list_files", {"path": "."}, meta=cast("Any", {"traceparent": PARENT}))
+
+    [span] = collector.spans
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == tuple(PARENT.split("-")[1:3])
+
+
+@pytest.mark.slow
+def test_no_global_provider_is_set(collector: Received) -> None:
+    """Neither by opening a URL, nor by a sink without providers of its own, which reads the global ones."""
+    open_sink(f"otel:{collector.url}").close()
+    OtelSink().close()
+
+    assert [type(provider).__name__ for provider in (trace.get_tracer_provider(), metrics.get_meter_provider())] == [
+        "ProxyTracerProvider",
+        "_ProxyMeterProvider",
+    ]
+
+
+def test_without_a_provider_that_makes_spans_the_hosts_trace_stays(tmp_path: Path) -> None:
+    """OpenTelemetry's own stand-in hands it on; there is nothing to see, and nothing is broken."""
+    listed(OtelSink(), tmp_path)
+
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "otel:127.0.0.1:4318",
+        "otel:ftp://127.0.0.1",
+        "otel:http://",
+        "otel:?arguments=maybe",
+        "otel:?argument=yes",
+        "otel:http://127.0.0.1?metrics",
+    ],
+)
+def test_a_malformed_url_is_refused(url: str) -> None:
+    """With the form that it has to have."""
+    with pytest.raises(ValueError, match=r"^write otel: or otel:http://HOST:PORT"):
+        open_sink(url)
