@@ -36,6 +36,16 @@ def _is_event(line: bytes) -> bool:
     return False
 
 
+_SINKS = Subject("ours/sinks.py")
+_NAMES = {
+    "file": "a file",
+    "function": "a Python function",
+    "structlog": "structlog, into a file",
+    "syslog": "a syslog daemon",
+    "otel": "OpenTelemetry, spans and metrics",
+    "prometheus": "Prometheus",
+}
+
 ROWS = (
     Row(
         "four events in a file, half of them ahead of the body / structlog, set up for speed",
@@ -44,6 +54,13 @@ ROWS = (
             (Subject("peers/structlog_lines.py", STRUCTLOG), "four_events"),
         ),
         0.20,
+    ),
+    *(
+        Row(
+            f"call of a tool that does nothing, its events to {what} / to nowhere",
+            ratio((_SINKS, sink), (_SINKS, "none")),
+        )
+        for sink, what in _NAMES.items()
     ),
     Row("torn or lost lines, 4 processes x 4 threads on one file", damaged_lines, 0, unit=" lines"),
 )

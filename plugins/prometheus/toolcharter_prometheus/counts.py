@@ -29,6 +29,7 @@ class EventMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.unreadable = 0
         self._names: dict[str, set[str]] = {}
+        self._series: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         about = ("profile", "tool")
 
         def counter(name: str, what: str, *labels: str) -> Counter:
@@ -57,19 +58,25 @@ class EventMetrics:
                 case "hook.tool.after":
                     self._add_call(event)
                 case "hook.approval.decision":
-                    self._approvals.labels(*self._about(event), str(event["answer"])).inc()
+                    self._approvals.labels(*self._about(event), self._known("answer", event["answer"])).inc()
                 case _:
                     pass
         except (ValueError, KeyError, TypeError):
             self.unreadable += 1
 
     def _add_call(self, event: Mapping[str, Any]) -> None:
-        about, outcome, elapsed_s = self._about(event), str(event["outcome"]), float(event["elapsed_ms"]) / 1000
-        redactions = int(event["redactions"])
-        self._calls.labels(*about, outcome).inc()
-        self._durations.labels(*about).observe(elapsed_s)
+        about, outcome = self._about(event), self._known("outcome", event["outcome"])
+        elapsed_s, redactions = float(event["elapsed_ms"]) / 1000, int(event["redactions"])
+        series = self._series.get((*about, outcome))
+        if series is None:  # To look series up by their labels takes longer than to count.
+            series = self._calls.labels(*about, outcome), self._durations.labels(*about)
+            self._series[(*about, outcome)] = series
+        calls, durations = series
+        calls.inc()
+        durations.observe(elapsed_s)
         if outcome == "denied":
-            self._denials.labels(*about, self._known("reason", event["reason"]), str(event["stage"])).inc()
+            words = self._known("reason", event["reason"]), self._known("stage", event["stage"])
+            self._denials.labels(*about, *words).inc()
         elif outcome == "error":
             self._errors.labels(*about, self._known("reason", event["reason"])).inc()
         if redactions:
