@@ -2,18 +2,67 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from toolcharter._lazy import lazy
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import ProgramRunner, RunnerScope
 from toolcharter.errors import Denied
+from toolcharter.guards.paths.git_dirs import git_folder
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter.profile.model import HOST
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.git import index, repository
+else:
+    index = lazy("toolcharter.guards.shell.git.index")
+    repository = lazy("toolcharter.guards.shell.git.repository")
 
 PROTECTED_FROM_PROGRAMS = (".git",)
 """What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
 PROTECTED_FROM_TOOLS = (*PROTECTED_FROM_PROGRAMS, ".hg", ".jj")
 """What no tool itself writes to, at any depth. Programs such as `hg` have to write to their own."""
+
+_Sign = tuple[int, int, int]
+
+
+class Repositories:
+    """What no program of an unbounded tool may write to, at the moment: the repository, and where git looks for those of submodules.
+
+    Whoever asks for the state of the workspace has git run in each submodule, by what lies at its `.git`.
+
+    Args:
+        workspace: A real path.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._known: tuple[_Sign, tuple[str, ...]] | None = None
+
+    def __call__(self) -> tuple[str, ...]:
+        """Paths relative to the workspace.
+
+        Raises:
+            Denied: `sandbox_unavailable`, if the index cannot be read.
+        """
+        try:
+            found = Path(git_folder(self._workspace), "index").stat()
+        except OSError:
+            return PROTECTED_FROM_PROGRAMS
+        sign = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if self._known is None or self._known[0] != sign:
+            self._known = sign, self._read()
+        return self._known[1]
+
+    def _read(self) -> tuple[str, ...]:
+        try:
+            folders = repository.submodules(self._workspace)
+        except (OSError, index.UnreadableIndexError) as error:
+            message = f"The index of the workspace's repository cannot be read: {error}"
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, message) from error
+        return (*PROTECTED_FROM_PROGRAMS, *(f"{folder}/.git" for folder in folders))
+
 
 _PARTS = ("name", "is_sandbox", "run", "start", "close")
 
@@ -27,6 +76,8 @@ class Runners:
         self._name = name
         self._opener = opener
         self._scope = scope
+        self.repositories = Repositories(scope.workspace)
+        """What programs of unbounded tools may not write to besides what the scope says."""
         self._lock = threading.Lock()
         self._opened: ProgramRunner | None = None
         self._closed = False

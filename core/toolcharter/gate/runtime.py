@@ -13,7 +13,6 @@ from toolcharter.api.runtime import Reload, Runner
 from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
 from toolcharter.gate.call import CURRENT, CallContext, new_call_id
 from toolcharter.gate.redact import redact_args, redact_name
-from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS
 from toolcharter.gate.stages.s8_result import ResultBuilder
 from toolcharter.gate.stages.s9_record import CallRecorder
 from toolcharter.gate.state import ToolboxState, ToolboxView
@@ -53,7 +52,7 @@ class Runtime:
             partial(state.runners.runner_for, bounded=bounded),
             state.workspace,
             deadline=self._deadline,
-            protected=() if bounded else PROTECTED_FROM_PROGRAMS,
+            protected=tuple if bounded else state.runners.repositories,
             wanted=_present_call_goes_on,
             # Unbounded programs, and all that they start, keep git from running what a repository names.
             environment={} if bounded else git_settings.git_overrides(str(state.workspace)),

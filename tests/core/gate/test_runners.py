@@ -1,5 +1,6 @@
 """Where programs run: opened once, when the first one starts, and never somewhere else instead."""
 
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from toolcharter.api.runner import Ended, Job, RunnerScope
 from toolcharter.errors import Denied
-from toolcharter.gate.runners import Opener, Runners
+from toolcharter.gate.runners import Opener, Repositories, Runners
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 
 
@@ -150,3 +151,65 @@ def test_the_next_call_tries_again(scope: RunnerScope) -> None:
     runners = Runners("box", opener, scope)
 
     assert [runners.is_sandbox_for(bounded=False) for _ in range(2)] == [False, True]
+
+
+def git(folder: Path, *words: str) -> None:
+    settings = ("user.name=a", "user.email=a@b", "protocol.file.allow=always", "core.hooksPath=/dev/null")
+    options = [word for setting in settings for word in ("-c", setting)]
+    subprocess.run(["git", *options, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def inner(tmp_path: Path) -> Path:
+    """A repository with a commit, to be a submodule of others."""
+    made = tmp_path / "inner"
+    made.mkdir()
+    git(made, "init", "--quiet")
+    git(made, "commit", "--quiet", "--allow-empty", "--message=x")
+    return made
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_programs_may_not_write_where_git_looks_for_repositories(tmp_path: Path, inner: Path, version: str) -> None:
+    """`git status` runs git in each submodule, by the settings that lie there; a new one counts at once."""
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    repositories = Repositories(workspace)
+    before = repositories()
+    git(workspace, "init", "--quiet")
+    git(workspace, "config", "index.version", version)
+    (workspace / "a").write_text("")
+    git(workspace, "add", "a")
+    with_files = repositories()
+
+    git(workspace, "submodule", "--quiet", "add", str(inner), "lib/one")
+    git(workspace, "submodule", "--quiet", "add", str(inner), "lib/only")
+    git(workspace, "update-index", "--index-version", version)
+
+    assert (before, with_files) == ((".git",), (".git",))
+    assert repositories() == (".git", "lib/one/.git", "lib/only/.git")
+
+
+def test_a_work_tree_has_its_index_elsewhere(tmp_path: Path, inner: Path) -> None:
+    """Its `.git` is a file that says where."""
+    top = tmp_path / "top"
+    top.mkdir()
+    git(top, "init", "--quiet")
+    git(top, "submodule", "--quiet", "add", str(inner), "sub")
+    git(top, "commit", "--quiet", "--message=x")
+    git(top, "worktree", "add", "--quiet", "../tree")
+
+    assert Repositories(tmp_path / "tree")() == (".git", "sub/.git")
+
+
+def test_an_index_that_cannot_be_read_stops_programs(tmp_path: Path) -> None:
+    """A submodule may be in it."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/index").write_bytes(b"\0\0\xe0\0")
+
+    reason, message = refusal(Repositories(tmp_path))
+
+    assert (reason, message) == (
+        "sandbox_unavailable",
+        "The index of the workspace's repository cannot be read: it is cut short.",
+    )

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.plugins.bwrap.conftest import ENVIRONMENT, job, shell
 
 from toolcharter import Denied, Ended, RunnerScope, ToolError
+from toolcharter.gate.runners import Repositories
 from toolcharter_bwrap import SPEC, build, register_extensions, system
 from toolcharter_bwrap.policy import BwrapPolicy
 from toolcharter_bwrap.runner import BwrapRunner
@@ -321,3 +323,27 @@ def test_the_plugin_offers_one_extension(workspace: Path) -> None:
     runner.close()
     assert (register_extensions(), runner.name, runner.is_sandbox) == ([SPEC], "bwrap", True)
     assert (ended.exit_code, [entry.name for entry in workspace.iterdir()]) == (0, ["other"])
+
+
+def test_a_submodule_leads_git_to_no_repository_of_a_program(workspace: Path, tmp_path: Path, sh: Sh) -> None:
+    """Whoever asks for the state of the workspace afterwards has git run in the submodule, by the settings found there."""
+    inner, ran = tmp_path / "inner", tmp_path / "ran"
+    for folder, words in (
+        (tmp_path, f"init --quiet {inner}"),
+        (inner, "commit --quiet --allow-empty --message=x"),
+        (workspace, "init --quiet"),
+        (workspace, f"submodule --quiet add {inner} sub"),
+    ):
+        options = "-c user.name=a -c user.email=a@b -c protocol.file.allow=always"
+        subprocess.run(["git", *options.split(), *words.split()], cwd=folder, check=True, capture_output=True)
+    protected = Repositories(workspace)()
+
+    ended = sh(
+        f"cp -r .git/modules/sub evil; printf '[core]\\n worktree=../sub\\n fsmonitor=\"touch {ran}; false\"\\n' > evil/config;"
+        "rm -rf sub/.git; mv sub old; mkdir -p sub; echo 'gitdir: ../evil' > sub/.git",
+        protected=protected,
+    )
+
+    subprocess.run(["git", "status"], cwd=workspace, check=True, capture_output=True)
+    assert (ended.exit_code, ran.exists()) == (1, False)
+    assert (workspace / "sub/.git").read_text() == "gitdir: ../.git/modules/sub\n"

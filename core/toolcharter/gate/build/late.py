@@ -15,7 +15,6 @@ from toolcharter.errors import Denied
 from toolcharter.events.lines import LineFormat
 from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
-from toolcharter.gate.runners import PROTECTED_FROM_PROGRAMS
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.process import GovernedRunner
 from toolcharter.loader.discover import Late
@@ -64,7 +63,7 @@ class LateRuntime:
             state.workspace,
             deadline=lambda: inf,
             check=self._require_open,
-            protected=PROTECTED_FROM_PROGRAMS,
+            protected=state.runners.repositories,
             environment=git_settings.git_overrides(str(state.workspace)),
         )
         return governed.spawn(argv, env=env, limits=limits, network=network, drops_errors=True)

@@ -33,6 +33,15 @@ def repository_folders(workspace: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(place for place in _folders(workspace) if workspace in place.parents))
 
 
+def git_folder(workspace: Path) -> str:
+    """The folder of the repository whose work tree is *workspace*, as its `.git` says, there or not."""
+    git = Path(os.path.realpath(workspace / ".git"))
+    text = "" if git.is_dir() else _start_of(git)
+    return (
+        os.path.realpath(git.parent / text.removeprefix("gitdir:").strip()) if text.startswith("gitdir:") else str(git)
+    )
+
+
 def lies_in_repository(folder: int, depth: int, new: str) -> bool:
     """Whether git would take a folder, or one above it, for a repository.
 

@@ -31,7 +31,7 @@ class GovernedRunner:
 
     *runner* is asked for at each start, so that a sandbox opens when it is needed. *deadline* is asked then, too, for
     the end of the current call, on `time.monotonic`'s clock; *check* runs before anything else and raises to refuse.
-    *read_only* and *protected* are as in `Job`; *environment* adds to what every program starts with.
+    *read_only* is as in `Job`, and so is what *protected* gives at each start; *environment* adds to what every program starts with.
     *wanted* gives, at each start, a function that says whether the present call still goes on.
     """
 
@@ -43,7 +43,7 @@ class GovernedRunner:
         deadline: Callable[[], float],
         check: Callable[[], None],
         read_only: bool = False,
-        protected: tuple[str, ...] = (),
+        protected: Callable[[], tuple[str, ...]] = tuple,
         environment: Mapping[str, str] = MappingProxyType({}),
         wanted: Callable[[], Callable[[], bool]] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class GovernedRunner:
             max_output_bytes=max_output_bytes,
             limits=limits or _DEFAULT_LIMITS,
             read_only=self._read_only,
-            protected=self._protected,
+            protected=self._protected(),
             network=network,
             is_wanted=None if self._wanted is None else self._wanted(),
         )
@@ -150,7 +150,7 @@ class GovernedRunner:
             env=env,
             limits=limits or _DEFAULT_LIMITS,
             read_only=self._read_only,
-            protected=self._protected,
+            protected=self._protected(),
             network=network,
         )
 

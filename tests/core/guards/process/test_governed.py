@@ -64,7 +64,7 @@ def governed(recorder: Any, workspace: Path, **more: Any) -> GovernedRunner:
 
 def test_a_run_becomes_a_job(recorder: Recorder, workspace: Path) -> None:
     """With all that the tool said, and all that the gate knows."""
-    run = governed(recorder, workspace, read_only=True, protected=(".git",))
+    run = governed(recorder, workspace, read_only=True, protected=lambda: (".git",))
     limits = ProcessLimits(cpu_s=1)
 
     completed = run(["a", "b"], env={"X": "1"}, stdin=b"in", max_output_bytes=7, limits=limits, network=True)

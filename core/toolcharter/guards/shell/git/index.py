@@ -1,6 +1,6 @@
 """What an index of git holds: the files that it tracks, and repositories among them. Pure, linear, and strict.
 
-Source: gitformat-index(5) of git 2.39, versions 2 and 3, with names of objects of 20 bytes.
+Source: gitformat-index(5) of git 2.39, versions 2 to 4, with names of objects of 20 bytes.
 """
 
 from os import fsdecode
@@ -11,6 +11,11 @@ _GITLINK: Final = b"\x00\x00\xe0\x00"
 _HEAD: Final = 12
 _MODE_AT: Final = 24
 _FLAGS_AT: Final = 60
+_SHORTENED: Final = 4
+"""The version in which an entry holds what its path does not share with the one before."""
+_MOST_DIGITS: Final = 5
+_MOST_LONGER: Final = 8
+"""How many times as long all paths may be as the index that shortens them."""
 _EXTENDED: Final = 0x4000
 _LENGTH: Final = 0xFFF
 _HASH: Final = 20
@@ -66,15 +71,34 @@ def _read(index: bytes) -> tuple[list[tuple[str, bytes]], int]:
     if len(index) < _HEAD:
         raise ValueError("it is cut short.")
     version, count = unpack_from(">II", index, 4)
-    if version not in {2, 3}:
+    if version not in {2, 3, _SHORTENED}:
         raise ValueError(f"version {version} is not known.")
-    at, entries = _HEAD, list[tuple[str, bytes]]()
+    at, entries, path = _HEAD, list[tuple[str, bytes]](), b""
+    left = _MOST_LONGER * len(index)
     for _ in range(count):
         flags = int.from_bytes(index[at + _FLAGS_AT : at + _FLAGS_AT + 2], "big")
         start = at + _FLAGS_AT + (4 if flags & _EXTENDED else 2)
+        shared = 0
+        if version == _SHORTENED:
+            taken, start = _number(index, start)
+            shared = len(path) - taken
         end = index.index(b"\0", start)
-        if flags & _LENGTH != min(end - start, _LENGTH):
+        path = path[:shared] + index[start:end]
+        left -= len(path)
+        if left < 0:
+            raise ValueError("its paths are longer than any work tree's.")
+        if shared < 0 or flags & _LENGTH != min(len(path), _LENGTH):
             raise ValueError("a path has another length than it says.")
-        entries.append((fsdecode(index[start:end]), index[at + _MODE_AT : at + _MODE_AT + len(_GITLINK)]))
-        at += (end - at + 8) // 8 * 8
+        entries.append((fsdecode(path), index[at + _MODE_AT : at + _MODE_AT + len(_GITLINK)]))
+        at = end + 1 if version == _SHORTENED else at + (end - at + 8) // 8 * 8
     return entries, at
+
+
+def _number(index: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length, and where it ends: how many bytes of the path before an entry does not share."""
+    number = -1
+    for place in range(at, min(at + _MOST_DIGITS, len(index))):
+        number = (number + 1) << 7 | index[place] & 0x7F
+        if not index[place] & 0x80:
+            return number, place + 1
+    raise ValueError("it is cut short.")

@@ -16,7 +16,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 from toolcharter.api.paths import read_regular
-from toolcharter.guards.paths.git_dirs import is_repository
+from toolcharter.guards.paths.git_dirs import git_folder, is_repository
 from toolcharter.guards.shell.git.config import UnreadableConfigError, settings_of
 from toolcharter.guards.shell.git.index import UnreadableIndexError, gitlinks, tracked
 
@@ -114,6 +114,20 @@ def tracked_files(workspace: Path) -> tuple[str, ...]:
     try:
         return tracked(read_regular(f"{workspace}/.git/index", _MAX_INDEX + 1))
     except FileNotFoundError:
+        return ()
+
+
+def submodules(workspace: Path) -> tuple[str, ...]:
+    """The folders, relative to *workspace*, into which git looks by itself for a repository of their own.
+
+    Raises:
+        UnreadableIndexError: The index cannot be read.
+        OSError: As above.
+    """
+    git = git_folder(workspace)
+    try:
+        return tuple(path for file in _indices(git) for path in gitlinks(read_regular(file, _MAX_INDEX + 1)))
+    except (FileNotFoundError, NotADirectoryError):
         return ()
 
 

@@ -20,6 +20,21 @@ def index(*entries: tuple[int, bytes, int], version: int = 2) -> bytes:
     return data
 
 
+def shortened(*paths: bytes) -> bytes:
+    """An index of version 4, in which each path goes on behind the whole of the one before."""
+    data, whole = struct.pack(">4sII", b"DIRC", 4, len(paths)), b""
+    for path in paths:
+        whole += path
+        head = bytes(24) + struct.pack(">I", LINK) + bytes(32) + struct.pack(">H", min(len(whole), 0xFFF))
+        data += head + b"\0" + path + b"\0"
+    return data
+
+
+def test_paths_may_be_shortened() -> None:
+    """Version 4 leaves out what a path shares with the one before; git itself is asked in the test of runners."""
+    assert gitlinks(shortened(b"lib/on", b"e", b"/two") + bytes(20)) == ("lib/on", "lib/one", "lib/one/two")
+
+
 def test_only_repositories_are_named() -> None:
     """Of all lengths of paths, with and without further flags."""
     paths = [b"a" * length for length in (1, 2, 7, 8, 9, 5000)]
@@ -37,7 +52,10 @@ def test_index_without_repositories_is_not_read() -> None:
     ("data", "why"),
     [
         (b"\0\0\xe0\0", "it is cut short."),
-        (index((LINK, b"a", 0), version=4), "version 4 is not known."),
+        (index((LINK, b"a", 0), version=5), "version 5 is not known."),
+        (index((LINK, b"a", 0), version=4).replace(b"a", b"\7"), "a path has another length than it says."),
+        (index((LINK, b"\xff" * 9, 0), version=4), "it is cut short."),
+        (shortened(b"a" * 4000, *[b""] * 900), "its paths are longer than any work tree's."),
         (index((LINK, b"a", 0))[:70], "subsection not found"),
         (index((LINK, b"a", 0)).replace(b"a", b"\0"), "a path has another length than it says."),
     ],

@@ -165,7 +165,7 @@ def test_index_that_may_name_repositories_is_read(space: Path) -> None:
     index = space / ".git/index"
     index.write_bytes(b"DIRC" + bytes([0, 0, 0, 4, 0, 0, 0, 1]) + b"\0\0\xe0\0")
 
-    assert objection(space, space) == ".git/index cannot be read: version 4 is not known."
+    assert objection(space, space) == ".git/index cannot be read: it is cut short."
 
 
 def test_bare_repository_is_refused(space: Path) -> None:
