@@ -24,6 +24,8 @@ class Inventory:
     repositories: tuple[str, ...] = ()
     """Folders of the workspace's repository that are not called `.git`. Only tools that are bounded by their own policy,
     such as `git`, may have programs write there."""
+    records: tuple[str, ...] = ()
+    """Globs for names, in any folder, that log rotation gives to files of events: no tool changes or makes one."""
 
     def covers(self, path: str) -> bool:
         """Whether *path*, absolute and with its links resolved, is one of the places or lies below one."""
@@ -31,7 +33,12 @@ class Inventory:
 
 
 def make_inventory(
-    workspace: Path, trusted: Iterable[str], *, sealed: Iterable[str] = (), repositories: Iterable[str] = ()
+    workspace: Path,
+    trusted: Iterable[str],
+    *,
+    sealed: Iterable[str] = (),
+    repositories: Iterable[str] = (),
+    records: Iterable[str] = (),
 ) -> Inventory:
     """Keep what lies in a workspace.
 
@@ -41,6 +48,7 @@ def make_inventory(
             given by each of its names: a link can be replaced without touching what it leads to.
         sealed: Those that tools may not read either.
         repositories: Absolute paths of folders that belong to the workspace's repository.
+        records: Globs for names of rotated files of events.
     """
     below = sorted({*ALWAYS_PROTECTED, *_below(workspace, trusted)}, key=lambda path: PurePosixPath(path).parts)
     places: list[str] = []
@@ -52,6 +60,7 @@ def make_inventory(
         tuple(places),
         tuple(dict.fromkeys(_below(workspace, sealed))),
         tuple(dict.fromkeys(_below(workspace, repositories))),
+        tuple(dict.fromkeys(records)),
     )
 
 

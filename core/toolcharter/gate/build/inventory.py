@@ -3,14 +3,16 @@
 `Inventory` keeps what of it lies in the workspace.
 """
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
+from toolcharter.events.files import with_rotated
 from toolcharter.events.sinks import SinkLike
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import repository_folders
@@ -59,9 +61,10 @@ def inventory_of(
     _require_harmless(workspace, written, trusted, policies)
     return make_inventory(
         workspace,
-        [*trusted, *(name for names in written.values() for name in names)],
+        [*trusted, *(other for names in written.values() for name in names for other in with_rotated(name))],
         sealed=code.sealed,
         repositories=map(str, repository_folders(workspace)),
+        records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
     )
 
 
@@ -180,6 +183,11 @@ def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
             path = "/" + path[2:].partition("/")[2] if path.startswith("//") else path
             if path and "\0" not in unquote(path):
                 yield sink, unquote(path)
+
+
+def _rotated(file: str) -> str:
+    """A glob for what log rotation makes of *file*: `NAME.1`, `NAME.2.gz`, `NAME-20261123`."""
+    return f"{glob.escape(PurePosixPath(file).name)}[.-]*"
 
 
 def _require_harmless(

@@ -64,7 +64,9 @@ class View:
         self._reachable = (roots.workspace, *map(roots.named, scope.read_roots))
         kept = scope.inventory
         self._protection = Protection(scope.protected, kept.sealed)
-        self._unchanged = Protection((*scope.protected, *scope.read_only), (*kept.places, *kept.repositories))
+        self._unchanged = Protection(
+            (*scope.protected, *scope.read_only, *kept.records), (*kept.places, *kept.repositories)
+        )
         self._places: frozenset[Parts] | None = None
         self._check = scope.check
         self._plan = lru_cache(PLANS)(self._analyse)

@@ -2,6 +2,7 @@
 
 import pwd
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from toolcharter.errors import ConfigurationError
 from toolcharter.gate.build.inventory import inventory_of
+from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.loader.interpreter import Code
 
 NO_CODE = Code((), (), frozenset())
@@ -172,6 +174,25 @@ def test_files_of_events_are_protected(places: Places, workspace: Path) -> None:
     )
 
     assert places(sinks=sinks) == ("b c.jsonl", "d", "run/a.jsonl")
+
+
+def test_files_of_events_stay_protected_when_they_are_rotated(places: Places, workspace: Path) -> None:
+    """Those that are there for all, and the names of those to come for tools; of files elsewhere none."""
+    (workspace / "run").mkdir()
+    for name in ("a[1].log.1", "a[1].log.2.gz", "a[1].log-20261123", "a1.log.1", "b.log"):
+        (workspace / "run" / name).touch()
+    sinks = ("file:ws/run/a[1].log", "file:outside.log")
+
+    found = inventory_of(workspace, NO_CODE, (), sinks, {})
+
+    assert places(sinks=sinks) == ("run/a[1].log", "run/a[1].log-20261123", "run/a[1].log.1", "run/a[1].log.2.gz")
+    with closing(WorkspacePaths(workspace, inventory=found)) as paths:
+        refused = [
+            name
+            for name in ("a[1].log.3", "A[1].LOG.xz", "a[1].log-x", "sub/a[1].log.9", "a[1].logs", "outside.log.1")
+            if not paths.changeable(f"run/{name}")
+        ]
+    assert refused == ["a[1].log.3", "A[1].LOG.xz", "a[1].log-x", "sub/a[1].log.9"]
 
 
 @pytest.mark.parametrize(
