@@ -5,6 +5,7 @@
 # make test-fast  what a change of the core can break, without slow tests: below a minute on two cores
 # make environment  `.venv` alone, with the developers' tools
 # make hosts       the plugins for frameworks, each beside its framework (ARGS="openai" chooses, ARGS="openai -- -k x" selects)
+# make lowest      the same with frameworks as old as the plugins say that they may be; from PyPI
 # make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite, all
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
@@ -35,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: clients hosts run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: clients hosts lowest run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -65,6 +66,10 @@ lint: python
 hosts: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/hosts.py test $(ARGS)
+
+lowest: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/hosts.py lowest $(ARGS)
 
 CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @anthropic-ai/claude-code@2.1.330 \
 	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12

@@ -1,17 +1,21 @@
 """Lock, check and test the plugins for frameworks, each beside its framework in an environment of its own.
 
     python scripts/hosts.py test [NAME ...] [-- PYTEST_ARGUMENT ...]
+    python scripts/hosts.py lowest [NAME ...] [-- PYTEST_ARGUMENT ...]
     python scripts/hosts.py lint [NAME ...]
     python scripts/hosts.py lock [NAME ...]
 
 A NAME is a folder below `plugins`; without one, all of them. The environments are `.venvs/NAME`, made from
-`plugins/NAME/constraints.txt`, which `lock` writes. Exit status: 0 if all went well, else 1.
+`plugins/NAME/constraints.txt`, which `lock` writes; `lowest` makes `.venvs/NAME-lowest`, where all that the plugin itself
+depends on is as old as it says that it may be. Exit status: 0 if all went well, else 1.
 """
 
 import os
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 from environment import HOST_TOOLS, ROOT, VENV, hosts, prepare_host, run
@@ -19,6 +23,9 @@ from environment import HOST_TOOLS, ROOT, VENV, hosts, prepare_host, run
 
 def main(arguments: list[str]) -> int:
     """Do what the first argument says; returns the exit status."""
+    if not arguments or arguments[0] not in {"test", "lowest", "lint", "lock"}:
+        print(__doc__)
+        return 2
     work, *rest = arguments
     at = rest.index("--") if "--" in rest else len(rest)
     chosen = [folder for folder in hosts() if folder.name in rest[:at] or not rest[:at]]
@@ -26,7 +33,8 @@ def main(arguments: list[str]) -> int:
         for folder in chosen:
             _lock(folder)
         return 0
-    outcomes = {folder.name: (_lint if work == "lint" else _test)(folder, rest[at + 1 :]) for folder in chosen}
+    do = {"lint": _lint, "test": _test, "lowest": _lowest}[work]
+    outcomes = {folder.name: do(folder, rest[at + 1 :]) for folder in chosen}
     print(f"\n{work.capitalize()}, by host:")
     for name, outcome in outcomes.items():
         print(f"  {name:12} {outcome}")
@@ -48,6 +56,27 @@ def _lock(folder: Path) -> None:
 def _test(folder: Path, arguments: list[str]) -> str:
     python = prepare_host(folder)
     return _outcome([python, "-m", "pytest", "-q", ROOT / "tests" / "hosts" / f"test_{folder.name}.py", *arguments])
+
+
+def _lowest(folder: Path, arguments: list[str]) -> str:
+    """Nothing is locked here: what the plugin's dependencies depend on is as new as they let it be."""
+    uv, venv = VENV / "bin" / "uv", ROOT / ".venvs" / f"{folder.name}-lowest"
+    python = venv / "bin" / "python"
+    run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)
+    local = [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
+    editable = [word for project in local for word in ("--editable", str(project))]
+    install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python, "--only-binary=:all:", *editable]
+    run(*install, "--group", f"{ROOT / 'pyproject.toml'}:hosts", *lowest_pins(folder))
+    return _outcome([python, "-m", "pytest", "-q", ROOT / "tests" / "hosts" / f"test_{folder.name}.py", *arguments])
+
+
+def lowest_pins(folder: Path) -> list[str]:
+    """What the plugin in *folder* depends on beside our own, extras too, each at the bound that it names."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project.get("optional-dependencies", {})
+    wanted = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
+    bounds = (re.fullmatch(r"([\w.-]+(?:\[[\w,-]+\])?)>=([\d.]+)(?:,.*)?", each) for each in wanted)
+    return [f"{found[1]}=={found[2]}" for found in bounds if found is not None and found[1] != "toolcharter"]
 
 
 def _lint(folder: Path, _arguments: list[str]) -> str:

@@ -223,6 +223,16 @@ class HostContract:
         assert place.shown(call.id)[-1] == ("hook.tool.after", "error", "cancelled")
 
 
+class SynchronousContract(HostContract):
+    """The same in synchronous code, which nothing cancels."""
+
+    async def test_cancelled_call_ends(self, host: Host, place: Place) -> None:
+        """The call ends by itself."""
+        await self.adapter(host).run([Call("bash", {"command": "sleep 0.1"})])
+
+        assert place.shown("call_1")[-1] == ("hook.tool.after", "ok", None)
+
+
 class ForeignContract(HostContract):
     """The same, with tools of the agent's own behind the gate."""
 

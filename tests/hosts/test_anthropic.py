@@ -1,5 +1,6 @@
 """Anthropic: the real client against a server on the loopback."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from runpy import run_path
@@ -12,7 +13,7 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import Host, PendingApproval
 from toolcharter_anthropic import aanswer_tool_uses, answer_tool_uses, anthropic_tools
 
-from .contract import Adapter, Call, HostContract, Place, Seen
+from .contract import Adapter, Call, HostContract, Place, Seen, SynchronousContract
 from .readme import run_readme
 from .servers import serving
 
@@ -65,6 +66,29 @@ class Messages(Adapter):
                 blocks: list[Any] = await aanswer_tool_uses(self.host, message, ask=ask)
         assert [(block["type"], block["tool_use_id"]) for block in blocks] == [("tool_result", one.id) for one in calls]
         return [Seen(block["content"], block["is_error"]) for block in blocks]
+
+
+class SynchronousMessages(Messages):
+    """The same without an event loop."""
+
+    async def answer(self, call: Call, *, granted: bool) -> Seen:
+        [seen] = await self._turn([call], lambda _: ApprovalAnswer("allow_once" if granted else "deny"))
+        return seen
+
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+        def turn() -> list[Any]:
+            with serving(_script(calls)) as server, Anthropic(base_url=server.url, api_key="none") as client:
+                sent: list[Any] = [{"role": "user", "content": "go"}]
+                message = client.messages.create(model="scripted", max_tokens=1, messages=sent)
+                return answer_tool_uses(self.host, message, ask=ask)
+
+        return [Seen(block["content"], block["is_error"]) for block in await asyncio.to_thread(turn)]
+
+
+class TestSynchronousMessages(SynchronousContract):
+    """The messages interface, in synchronous code."""
+
+    adapter = SynchronousMessages
 
 
 class TestMessages(HostContract):

@@ -19,7 +19,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
 from .readme import front_page, run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "langchain.py"
@@ -103,16 +103,10 @@ class TestAsynchronousAgent(ForeignContract):
     adapter = Asynchronous
 
 
-class TestSynchronousAgent(ForeignContract):
+class TestSynchronousAgent(SynchronousContract, ForeignContract):
     """`invoke`."""
 
     adapter = Synchronous
-
-    async def test_cancelled_call_ends(self, host: Host, place: Place) -> None:
-        """Nothing cancels synchronous code: the call ends by itself."""
-        await self.adapter(host).run([Call("bash", {"command": "sleep 0.1"})])
-
-        assert place.shown("call_1")[-1] == ("hook.tool.after", "ok", None)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -14,10 +14,10 @@ import llm
 import pytest
 
 from toolcharter import ApprovalAnswer, Caller
-from toolcharter.hosts import Host, PendingApproval
-from toolcharter_llm import Ask, llm_tools
+from toolcharter.hosts import PendingApproval
+from toolcharter_llm import Ask, AsyncAsk, allm_tools, llm_tools
 
-from .contract import Adapter, Call, HostContract, Place, Seen
+from .contract import Adapter, Call, HostContract, Place, Seen, SynchronousContract
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "llm.py"
@@ -70,16 +70,59 @@ class Chain(Adapter):
         return [Seen(result.output, None) for result in model.seen]
 
 
-class TestChain(HostContract):
+class TestChain(SynchronousContract):
     """A chain."""
 
     adapter = Chain
 
-    async def test_cancelled_call_ends(self, host: Host, place: Place) -> None:
-        """Nothing cancels synchronous code: the call ends by itself."""
-        await self.adapter(host).run([Call("bash", {"command": "sleep 0.1"})])
 
-        assert place.shown("call_1")[-1] == ("hook.tool.after", "ok", None)
+class AsyncScripted(llm.AsyncModel):
+    """Asks for *calls*, then says "done"."""
+
+    model_id = "scripted"
+    supports_tools = True
+    can_stream = False
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = calls
+        self.seen = list[llm.ToolResult]()
+
+    async def execute(
+        self, prompt: llm.Prompt, stream: Any, response: llm.AsyncResponse, conversation: Any, key: Any = None
+    ) -> AsyncGenerator[str, None]:
+        self.seen += prompt.tool_results
+        for call in () if prompt.tool_results else self._calls:
+            response.add_tool_call(llm.ToolCall(name=call.name, arguments=call.args, tool_call_id=call.id))
+        yield "done" if prompt.tool_results else ""
+
+
+class AsyncChain(Adapter):
+    """A chain of an asynchronous model."""
+
+    answers_unknown = True
+
+    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+        return await self._run(calls, None)
+
+    async def answer(self, call: Call, *, granted: bool) -> Seen:
+        async def ask(pending: PendingApproval) -> ApprovalAnswer:
+            assert pending.request.args == call.args
+            return ApprovalAnswer("allow_once" if granted else "deny")
+
+        [seen] = await self._run([call], ask)
+        return seen
+
+    async def _run(self, calls: Sequence[Call], ask: AsyncAsk | None) -> list[Seen]:
+        model = AsyncScripted(calls)
+        assert await model.chain("go", tools=[*allm_tools(self.host, ask=ask)]).text() == "done"
+        found = {result.tool_call_id: result.output for result in model.seen}
+        return [Seen(found[call.id], None) for call in calls]
+
+
+class TestAsyncChain(HostContract):
+    """A chain of an asynchronous model."""
+
+    adapter = AsyncChain
 
 
 @pytest.fixture

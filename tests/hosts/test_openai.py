@@ -1,5 +1,6 @@
 """OpenAI: the real client against a server on the loopback, in both interfaces, and the Agents SDK with a scripted model."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from toolcharter.hosts import Host, PendingApproval
 from toolcharter_openai import aanswer_calls, answer_calls, openai_tools
 from toolcharter_openai.agents_sdk import agent_tools, govern_tools, input_guardrail
 
-from .contract import Adapter, Call, ForeignContract, HostContract, Place, Seen
+from .contract import Adapter, Call, ForeignContract, HostContract, Place, Seen, SynchronousContract
 from .readme import run_readme
 from .servers import ScriptedServer, serving
 
@@ -106,6 +107,21 @@ class Chat(Responses):
         return [Seen(item["content"], None) for item in items]
 
 
+class SynchronousResponses(Responses):
+    """A loop over the Responses interface in synchronous code."""
+
+    async def answer(self, call: Call, *, granted: bool) -> Seen:
+        [seen] = await self._turn([call], lambda _: ApprovalAnswer("allow_once" if granted else "deny"))
+        return seen
+
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+        def turn() -> list[Any]:
+            with serving(_script(calls)) as server, OpenAI(base_url=server.url, api_key="none") as client:
+                return [*answer_calls(self.host, client.responses.create(model="scripted", input="go"), ask=ask)]
+
+        return [Seen(item["output"], None) for item in await asyncio.to_thread(turn)]
+
+
 class ScriptedModel(Model):
     """A model that asks for *calls* in its first turn and says "done" in the next; it keeps what it was sent."""
 
@@ -154,8 +170,11 @@ class AgentsSdk(Adapter):
     async def _run(self, calls: Sequence[Call], tools: Sequence[Any]) -> list[Seen]:
         model = ScriptedModel(calls)
         agent = Agent(name="a", model=model, tools=list(tools))
-        await Runner.run(agent, "go", run_config=RunConfig(tracing_disabled=True))
+        await self._go(agent, "go", run_config=RunConfig(tracing_disabled=True))
         return model.outputs()
+
+    async def _go(self, agent: Any, given: Any, **more: Any) -> Any:
+        return await Runner.run(agent, given, **more)
 
     async def _unknown(self, calls: Sequence[Call]) -> list[Seen]:
         try:
@@ -166,7 +185,7 @@ class AgentsSdk(Adapter):
     async def answer(self, call: Call, *, granted: bool) -> Seen:
         model = ScriptedModel([call])
         agent = Agent(name="a", model=model, tools=list(agent_tools(self.host)))
-        asked = await Runner.run(agent, "go")
+        asked = await self._go(agent, "go")
         [item] = asked.interruptions
         state = asked.to_state()
         if granted:
@@ -174,7 +193,7 @@ class AgentsSdk(Adapter):
         else:
             state.reject(item)
         # The host answers for the very call that was shown, and so the state may be kept as text meanwhile.
-        await Runner.run(agent, state)
+        await self._go(agent, state)
         return model.outputs()[0]
 
     async def run_foreign(self, call: Call, output: str) -> Seen:
@@ -187,10 +206,32 @@ class AgentsSdk(Adapter):
         return seen
 
 
+class SynchronousAgentsSdk(AgentsSdk):
+    """An agent of the Agents SDK in synchronous code."""
+
+    async def _go(self, agent: Any, given: Any, **more: Any) -> Any:
+        def go() -> Any:
+            loop = asyncio.new_event_loop()  # `run_sync` takes the thread's, and leaves it open
+            asyncio.set_event_loop(loop)
+            try:
+                return Runner.run_sync(agent, given, **more)
+            finally:
+                asyncio.set_event_loop(None)
+                loop.close()
+
+        return await asyncio.to_thread(go)
+
+
 class TestResponses(HostContract):
     """The Responses interface."""
 
     adapter = Responses
+
+
+class TestSynchronousResponses(SynchronousContract):
+    """The Responses interface in synchronous code."""
+
+    adapter = SynchronousResponses
 
 
 class TestChat(HostContract):
@@ -203,6 +244,12 @@ class TestAgentsSdk(ForeignContract):
     """The Agents SDK."""
 
     adapter = AgentsSdk
+
+
+class TestSynchronousAgentsSdk(SynchronousContract, ForeignContract):
+    """The Agents SDK in synchronous code."""
+
+    adapter = SynchronousAgentsSdk
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Pydantic AI: an agent with a scripted model."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -36,7 +36,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_pydantic_ai import Govern, ProfileToolset
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "pydantic_ai.py"
@@ -72,20 +72,20 @@ class PydanticAi(Adapter):
     refuses_itself = True
 
     async def run(self, calls: Sequence[Call]) -> list[Seen]:
-        done = await Agent(asking(calls), toolsets=[ProfileToolset(self.host)]).run("go")
+        done = await self._go(Agent(asking(calls), toolsets=[ProfileToolset(self.host)]), "go")
         found = answers(done.all_messages())
         return [found[call.id] for call in calls]
 
     async def answer(self, call: Call, *, granted: bool) -> Seen:
         toolset = ProfileToolset(self.host)
         agent = Agent(asking([call]), toolsets=[toolset], output_type=[str, DeferredToolRequests])
-        asked = await agent.run("go")
+        asked = await self._go(agent, "go")
         assert isinstance(asked.output, DeferredToolRequests)
         [question] = asked.output.approvals
         assert (question.tool_name, question.args_as_dict()) == (call.name, call.args)
         assert asked.output.metadata[call.id]["tool"] == call.name
         results = DeferredToolResults(approvals={question.tool_call_id: ToolApproved() if granted else ToolDenied()})
-        done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+        done = await self._go(agent, message_history=asked.all_messages(), deferred_tool_results=results)
         return answers(done.all_messages())[call.id]
 
     async def run_foreign(self, call: Call, output: str) -> Seen:
@@ -96,7 +96,34 @@ class PydanticAi(Adapter):
             """An agent's own tool."""
             return output
 
-        return answers((await agent.run("go")).all_messages())[call.id]
+        return answers((await self._go(agent, "go")).all_messages())[call.id]
+
+    async def _go(self, agent: Agent[None, Any], *given: Any, **more: Any) -> Any:
+        return await agent.run(*given, **more)
+
+
+class SynchronousPydanticAi(PydanticAi):
+    """An agent in synchronous code."""
+
+    async def _go(self, agent: Agent[None, Any], *given: Any, **more: Any) -> Any:
+        return await asyncio.to_thread(in_a_loop_of_its_own, lambda: agent.run_sync(*given, **more))
+
+
+def in_a_loop_of_its_own(run: Callable[[], Any]) -> Any:
+    """`run_sync` takes the thread's loop, and leaves it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return run()
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+class TestSynchronousPydanticAi(SynchronousContract, ForeignContract):
+    """`run_sync`."""
+
+    adapter = SynchronousPydanticAi
 
 
 class TestPydanticAi(ForeignContract):
@@ -297,13 +324,7 @@ def test_readme(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             return ModelResponse(parts=[TextPart(" / ".join(done))])
         return ModelResponse(parts=[ToolCallPart(call.name, call.args, call.id) for call in calls])
 
-    loop = asyncio.new_event_loop()  # `run_sync` takes the thread's, and leaves one of its own open
-    asyncio.set_event_loop(loop)
-    try:
-        run_readme("pydantic_ai", place, monkeypatch, model=FunctionModel(turn))
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
+    in_a_loop_of_its_own(lambda: run_readme("pydantic_ai", place, monkeypatch, model=FunctionModel(turn)))
 
     said = capsys.readouterr().out
     assert "first" in said

@@ -1,5 +1,6 @@
 """Strands: an agent with a scripted model."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_strands import Govern, strands_tools
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "strands.py"
@@ -68,13 +69,18 @@ def agent_of(calls: Sequence[Call], tools: Sequence[Any]) -> Agent:
     return Agent(model, tools=[*tools], callback_handler=None)
 
 
-async def answered(agent: Agent, call: Call, response: Any) -> Seen:
+async def invoked(agent: Agent, given: Any) -> Any:
+    """The run of *agent* in asynchronous code."""
+    return await agent.invoke_async(given)
+
+
+async def answered(agent: Agent, call: Call, response: Any, invoke: Callable[..., Any] = invoked) -> Seen:
     """What the model sees of *call*, which interrupts the agent, once a person has answered."""
-    asked = await agent.invoke_async("go")
+    asked = await invoke(agent, "go")
     assert asked.stop_reason == "interrupt"
-    [question] = asked.interrupts or ()
+    [question] = asked.interrupts
     assert (question.reason["tool"], question.reason["args"]) == (call.name, call.args)
-    await agent.invoke_async(gone_on(question.id, response))
+    await invoke(agent, gone_on(question.id, response))
     return seen(agent, call)
 
 
@@ -90,11 +96,12 @@ class Strands(Adapter):
 
     async def run(self, calls: Sequence[Call]) -> list[Seen]:
         agent = agent_of(calls, strands_tools(self.host))
-        await agent.invoke_async("go")
+        await self._invoke(agent, "go")
         return [seen(agent, call) for call in calls]
 
     async def answer(self, call: Call, *, granted: bool) -> Seen:
-        return await answered(agent_of([call], strands_tools(self.host)), call, "allow_once" if granted else "deny")
+        said = "allow_once" if granted else "deny"
+        return await answered(agent_of([call], strands_tools(self.host)), call, said, self._invoke)
 
     async def run_foreign(self, call: Call, output: str) -> Seen:
         @tool(name=call.name)
@@ -104,8 +111,24 @@ class Strands(Adapter):
 
         agent = agent_of([call], [own])
         agent.add_middleware(ExecuteToolStage, Govern(self.host))
-        await agent.invoke_async("go")
+        await self._invoke(agent, "go")
         return seen(agent, call)
+
+    async def _invoke(self, agent: Agent, given: Any) -> Any:
+        return await invoked(agent, given)
+
+
+class SynchronousStrands(Strands):
+    """An agent in synchronous code."""
+
+    async def _invoke(self, agent: Agent, given: Any) -> Any:
+        return await asyncio.to_thread(agent, given)
+
+
+class TestSynchronousStrands(SynchronousContract, ForeignContract):
+    """An agent that is called."""
+
+    adapter = SynchronousStrands
 
 
 class TestStrands(ForeignContract):

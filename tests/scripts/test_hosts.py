@@ -1,5 +1,6 @@
 """`scripts/hosts.py`: which plugins it takes, and what it says of them."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,21 @@ def test_every_host_has_its_tests_example_and_framework_listed() -> None:
         assert (ROOT / "examples" / "hosts" / f"{name}.py").is_file()
     listed = (ROOT / "tests" / "hosts" / "conftest.py").read_text()
     assert [name for name in names if f'"{name}":' not in listed] == []
+
+
+def test_every_lower_bound_is_tried() -> None:
+    """Each plugin names one for all that it depends on; `lowest` installs exactly that."""
+    pins = {folder.name: hosts.lowest_pins(folder) for folder in host_folders()}
+
+    assert pins["langchain"] == ["langchain==1.3", "langchain-core==1.4", "langgraph==1.2"]
+    assert pins["openai"] == ["openai==3.0", "openai-agents==0.21"]
+    for name, found in pins.items():
+        project = tomllib.loads((ROOT / "plugins" / name / "pyproject.toml").read_text())["project"]
+        extras = project.get("optional-dependencies", {})
+        assert len(found) == len(project["dependencies"]) - 1 + sum(map(len, extras.values())), name
+
+
+def test_an_unknown_work_is_told(capsys) -> None:
+    """And nothing is started."""
+    assert hosts.main(["--help"]) == 2
+    assert "scripts/hosts.py lowest" in capsys.readouterr().out

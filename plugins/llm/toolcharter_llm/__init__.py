@@ -1,5 +1,5 @@
-"""Gives a profile's tools to `llm`: on the command line as the toolbox `Toolcharter`, in Python by `llm_tools`."""
+"""Gives a profile's tools to `llm`: on the command line as the toolbox `Toolcharter`, in Python by `llm_tools` and `allm_tools`."""
 
-from toolcharter_llm.toolbox import Ask, Toolcharter, llm_tools
+from toolcharter_llm.toolbox import Ask, AsyncAsk, Toolcharter, allm_tools, llm_tools
 
-__all__ = ["Ask", "Toolcharter", "llm_tools"]
+__all__ = ["Ask", "AsyncAsk", "Toolcharter", "allm_tools", "llm_tools"]

@@ -7,7 +7,7 @@ Source: llm 0.36, "Tools" and "Plugin hooks".
 
 import atexit
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from toolcharter.hosts import Host, HostResult, PendingApproval, open_host
 
 Ask = Callable[[PendingApproval], ApprovalAnswer]
 """Asks a person about a call that needs one, and returns the answer."""
+AsyncAsk = Callable[[PendingApproval], Awaitable[ApprovalAnswer]]
 
 
 def llm_tools(host: Host, *, caller: Caller | None = None, ask: Ask | None = None) -> list[llm.Tool]:
@@ -28,10 +29,17 @@ def llm_tools(host: Host, *, caller: Caller | None = None, ask: Ask | None = Non
         caller: Who calls, if it is not the host's own caller.
         ask: Whom to ask about calls that need a person; without it the model reads that no one could be asked.
     """
+    return _tools(host, caller, lambda name: _implementation(host, name, caller, ask))
+
+
+def allm_tools(host: Host, *, caller: Caller | None = None, ask: AsyncAsk | None = None) -> list[llm.Tool]:
+    """The same for an asynchronous model: the calls of a turn run at once, and cancelling the chain ends them."""
+    return _tools(host, caller, lambda name: _async_implementation(host, name, caller, ask))
+
+
+def _tools(host: Host, caller: Caller | None, implemented: Callable[[str], Callable[..., Any]]) -> list[llm.Tool]:
     return [
-        llm.Tool(
-            tool.name, tool.description, tool.parameters, _implementation(host, tool.name, caller, ask), "toolcharter"
-        )
+        llm.Tool(tool.name, tool.description, tool.parameters, implemented(tool.name), "toolcharter")
         for tool in host.tools(caller)
     ]
 
@@ -41,6 +49,18 @@ def _implementation(host: Host, name: str, caller: Caller | None, ask: Ask | Non
         result: HostResult = host.call(name, arguments, call_id=llm_tool_call.tool_call_id, caller=caller)
         if result.pending is not None and ask is not None:
             result = host.answer(result.pending.state, ask(result.pending))
+        return result.text
+
+    return call
+
+
+def _async_implementation(
+    host: Host, name: str, caller: Caller | None, ask: AsyncAsk | None
+) -> Callable[..., Awaitable[str]]:
+    async def call(llm_tool_call: llm.ToolCall, **arguments: Any) -> str:
+        result: HostResult = await host.acall(name, arguments, call_id=llm_tool_call.tool_call_id, caller=caller)
+        if result.pending is not None and ask is not None:
+            result = await host.aanswer(result.pending.state, await ask(result.pending))
         return result.text
 
     return call
