@@ -33,7 +33,8 @@ def diff_of(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | Non
 
 def diff_of_edit(path: str, text: str, old: str, new: str) -> str:
     """The diff of replacing *old* by *new* wherever it stands in *text*."""
-    changes = edit_changes(text, old, new, places(text, old))
+    # Each place takes a character or more of the lines that are shown as removed: of further ones nothing would be left.
+    changes = edit_changes(text, old, new, places(text, old, MAX_DIFF_CHARS))
     return cut_diff(unified(path, text, text.replace(old, new), changes))
 
 

@@ -135,6 +135,18 @@ def test_diffs_of_long_texts_are_the_same_as_of_short_ones(box: Any, tmp_path: P
     assert result.user_text.startswith("--- a/f\n+++ b/f\n@@ -15,7 +15,7 @@\n line 14\n")
 
 
+def test_of_very_many_replacements_the_first_are_shown(box: Any, tmp_path: Path) -> None:
+    """Places that no diff would show cost its child nothing, for which the call waits."""
+    toolbox = box()
+    (tmp_path / "ws" / "f").write_text("ab\n" * 300_000)
+
+    result = toolbox.call("edit_file", {"path": "f", "old_string": "a", "new_string": "c", "replace_all": True})
+
+    assert (result.outcome, result.data["replacements"]) == ("ok", 300_000)
+    assert result.user_text.startswith("--- a/f\n+++ b/f\n@@ -1,20003 +1,20003 @@\n-ab\n+cb\n-ab\n")
+    assert result.user_text.endswith("\n\n[truncated: the rest of the diff]")
+
+
 def test_a_diff_that_takes_too_long_is_left_out(box: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is written all the same, and the call is ok."""
     monkeypatch.setattr(diffs, "_CPU_S", 0.0)
