@@ -184,6 +184,20 @@ class RequirementCollector:
         self.need(word, "is a file whose content can run programs")
         self.take_local(role, word)
 
+    def take_mount(self, _: Role, word: Word) -> None:
+        """What a container gets of the host: a path to which it may write, or a volume by its name.
+
+        Source: docker-run(1), `--volume` and `--mount`.
+        """
+        text = word.text or ""
+        if '"' in text:
+            self.need(word, "may be a mount of anything")  # `--mount` takes values of CSV.
+        given = (part.partition("=") for part in text.split(","))
+        named = [value for key, equals, value in given if equals and key.strip().lower() in {"source", "src"}]
+        for source in named or [text.partition(":")[0] if ":" in text else ""]:
+            if "/" in source or source[:1] in {".", "~"}:
+                self.take_change(Role("into"), word._replace(text=source, prefix=source))
+
     def take_message(self, _: Role, word: Word) -> None:
         """A file whose text is kept: the scrubber never sees it. `-` is the standard input."""
         if word.text == "-":
@@ -347,6 +361,7 @@ _TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
     "made": RequirementCollector.take_made,
     "plain": RequirementCollector.take_plain,
     "trusted": RequirementCollector.take_trusted,
+    "mount": RequirementCollector.take_mount,
     "number": RequirementCollector.take_number,
     "only": RequirementCollector.take_only,
     "script": RequirementCollector.take_script,

@@ -34,6 +34,7 @@ KINDS: Final = frozenset(
         "write",
         "made",
         "trusted",
+        "mount",
         "program",
         "code",
         "script",

@@ -25,7 +25,7 @@ points (`operands`), then `[predicates]`; `test` operands, unary operators (`opt
 Roles: `text` harmless; `number`; `only:a|b` harmless if one of these; `name` one of a variable, perhaps with `=value`; `read` a
 path that is looked at, `local` one that is not if it holds a colon, `node` one up to `::`, `tree` one below which links are followed too, `folder` one to list, `chdir` one to move to; `change` a path whose writing, creating or removing is the program's ordinary purpose,
 `into` the same as a destination; `made` the program's own output, which has to be mentioned unless its name is one for
-output (`made:requirements`: for lists of packages); `plain` a path in letters that mean nothing else; `trusted` a file whose content runs programs; `write` an output file; `program`, `code`; `script` shell source; `command` the words
+output (`made:requirements`: for lists of packages); `plain` a path in letters that mean nothing else; `trusted` a file whose content runs programs; `mount` what a container gets of the host; `write` an output file; `program`, `code`; `script` shell source; `command` the words
 of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
 `assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
 words after it are for that; `format:NAME` one of the little languages in `languages`. `!` before a role of an operand:

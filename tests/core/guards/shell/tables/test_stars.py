@@ -156,3 +156,31 @@ def test_output_is_held_against_what_is_protected() -> None:
 def test_path_behind_a_prefix(line: str, named: str) -> None:
     """Where a program reads more than paths, only plain letters are a path."""
     assert needs_of(line) == named
+
+
+@each_row(
+    ("mount", "is_named"),
+    [
+        ("-v ./data:/data", False),
+        ("-v /work/space/src:/src:ro", False),
+        ("-v cache:/root/.cache", False),
+        ("-v /var/lib/data", False),
+        ("--mount type=volume,src=cache,target=/x", False),
+        ("--mount type=bind,source=./data,target=/x", False),
+        ("-v /srv/other:/x", True),
+        ("-v/srv/other:/x", True),
+        ("--volume=../other:/x", True),
+        ("-v ~/other:/x", True),
+        ("-v .git:/x", True),
+        ("--mount type=bind,source=/srv/other,target=/x", True),
+        ("--mount=type=bind,src=../other,dst=/x", True),
+        ("--mount 'type=bind,\"source=/srv/other\",target=/x'", True),
+        ("-v x:/x -v /srv/other:/x", True),
+    ],
+)
+@each_row("start", ["docker run", "docker container run", "docker compose run", "docker-compose run", "podman create"])
+def test_what_a_container_gets_of_the_host_lies_in_the_workspace(start: str, mount: str, *, is_named: bool) -> None:
+    """A rule that mentions `-v` says that folders are mounted, and not that any of the machine may be."""
+    needs = needs_of(f"{start} {mount} image").split()
+
+    assert any(mount.rsplit(maxsplit=1)[-1].strip("'") in word for word in needs) is is_named
