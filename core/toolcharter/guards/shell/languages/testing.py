@@ -6,7 +6,7 @@ from typing import Final
 _JS_CODE: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _JS_TEST: Final = re.compile(r"(?:^|[^a-z])(?:tests?|specs?|__tests__)(?![a-z])", re.IGNORECASE)
 _PLACE: Final = re.compile(r"(?:\[[0-9:,]+\]|(?::[0-9]+)+)$")
-_CODE: Final = re.compile(r"\.(?:rb|exs?|php)$")
+_CODE: Final = re.compile(r"\.(?:rb|exs?|php|dart)$")
 _NAMED_TEST: Final = re.compile(
     r"(?:(?:^|[_/.-])(?:test|spec)[_.-][^/]*|[^/]*[_.-](?:test|spec)|[^/]*[a-z0-9]Test|Test[A-Z][^/]*)$"
 )

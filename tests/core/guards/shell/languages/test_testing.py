@@ -17,6 +17,7 @@ HARMLESS = {
         "tests/Unit",
         "test/test_a.rb",
         "TestA.php",
+        "test/a_test.dart",
     ],
     "unittest_name": [
         "discover",
