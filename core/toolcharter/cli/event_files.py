@@ -25,11 +25,15 @@ def names(function: F) -> F:
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=lambda ctx, _, wanted: ctx.meta.update({_ROTATED: wanted}),
+        callback=_note_rotated,
         help="Read what log rotation made of each FILE first: FILE.2.gz, FILE.1, FILE-20261123.xz.",
     )
     argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_all_of)
     return rotated(argument(function))
+
+
+def _note_rotated(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
+    ctx.meta[_ROTATED] = wanted
 
 
 def _all_of(ctx: click.Context, _: click.Parameter, named: Sequence[str]) -> list[str]:

@@ -142,6 +142,8 @@ class EventStats:
                     _keep(self._asked_because, event["call_id"], event["reason"])
                 case contract.APPROVAL_DECISION:
                     self._add_answer(event)
+                case _:
+                    pass
         except (ValueError, KeyError, TypeError, OverflowError):
             self.unreadable += 1
 

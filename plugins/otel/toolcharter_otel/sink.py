@@ -111,17 +111,17 @@ class OtelSink:
 
     def _end(self, event: Mapping[str, Any]) -> None:
         known = self._begun.get(event["call_id"])
-        if known:
-            begun = known.pop(0)
-            if not known:
-                self._begun.pop(event["call_id"], None)
+        begun = known.pop(0) if known else None
+        if not known:
+            self._begun.pop(event["call_id"], None)
+        if begun is not None:
             begun.span.set_attributes(conventions.at_the_end(event))
             if event["outcome"] != "ok":
                 begun.span.set_status(Status(StatusCode.ERROR, event["message"] or event["reason"]))
             begun.span.end()
             begun.is_over = True
             _leave_what_is_over()
-        self._measure(event, begun.span if known is not None else None)
+        self._measure(event, None if begun is None else begun.span)
 
     def _measure(self, event: Mapping[str, Any], span: Span | None) -> None:
         about = conventions.of_a_measurement(event)

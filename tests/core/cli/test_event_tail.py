@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -199,6 +201,23 @@ def test_the_command_shows_calls_as_they_come(desk, run) -> None:
 
     assert ['{"word":"hi"}' in first, '{"word":"no"}' in second, '{"word":"red"}' in third] == [True] * 3
     assert status == 130
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variables", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_outcomes_are_coloured_on_a_terminal(recorded, variables, is_coloured) -> None:
+    """Unless one does not want it so; a file never has colours."""
+    words = [sys.executable, "-m", "toolcharter", "events", "tail", "e.jsonl", "--no-follow", "--outcome", "denied"]
+    ours, theirs = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | variables
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        subprocess.run(words, stdout=theirs, check=True, env=environment)
+        os.close(theirs)
+        on_terminal = terminal.read(4096)
+    in_a_file = subprocess.run(words, capture_output=True, check=True, env=environment).stdout
+
+    assert (b"\x1b[31m\x1b[1mdenied" in on_terminal, b"denied" in on_terminal) == (is_coloured, True)
+    assert b"\x1b" not in in_a_file
 
 
 def test_a_missing_file_is_named(run, desk) -> None:
