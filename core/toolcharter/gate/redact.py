@@ -9,7 +9,7 @@ import orjson
 
 from toolcharter.api.tool import REASON
 from toolcharter.events.lines import cut, shape
-from toolcharter.guards.secrets import find, scrub_json, scrub_text
+from toolcharter.guards.secrets import hints, scrub_json, scrub_text
 
 ArgsDetail = Literal["full", "shape", "none"]
 
@@ -30,7 +30,7 @@ _SMALL = 400
 
 
 def _in_full(raw: bytes) -> bytes:
-    if find(raw) or b"\\n" in raw:
+    if hints.match(raw) or b"\\n" in raw:
         raw, _ = scrub_json(raw)
     if len(raw) <= _SMALL:
         return raw
@@ -75,7 +75,7 @@ def redact_id(given: object) -> str:
 @lru_cache(maxsize=1024)
 def _scrubbed_id(text: str) -> str:
     """Remembered: a parent's identifier and a session's name come again and again."""
-    return scrub_text(text)[0] if find(text.encode()) else text
+    return scrub_text(text)[0] if hints.match(text.encode()) else text
 
 
 def redact_name(name: object) -> str:
@@ -96,7 +96,7 @@ def scrubbed(text: str) -> tuple[str, int]:
         text = str.__str__(str(text))  # a subclass may lie about its length
     # A lone surrogate is what no event line and no host can carry.
     data = text.encode("utf-8", "backslashreplace")
-    if find(data):
+    if hints.match(data):
         return scrub_text(data.decode())
     return (text if len(text) == len(data) else data.decode()), 0
 

@@ -21,7 +21,6 @@ from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
-from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
@@ -45,12 +44,14 @@ from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 if TYPE_CHECKING:
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
+    from toolcharter.gate.build import late
     from toolcharter.gate.stages import s4_session, s5_approval
     from toolcharter.guards.rates import binding
 else:
     notify = lazy("toolcharter.events.notify")
     ledger = lazy("toolcharter.gate.approvals.ledger")
     asking = lazy("toolcharter.gate.approvals.asking")
+    late = lazy("toolcharter.gate.build.late")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
     binding = lazy("toolcharter.guards.rates.binding")
@@ -163,7 +164,8 @@ def open_toolbox(
     """
     plan, state = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
     try:
-        plan = discover_late(plan, state, LateRuntime(state, is_live=False) if framed else None)
+        if state.discoverers:
+            plan = late.discover_late(plan, state, late.LateRuntime(state, is_live=False) if framed else None)
         toolbox = build_tools_into(state, plan, caller or Caller())
         if framed:
             state.emitter.begin_with(state.announce(caller or Caller(), plan.loaded.distributions))

@@ -21,13 +21,14 @@ from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems, link_at, names_in
 from toolcharter.guards.process.programs import Programs
-from toolcharter.guards.python_modules import shadowing
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
+    from toolcharter.guards import python_modules
     from toolcharter.guards.shell.git import index as git_index
     from toolcharter.guards.shell.git import repository as git_repository
 else:
+    python_modules = lazy("toolcharter.guards.python_modules")
     git_index = lazy("toolcharter.guards.shell.git.index")
     git_repository = lazy("toolcharter.guards.shell.git.repository")
 # What xargs parts words at, and what it takes away; of what is no text, `grep` prints a message in its place. Git writes
@@ -145,7 +146,7 @@ def _refuse_shadow(paths: WorkspacePaths, folder: str, module: str, *, makes_fil
         message = f"Python might import for {module!r} what the line makes; use `-P`, or make it in a call before."
         raise Denied(Reason.NOT_UNDERSTOOD, message)
     with paths.open_folder(folder) as held:
-        found = shadowing(held.fileno(), module)
+        found = python_modules.shadowing(held.fileno(), module)
     if found is not None:
         message = f"Python would import {join(folder, found)!r} for {module!r}, in the place of its own; use `-P`."
         raise Denied(Reason.PROTECTED_PATH, message)

@@ -114,7 +114,8 @@ class Handle:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if self._fd >= 0:
+            os.close(self._fd)
 
 
 class HeldFile(Handle):

@@ -1,6 +1,7 @@
 """The folders that all views of one workspace share, and how the kernel is asked to open what lies beneath them."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,14 +36,11 @@ class Roots:
         self._all = {workspace: self.workspace}
         self._closed = False
         self._make_openers = openers
-        self._openers: Openers | None = None
 
-    @property
+    @cached_property
     def openers(self) -> Openers:
         """Made on first use."""
-        if self._openers is None:
-            self._openers = self._make_openers()
-        return self._openers
+        return self._make_openers()
 
     def named(self, path: Path) -> Root:
         """The root at *path*, one object however often it is asked for."""

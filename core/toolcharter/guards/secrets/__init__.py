@@ -7,9 +7,9 @@ seen. Source code is left alone where a value's shape shows a name, a call, a ty
 a secret in another encoding, or without shape, key and place.
 """
 
+from toolcharter.guards.secrets.engine import hints as hints
 from toolcharter.guards.secrets.engine import remember as remember
 from toolcharter.guards.secrets.text import MASK as MASK
-from toolcharter.guards.secrets.text import find as find
 from toolcharter.guards.secrets.text import scrub_bytes as scrub_bytes
 from toolcharter.guards.secrets.text import scrub_line as scrub_line
 from toolcharter.guards.secrets.text import scrub_text as scrub_text

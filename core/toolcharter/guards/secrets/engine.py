@@ -17,20 +17,25 @@ expression = re.compile
 class Hints:
     """One search for all families. Its match is the cheapest call that google-re2 offers."""
 
-    match: Callable[[bytes], Sequence[int]] | None = None
-    """Gives the families that may be in some bytes; None until it is first needed, and after a change."""
+    match: Callable[[bytes], Sequence[int]]
+    """Gives the families that may be in some bytes: none is certain, any means that they are worth scrubbing."""
 
-    def compile(self) -> Callable[[bytes], Sequence[int]]:
-        """Build `match` for what is known now."""
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Compile anew when it is next needed, since something else is known by now."""
+        self.match = self._compile_and_match
+
+    def _compile_and_match(self, data: bytes) -> Sequence[int]:
         parts = patterns.hints(tables.tokens(), known.forms())
         searched = import_module("re2").Set.SearchSet(_options())
         for part in filter(None, parts):
             searched.Add(part.encode())
         searched.Compile()
         # The set below the wrapper, which would ask each time whether it is given text.
-        match: Callable[[bytes], Sequence[int]] = getattr(searched, "_set", searched).Match
-        self.match = match
-        return match
+        self.match = getattr(searched, "_set", searched).Match
+        return self.match(data)
 
 
 hints = Hints()
@@ -38,7 +43,7 @@ hints = Hints()
 
 def hinted(data: bytes) -> Sequence[int]:
     """The families that may have something in *data*."""
-    return (hints.match or hints.compile())(data)
+    return hints.match(data)
 
 
 def remember(values: Sequence[str]) -> None:
@@ -48,7 +53,7 @@ def remember(values: Sequence[str]) -> None:
         values: Secrets, at least 8 bytes long in UTF-8; shorter ones, and places to fill in, are left out.
     """
     if known.add(values):
-        hints.match = None
+        hints.forget()
 
 
 def finder(family: int) -> Callable[..., Iterator[Span]]:

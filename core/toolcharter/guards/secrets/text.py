@@ -8,8 +8,7 @@ from typing import Any
 
 import orjson
 
-from toolcharter.guards.secrets import engine
-from toolcharter.guards.secrets.engine import Span, remember
+from toolcharter.guards.secrets.engine import Span, hints, remember
 
 MASK = "[REDACTED]"
 """Always the same: a mask as long as the secret would still give away its length."""
@@ -22,16 +21,6 @@ _LOOKED_AT = 16
 _JSON_NAME_END = re.compile(rb"(\\{0,4}\")\s*:\Z")
 _JSON_END = re.compile(rb"\s*(?:[,}\]\r\n]|\Z)")
 _IN_WORDS = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-_hints = engine.hints
-
-
-def find(data: bytes) -> bool:
-    """Whether *data* may hold a secret; no is certain, yes means that it is worth scrubbing.
-
-    Args:
-        data: Any bytes: text in UTF-8, also broken, or a JSON document.
-    """
-    return bool((_hints.match or _hints.compile())(data))
 
 
 def scrub_text(text: str) -> tuple[str, int]:
@@ -51,7 +40,7 @@ def scrub_text(text: str) -> tuple[str, int]:
 
 def scrub_bytes(data: bytes) -> tuple[bytes, int]:
     """Mask the secrets of *data*, in any encoding that contains ASCII; the same object if it is clean."""
-    families = (_hints.match or _hints.compile())(data)
+    families = hints.match(data)
     if not families:
         return data, 0
     spans: list[Span] = _spans().find_spans(data, families)

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from toolcharter.guards.secrets.engine import hinted
+from toolcharter.guards.secrets.engine import hinted, hints
 from toolcharter.guards.secrets.known import is_telling
-from toolcharter.guards.secrets.text import MASK, find, scrub_bytes, scrub_text
+from toolcharter.guards.secrets.text import MASK, scrub_bytes, scrub_text
 
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
 _NAMES = frozenset({"name", "key", "variable", "parameterkey", "outputkey", "optionname"})
@@ -36,7 +36,7 @@ def scrub_json(raw: bytes) -> tuple[bytes, int]:
         The document, the same object if it is clean, and how many texts or spans were masked. What is no
         JSON, or nests too deep to be written again, is scrubbed as text.
     """
-    if not find(raw) and _LINES not in raw:
+    if not hints.match(raw) and _LINES not in raw:
         return raw, 0
     try:
         value, count = scrub_value(orjson.loads(raw))
@@ -106,7 +106,7 @@ def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
     separator = b": " if pair else b" "
     words = [_bytes(item) for item in items]
     line = separator.join(words)
-    if not find(line):
+    if not hints.match(line):
         return items, 0
     spans: list[tuple[int, int]] = _spans().find_spans(line, hinted(line))
     masked: list[str] = []

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.secrets import MASK, find, scrub_bytes, scrub_text
+from toolcharter.guards.secrets import MASK, hints, scrub_bytes, scrub_text
 from toolcharter.guards.secrets import extract as judged
 from toolcharter.guards.secrets.engine import finder
 from toolcharter.guards.secrets.patterns import Family
@@ -491,7 +491,7 @@ def test_boolean_search_is_never_narrower_than_the_spans(text: str) -> None:
     """Where `find` says no, no family finds anything."""
     data = text.encode("utf-8", "surrogatepass")
 
-    assert find(data) or not [list(finder(family)(data)) for family in PLAIN if list(finder(family)(data))]
+    assert hints.match(data) or not [list(finder(family)(data)) for family in PLAIN if list(finder(family)(data))]
 
 
 @given(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join))
@@ -515,7 +515,7 @@ def test_prefixed_token_never_survives(text: str) -> None:
 
 def test_importing_the_scrubber_compiles_nothing() -> None:
     """google-re2 is imported on first use: a start that scrubs nothing does not pay for it."""
-    code = "import sys, toolcharter.guards.secrets as s; a = 're2' in sys.modules; s.find(b''); print(a, 're2' in sys.modules)"
+    code = "import sys, toolcharter.guards.secrets as s; a = 're2' in sys.modules; s.hints.match(b''); print(a, 're2' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
