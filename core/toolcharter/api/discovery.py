@@ -50,7 +50,8 @@ class Discovery(NamedTuple):
     """Globs over names that tools of kind `mcp` may have which come while a session lasts (`mcp__files__*`): rules and
     availability may name such tools, and their groups, before they come."""
     wait_s: float = 0.0
-    """More is under way, and will be announced: so long, in seconds, a toolbox waits for it that never changes."""
+    """More is under way, and will be announced: so long, in seconds, a toolbox waits for it that never
+    changes, and a session for a single command."""
     asks_itself: bool = False
     """The extension's own check asks a person about tools that have changed, so that the session does not ask besides."""
 

@@ -50,6 +50,7 @@ def opened_live(
         last_approver=_ask_at_the_terminal,
     )
     with _ending(live.close, lambda: live.current):
+        live.settle()
         yield live
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -134,6 +135,12 @@ class LiveToolbox:
         self._subscribers[key] = subscriber
         return lambda: self._subscribers.pop(key, None) and None
 
+    def settle(self) -> None:
+        """Wait for tools that are under way, as long as their discoverers say: for a session of a single command."""
+        until = monotonic() + self._plan.discovered.wait_s
+        while self._plan.discovered.wait_s and monotonic() < until:
+            sleep(_LOOKS_S)
+
     def reload(self) -> Reload:
         """Have discoverers look again, and make another toolbox if they find anything else than before.
 
@@ -150,6 +157,7 @@ class LiveToolbox:
             after = plan.discovered.fingerprints
             if after != before:
                 self._replace(plan)
+            self._plan = plan
             toolbox = self._current
         notes = list(plan.discovered.notes)
         if after != before:
@@ -202,7 +210,6 @@ class LiveToolbox:
             base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
         else:
             base.emitter.begin_with(base.announce(self._caller, plan.loaded.distributions))
-        self._plan = plan
         self._first = {**_folded(plan.discovered.fingerprints), **self._first}
         self._retire(old)
 
@@ -250,6 +257,8 @@ class LiveToolbox:
 
 
 _OURS = "toolcharter"
+_LOOKS_S = 0.01
+"""How often a session that waits for tools looks, in seconds."""
 
 
 def _asking_about(changed: Collection[str]) -> Check:

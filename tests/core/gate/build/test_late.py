@@ -282,3 +282,21 @@ def make_request() -> Callable[..., None]:
         asyncio.run(go())
 
     return make
+
+
+def test_a_session_can_wait_for_what_is_under_way(world: World) -> None:
+    """As a toolbox does that never changes; no longer than the discoverers say."""
+    finder = world.finder
+    finder.wait_s = 60
+    live = world.live()
+    finder.found, finder.wait_s = (server_tool("mcp__files__read"),), 0
+    world.runtime.announce()
+
+    live.settle()
+
+    assert [*live.current] == ["mcp__files__read"]
+    live.settle()
+    finder.wait_s = 0.01
+    live.reload()
+    live.settle()
+    assert [*live.current] == ["mcp__files__read"]

@@ -1,0 +1,33 @@
+"""Tools of MCP servers as governed tools: see the README."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolcharter import Discovery, ExtensionSpec, ProfileView, hookimpl, lazy
+from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
+
+if TYPE_CHECKING:
+    from toolcharter_mcp_bridge import bridge
+else:
+    bridge = lazy("toolcharter_mcp_bridge.bridge")  # a list of plugins needs none of it
+
+
+def build(workspace: Path, policy: McpBridgePolicy) -> object:
+    """The servers of one toolbox; nothing is started yet."""
+    return bridge.Bridge(workspace, policy)
+
+
+EXTENSION = ExtensionSpec("mcp_bridge", McpBridgePolicy, build, reasons=BridgeReason)
+
+
+@hookimpl
+def register_extensions() -> list[ExtensionSpec[McpBridgePolicy]]:
+    """The extension that has the servers."""
+    return [EXTENSION]
+
+
+@hookimpl
+def discover_tools(profile: ProfileView) -> Discovery:
+    """The names that tools of the servers may have, so that rules can name them before they are known."""
+    policy: McpBridgePolicy = profile.policy
+    return Discovery(later=(*(f"mcp__{name}__*" for name in policy.servers), "mcp_search"))

@@ -1,0 +1,240 @@
+"""`Bridge`: the object of the extension. It holds the servers of one toolbox or session, and what is known of their tools."""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolcharter import Ask, Call, Discovery, DiscoveryRuntime, ProfileView, hookimpl
+from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
+from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
+from toolcharter_mcp_bridge.search import search_spec
+from toolcharter_mcp_bridge.server import Offer, Server, Unavailable
+from toolcharter_mcp_bridge.tools import Shown, in_loop, spec_of
+from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
+
+_CLOSING_S = 10.0
+"""How long closing waits for programs to end, in seconds."""
+_ASKING_S = 8.0
+"""How long a check waits for the first word of a server: less than the gate waits for checks, in seconds."""
+_MOST_ASKED = 1_000
+"""Questions whose answers may still come."""
+
+
+class Bridge:
+    """The MCP servers of one toolbox. Safe from many threads; servers live in the event loop of its own thread."""
+
+    def __init__(self, workspace: Path, policy: McpBridgePolicy) -> None:
+        self._workspace = workspace
+        self._policy = policy
+        self._trust: TrustStore | None = None
+        self._rt: DiscoveryRuntime | None = None
+        self._servers: dict[str, Server] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.RLock()
+        self._offered: set[str] = set()
+        """What a search has found."""
+        self._names: dict[str, tuple[str, str]] = {}
+        """Server and own name of each tool, by its full name without case."""
+        self._asked: OrderedDict[str, Definition] = OrderedDict()
+        """What a person was asked about, by the call."""
+
+    @hookimpl
+    def discover_tools(self, profile: ProfileView, rt: DiscoveryRuntime | None) -> Discovery:
+        """What is known of the servers' tools; the first look starts them."""
+        with self._lock:
+            if self._trust is None:
+                self._trust = TrustStore(profile.name, self._workspace)
+            if rt is not None and self._rt is None:
+                self._rt = rt
+                self._start(rt)
+            shown = list(self.all_shown())
+            self._names = {one.name.lower(): (one.server, one.offer.definition.name) for one in shown}
+        specs = [spec_of(one, self._policy.servers[one.server], self._policy, self) for one in shown]
+        if len(specs) > self._policy.search_above and rt is not None and rt.is_live:
+            specs = [spec for spec in specs if spec.name in self._offered]
+            specs.append(search_spec(len(shown), self))
+        return Discovery(
+            found=tuple(specs),
+            notes=tuple(self._notes()),
+            wait_s=self._policy.wait_s if self._is_awaited() else 0.0,
+            asks_itself=True,
+        )
+
+    def _is_awaited(self) -> bool:
+        """Whether a server has yet to say what it has: what is known of it may be a part, or of another day."""
+        return any(not one.has_settled.is_set() for one in self._servers.values())
+
+    def _known(self, server: str) -> Mapping[str, Definition]:
+        """What was agreed to of the server that the profile names now."""
+        if self._trust is None:
+            return dict[str, Definition]()
+        identity = self._policy.servers[server].identity
+        return {name: one for name, one in self._trust.of(server).items() if one.identity == identity}
+
+    def _notes(self) -> Iterator[str]:
+        for one in self._servers.values():
+            yield from one.notes
+            if one.fault is not None:
+                yield f"{one.name}: {one.fault}"
+
+    def _start(self, rt: DiscoveryRuntime) -> None:
+        names = [name for name, server in self._policy.servers.items() if server.enabled]
+        if not names:
+            return
+        self._loop = loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._live, args=(loop,), name="toolcharter-mcp-bridge", daemon=True)
+        self._thread.start()
+
+        async def begin() -> None:
+            self._servers = {name: Server(name, self._policy, rt, self._trust_first, rt.announce) for name in names}
+            for server in self._servers.values():
+                _keep(loop.create_task(server.keep()))
+
+        asyncio.run_coroutine_threadsafe(begin(), loop).result()
+
+    @staticmethod
+    def _live(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    def _trust_first(self, server: Server) -> None:
+        """Trust what is seen first, if the profile says so."""
+        if self._policy.trust == "first" and self._trust is not None:
+            known = self._trust.of(server.name)
+            first = [offer.definition for name, offer in (server.tools or {}).items() if name not in known]
+            if first:
+                self._trust.approve(server.name, *first)
+
+    def all_shown(self) -> Iterator[Shown]:
+        """Each tool as a person agreed to it, or as it is, where nobody has yet; those that are gone are left out."""
+        for name, policy in self._policy.servers.items():
+            if not policy.enabled:
+                continue
+            server = self._servers.get(name)
+            tools = None if server is None else server.tools
+            known = self._known(name)
+            if tools is None:
+                approved = (_offer(definition, self._policy) for definition in known.values())
+                yield from (Shown(name, offer) for offer in approved if offer is not None)
+                continue
+            for own, offer in tools.items():
+                before = known.get(own)
+                shown = None if before is None or before == offer.definition else _offer(before, self._policy)
+                yield Shown(name, shown or offer)
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Have the session offer these tools from now on."""
+        self._offered.update(names)
+        if self._rt is not None:
+            self._rt.announce()
+
+    @hookimpl
+    def check_call(self, call: Call) -> Ask | Awaitable[Ask | None] | None:
+        """Ask a person about tools that nobody has agreed to, or that are not what somebody agreed to."""
+        found = self._names.get(call.tool.lower())
+        server = None if found is None else self._servers.get(found[0])
+        if found is None or server is None:
+            return None
+        if server.tools is None and not server.has_settled.is_set() and not call.dry_run:
+            return self._asking_later(server, found[1], call)
+        return self._asking(server, found[1], call)
+
+    async def _asking_later(self, server: Server, tool: str, call: Call) -> Ask | None:
+        await asyncio.to_thread(server.has_settled.wait, _ASKING_S)
+        return self._asking(server, tool, call)
+
+    def _asking(self, server: Server, tool: str, call: Call) -> Ask | None:
+        offer = server.offer_of(tool)
+        if offer is None or self._trust is None:
+            return None
+        definition = offer.definition
+        standing = self._trust.standing(server.name, definition)
+        if standing == "approved":
+            return None
+        if not call.dry_run:
+            self._asked[call.call_id] = definition
+            while len(self._asked) > _MOST_ASKED:
+                self._asked.popitem(last=False)
+        then = self._trust.of(server.name).get(tool)
+        if standing == "new":
+            what = (
+                f"Nobody has agreed to this tool of the MCP server {server.name!r} yet.\n{difference(None, definition)}"
+            )
+            return Ask(BridgeReason.TOOL_NOT_APPROVED, what)
+        what = f"This tool of the MCP server {server.name!r} is not what was agreed to.\n{difference(then, definition)}"
+        return Ask(BridgeReason.TOOL_CHANGED, what)
+
+    def admit(self, server: str, tool: str, call_id: str) -> str | None:
+        """Whether the tool may run now: it is what was agreed to, or what a person has just been asked about.
+
+        The gate enters a body only if the person whom the check had asked has agreed.
+        """
+        asked = self._asked.pop(call_id, None)
+        offer = self._servers[server].offer_of(tool) if server in self._servers else None
+        if offer is None or self._trust is None or self._trust.standing(server, offer.definition) == "approved":
+            return None
+        if asked == offer.definition:
+            self._trust.approve(server, offer.definition)
+            if self._rt is not None:
+                self._rt.announce()
+            return None
+        return f"The MCP server {server!r} has changed this tool a moment ago; the next call of it asks a person."
+
+    async def send(self, server: str, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call a tool, if it is there."""
+        found = self._servers.get(server)
+        if found is None or self._loop is None:
+            raise Unavailable("Servers are not started where a profile is only tried.")
+        if found.tools is not None and tool not in found.tools:
+            raise KeyError(tool)
+        return await in_loop(self._loop, lambda: self._called(found, tool, args))
+
+    async def _called(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The call itself, in the bridge's loop; no tool runs that changed while it was waited for."""
+        if server.tools is None:
+            await server.ready()
+            offer = server.offer_of(tool)
+            if offer is None:
+                raise KeyError(tool)
+            if self._trust is None or self._trust.standing(server.name, offer.definition) != "approved":
+                raise Unavailable("It has come with another tool of this name, about which a person has to be asked.")
+        return await server.call(tool, args)
+
+    def close(self) -> None:
+        """End all connections and programs."""
+        loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+
+        async def end() -> None:
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=_CLOSING_S) if tasks else None
+
+        asyncio.run_coroutine_threadsafe(end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join(_CLOSING_S)
+
+
+def _offer(definition: Definition, policy: McpBridgePolicy) -> Offer | None:
+    try:
+        return Offer(definition, usable(definition.schema, policy.max_schema_bytes))
+    except UnusableSchema:
+        return None
+
+
+def _keep(task: "asyncio.Task[None]") -> None:
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+_tasks: set["asyncio.Task[None]"] = set()
+"""An event loop keeps no task alive."""

@@ -1,0 +1,156 @@
+"""What a profile says of the MCP servers whose tools its agent may have."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from toolcharter import DiscovererPolicy, NetworkPolicy, ToolPolicy
+
+Transport = Literal["stdio", "streamable-http", "sse"]
+ServerName = Annotated[str, Field(max_length=24, pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
+"""Of a server; without `__`, which separates it from the name of a tool."""
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class BridgeReason(StrEnum):
+    """Why the bridge asks about a call, refuses it or calls it failed."""
+
+    TOOL_NOT_APPROVED = "tool_not_approved"
+    TOOL_CHANGED = "tool_changed"
+    TOOL_GONE = "tool_gone"
+    SERVER_UNAVAILABLE = "server_unavailable"
+    CONNECTION_LOST = "connection_lost"
+    SERVER_ERROR = "server_error"
+    INPUT_REQUIRED = "input_required"
+
+
+class Secret(ToolPolicy):
+    """A value that stands in no file: it is taken from the environment of the gate, and masked wherever it appears."""
+
+    env: VariableName
+    """The variable that holds it."""
+    prefix: str = ""
+    """What stands before it, such as `Bearer ` in a header."""
+
+
+class ServerPolicy(ToolPolicy):
+    """One MCP server."""
+
+    transport: Transport | None = None
+    """`stdio` for one with a command, `streamable-http` or `sse` for one with a URL; by default the first two."""
+    command: str | None = Field(default=None, min_length=1)
+    """The program of a `stdio` server: a bare name or an absolute path outside the workspace. It runs on the profile's
+    runner."""
+    args: tuple[str, ...] = ()
+    """Its arguments."""
+    env: dict[VariableName, str | Secret] = Field(default_factory=dict)
+    """All that it gets beside a clean environment: texts, or `{env: NAME}` for a value out of the gate's environment."""
+    network: bool = False
+    """Whether it may reach the network, where the runner's own policy grants that, too."""
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
+    """The address of a remote server."""
+    headers: dict[str, str | Secret] = Field(default_factory=dict)
+    """Headers of each request: texts, or `{env: NAME, prefix: "Bearer "}`."""
+    allowed_private: tuple[str, ...] = ()
+    """As for tools that fetch: addresses that are not public and may be reached all the same, such as `127.0.0.1`."""
+    enabled: bool = True
+    """Whether the server is started, or reached, at all."""
+    allow: tuple[str, ...] | None = None
+    """The only tools that exist, by their own or their full names; all, if it is not written."""
+    deny: tuple[str, ...] = ()
+    """Tools that do not exist; wins over `allow`."""
+    capabilities: tuple[str, ...] | None = None
+    """What its tools touch, if you know; undeclared tools count as the worst."""
+    safety: Literal["low", "medium", "high"] = "high"
+    """How much harm a wrong call of one can do."""
+    timeout_s: float = Field(default=60.0, gt=0, le=3600)
+    """How long one call may take, in seconds."""
+    connect_timeout_s: float = Field(default=30.0, gt=0, le=600)
+    """How long the server may take to start and to list its tools, and how long a call waits for that, in seconds."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "ServerPolicy":
+        if (self.command is None) == (self.url is None):
+            raise ValueError("write either command or url")
+        if (self.transport or self.kind) != self.kind and not (self.transport == "sse" and self.url):
+            raise ValueError(f"transport {self.transport!r} does not go with {'command' if self.command else 'url'}")
+        if self.command is None and (self.args or self.env or self.network):
+            raise ValueError("args, env and network are for servers with a command")
+        if self.url is None and (self.headers or self.allowed_private):
+            raise ValueError("headers and allowed_private are for servers with a url")
+        if self.url is not None:
+            _ = self.reach
+        return self
+
+    @property
+    def kind(self) -> Transport:
+        """The transport."""
+        if self.command is not None:
+            return "stdio"
+        return self.transport if self.transport in {"sse", "streamable-http"} else "streamable-http"
+
+    @property
+    def reach(self) -> NetworkPolicy:
+        """The one host and port of the URL, and nothing else."""
+        parts = urlsplit(self.url or "")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return NetworkPolicy(
+            allowed_domains=(parts.hostname or "",), ports=(port,), allowed_private=self.allowed_private
+        )
+
+    @property
+    def identity(self) -> str:
+        """What is started or reached, without any secret."""
+        given = [f"{name}={_named(value)}" for name, value in sorted((self.env or self.headers).items())]
+        where = (self.url,) if self.url is not None else (self.command or "", *self.args)
+        return "\0".join((self.kind, *map(str, where), "", *given))
+
+
+def _named(value: str | Secret) -> str:
+    return value if isinstance(value, str) else f"{value.prefix}${value.env}"
+
+
+class McpBridgePolicy(DiscovererPolicy):
+    """Which MCP servers a profile has, and how far the bridge trusts them."""
+
+    extend: bool = True
+    """Whether the tools of the servers exist; the servers themselves are named here."""
+    servers: dict[ServerName, ServerPolicy] = Field(default_factory=dict)
+    """The servers, by the name that their tools bear: `mcp__NAME__TOOL`."""
+    trust: Literal["ask", "first"] = "ask"
+    """Whether a person has to agree to each tool before its first call (`ask`), or what is seen first is trusted
+    (`first`). In both, a tool that changes is asked about again."""
+    wait_s: float = Field(default=30.0, ge=0, le=600)
+    """How long a toolbox that never changes, or a single command, waits for servers to say what they have, in seconds."""
+    search_above: int = Field(default=40, ge=0)
+    """With more tools than this, a session offers `mcp_search` instead, and the tools that it has found."""
+    max_tools: int = Field(default=200, ge=0)
+    """How many tools one server may have; the rest is left out."""
+    max_schema_bytes: int = Field(default=32_768, ge=2)
+    """How large the schema of one tool may be, as JSON."""
+    max_description_chars: int = Field(default=2_000, ge=0)
+    """A longer description is cut."""
+    max_message_bytes: int = Field(default=4_000_000, ge=1024)
+    """How large one message of a server may be; a larger one ends the connection."""
+    max_output_chars: int = Field(default=100_000, ge=1)
+    """How much text of one result is kept."""
+    mark_output: bool = True
+    """Whether results stand between two lines that say whose text it is, and that it is no instruction."""
+    health_s: float = Field(default=30.0, gt=0, le=3600)
+    """How often a server is asked whether it is there, in seconds."""
+    backoff_s: float = Field(default=2.0, gt=0, le=600)
+    """The wait before the first attempt to reconnect, in seconds; it doubles with each."""
+    max_backoff_s: float = Field(default=60.0, gt=0, le=3600)
+    """The longest such wait, in seconds."""
+    attempts: int = Field(default=10, ge=1)
+    """How many attempts there are before the slow ones."""
+    slow_retry_s: float = Field(default=300.0, gt=0, le=86_400)
+    """The wait before each attempt after those, in seconds."""
+
+    def delay(self, attempt: int) -> float:
+        """How long to wait before reconnection attempt number *attempt*, which counts from 1, in seconds."""
+        if attempt > self.attempts:
+            return self.slow_retry_s
+        return min(self.backoff_s * 2.0 ** (attempt - 1), self.max_backoff_s)

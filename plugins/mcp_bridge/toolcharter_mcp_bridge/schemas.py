@@ -1,0 +1,142 @@
+"""Schemas of strangers: what the gate validates arguments by, or why a schema cannot be used.
+
+A schema is code for a validator that runs in the gate's process and cannot be interrupted. So it has no references left,
+which could unfold without end, no patterns that go back, and a bounded size and depth.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from toolcharter_mcp_bridge.texts import plain
+
+_MOST_NODES = 5_000
+"""Objects and lists of a schema whose references are written out."""
+_DEEPEST = 40
+_LONGEST_TEXT = 1_000
+"""Of a title or a description in a schema, in characters."""
+_REFERENCES = frozenset({"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$id", "$anchor"})
+_MOST_REVISITS = 8
+"""Keywords that have a validator look at everything below them again."""
+_DATA = frozenset({"const", "enum", "default", "examples"})
+"""Keywords whose values are no schemas."""
+
+
+class UnusableSchema(Exception):
+    """The text says why, and begins with a small letter."""
+
+
+def usable(schema: object, max_bytes: int) -> dict[str, Any]:
+    """The schema of a tool's arguments with all references written out; where one leads back to itself, anything goes.
+
+    Raises:
+        UnusableSchema: It is none, too large, or more than validating by it is worth.
+    """
+    if not isinstance(schema, Mapping):
+        raise UnusableSchema("its schema is no object")
+    written = _Written(schema)
+    try:
+        size = len(orjson.dumps(schema))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnusableSchema("its schema is no JSON") from error
+    if size > max_bytes:
+        raise UnusableSchema(f"its schema has {size} bytes, more than {max_bytes}")
+    found = written.out(schema, 0, ())
+    if not isinstance(found, dict) or found.get("type", "object") != "object":
+        raise UnusableSchema("its schema is not of type 'object'")
+    found["type"] = "object"
+    if not isinstance(found.get("properties", {}), dict):
+        raise UnusableSchema("the properties of its schema are no object")
+    if not _are_texts(found.get("required", [])):
+        raise UnusableSchema("what its schema requires is no list of names")
+    try:
+        jsonschema_rs.validator_for(found, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse)
+    except Exception as error:
+        what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise UnusableSchema(f"its schema cannot be used: {what}") from error
+    return found
+
+
+def _are_texts(names: object) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"{uri!r} lies outside it")
+
+
+class _Written:
+    """Writes out the references of one schema."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._nodes = 0
+        self._revisits = 0
+
+    def out(self, node: Any, depth: int, path: tuple[str, ...]) -> Any:
+        """*node* without references; *path* are those that led here."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise UnusableSchema(f"its schema has more than {_MOST_NODES} parts")
+        if depth > _DEEPEST:
+            raise UnusableSchema(f"its schema is deeper than {_DEEPEST}")
+        if isinstance(node, list):
+            return [self.out(item, depth + 1, path) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        if "$ref" in node and isinstance(node["$ref"], str):
+            return self._referred(node, depth, path)
+        return {
+            key: self._value(key, value, depth, path)
+            for key, value in node.items()
+            if key not in {"$defs", "definitions"} or depth
+        }
+
+    def _value(self, key: str, value: Any, depth: int, path: tuple[str, ...]) -> Any:
+        if key in _REFERENCES and isinstance(value, str):
+            raise UnusableSchema(f"its schema uses {key}")
+        if key.startswith("unevaluated"):
+            self._revisits += 1
+            if self._revisits > _MOST_REVISITS:
+                raise UnusableSchema(f"its schema uses {key} more than {_MOST_REVISITS} times")
+        if key in {"title", "description"} and isinstance(value, str):
+            return plain(value, _LONGEST_TEXT)
+        return self._data(value, depth + 1) if key in _DATA else self.out(value, depth + 1, path)
+
+    def _data(self, value: Any, depth: int) -> Any:
+        """A value that is no schema: counted, and left as it is."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES or depth > _DEEPEST:
+            raise UnusableSchema(f"its schema has more than {_MOST_NODES} parts, or is deeper than {_DEEPEST}")
+        for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+            self._data(item, depth + 1)
+        return value
+
+    def _referred(self, node: Mapping[str, Any], depth: int, path: tuple[str, ...]) -> Any:
+        reference: str = node["$ref"]
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        if reference in path:  # It leads back to itself: from here on the server alone judges.
+            return self.out({key: beside[key] for key in ("title", "description") if key in beside}, depth + 1, path)
+        target = self.out(self._found(reference), depth + 1, (*path, reference))
+        if not beside:
+            return target
+        rest = self.out(beside, depth + 1, path)
+        if isinstance(target, dict) and not rest.keys() - {"title", "description", "default", "examples"}:
+            return {**target, **rest}
+        return {"allOf": [target, rest]}
+
+    def _found(self, reference: str) -> Any:
+        if not (reference == "#" or reference.startswith("#/")):
+            raise UnusableSchema(f"its schema refers to {reference[:100]!r}, outside it")
+        found: Any = self._root
+        for part in reference.split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~").replace("%25", "%")
+            if isinstance(found, Mapping) and key in found:
+                found = found[key]
+            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                raise UnusableSchema(f"its schema refers to {reference[:100]!r}, which it does not have")
+        return found

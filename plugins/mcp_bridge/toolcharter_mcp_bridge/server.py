@@ -1,0 +1,310 @@
+"""`Server`: keeps the connection to one MCP server, and knows its tools. Lives in the bridge's event loop."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolcharter import DiscoveryRuntime, lazy
+from toolcharter_mcp_bridge.policy import McpBridgePolicy
+from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
+from toolcharter_mcp_bridge.stdio import StdioLink, open_stdio
+from toolcharter_mcp_bridge.texts import ambiguous, full_name, is_granted, plain
+from toolcharter_mcp_bridge.trust import Definition
+from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError, Session
+
+if TYPE_CHECKING:
+    from toolcharter_mcp_bridge import http
+else:
+    http = lazy("toolcharter_mcp_bridge.http")  # servers that are programs need no HTTP
+
+_MOST_PAGES = 50
+"""Of one listing."""
+_LONGEST_NAME = 128
+"""Of a tool, in characters."""
+_MOST_STATE_CHARS = 700_000
+"""Of all definitions of one server together, as the trust store keeps them."""
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+class Offer(NamedTuple):
+    """A tool of a server that may be used."""
+
+    definition: Definition
+    parameters: Mapping[str, Any]
+    """The schema that arguments are validated by."""
+
+
+class Server:
+    """One server, connected again as often as it takes. `tools`, `notes` and `fault` may be read from any thread."""
+
+    def __init__(
+        self,
+        name: str,
+        bridge: McpBridgePolicy,
+        rt: DiscoveryRuntime,
+        on_listed: Callable[["Server"], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        """Connect nowhere yet.
+
+        Args:
+            name: Which of the profile's servers.
+            bridge: The policy of all of them.
+            rt: What may be used.
+            on_listed: Called with each listing, before anybody else sees it.
+            on_change: Called when the server has said for the first time what it has, and when that is something else.
+        """
+        self.name = name
+        self.policy = bridge.servers[name]
+        self.tools: Mapping[str, Offer] | None = None
+        """By the server's own names, as last listed; None before the first listing."""
+        self.notes: tuple[str, ...] = ()
+        """Tools that were left out."""
+        self.fault: str | None = None
+        """Why there is no connection."""
+        self.connections = 0
+        """How many there have been."""
+        self.has_settled = threading.Event()
+        """The first attempt has ended, well or not."""
+        self._bridge = bridge
+        self._rt = rt
+        self._on_listed = on_listed
+        self._on_change = on_change
+        self._session: Session | None = None
+        self._is_ready = asyncio.Event()
+        self._wake = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Connect, and connect again, until cancelled."""
+        attempt = 0
+        while True:
+            began = monotonic()
+            try:
+                await self._connected()
+            except (ConnectionLost, ServerError, TimeoutError) as error:
+                late = f"It did not start and list its tools in {self.policy.connect_timeout_s:g} s."
+                self._lose(late if isinstance(error, TimeoutError) else plain(str(error), 300))
+            if monotonic() - began > self._bridge.max_backoff_s:
+                attempt = 0
+            attempt += 1
+            await self._pause(self._bridge.delay(attempt))
+
+    async def _pause(self, delay_s: float) -> None:
+        """Wait, but for a call no longer than the first wait."""
+        self._wake.clear()
+        await asyncio.sleep(min(self._bridge.backoff_s, delay_s))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, delay_s - self._bridge.backoff_s)):
+                await self._wake.wait()
+
+    def _lose(self, why: str) -> None:
+        self.fault = why
+        self._settle()
+
+    def _settle(self) -> None:
+        if not self.has_settled.is_set():
+            self.has_settled.set()
+            self._on_change()
+
+    async def _connected(self) -> None:
+        """One connection, from its beginning to its end."""
+        session = Session()
+        link = None
+        try:
+            async with asyncio.timeout(self.policy.connect_timeout_s):
+                link = await self._open(session)
+                await session.greet()
+                await self._list(session)
+            self._session, self.fault = session, None
+            self.connections += 1
+            self._is_ready.set()
+            self._settle()
+            await self._attend(session)
+        finally:
+            self._session = None
+            self._is_ready.clear()
+            session.lose("The connection was closed.")
+            if link is not None:
+                await asyncio.shield(link.close())
+
+    async def _open(self, session: Session) -> Any:
+        limit = self._bridge.max_message_bytes
+        if self.policy.kind == "stdio":
+            return await self._started(session, limit)
+        return await http.open_http(session, self.policy, self._rt, limit)
+
+    async def _started(self, session: Session, limit: int) -> StdioLink:
+        """The link to a program; one that starts after its time is ended all the same."""
+        starting = asyncio.ensure_future(open_stdio(session, self.policy, self._rt, limit))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_close_late)
+            raise
+
+    async def _attend(self, session: Session) -> None:
+        """Watch over a connection until it is lost.
+
+        Raises:
+            ConnectionLost: It is.
+        """
+        changed = session.changed
+        while not session.lost.done():
+            heard = session.heard
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._bridge.health_s):
+                    await changed.wait()
+            if session.lost.done():
+                break
+            if changed.is_set():
+                changed.clear()
+                await self._list_again(session)
+            elif heard == session.heard:
+                await self._ping(session)
+        raise ConnectionLost(session.lost.result())
+
+    async def _ping(self, session: Session) -> None:
+        """Ask whether the server is there. One that works on a call may be too busy to say."""
+        try:
+            async with asyncio.timeout(self._bridge.health_s):
+                await session.ping()
+        except TimeoutError:
+            if not session.is_busy:
+                raise ConnectionLost("It does not answer.") from None
+        except ServerError:
+            pass  # It is there.
+
+    async def _list_again(self, session: Session) -> None:
+        try:
+            async with asyncio.timeout(self.policy.connect_timeout_s):
+                await self._list(session)
+        except ServerError as error:
+            self.notes = (f"{self.name}: the tools are as they were; listing them failed: {plain(str(error), 300)}",)
+        except TimeoutError:
+            raise ConnectionLost("It does not list its tools any more.") from None
+
+    async def _list(self, session: Session) -> None:
+        """Learn the tools."""
+        listed = list[Any]()
+        page: dict[str, Any] = {}
+        for _ in range(_MOST_PAGES if session.has_tools else 0):
+            answer = await session.request("tools/list", page)
+            tools = answer.get("tools")
+            if not isinstance(tools, list):
+                raise ConnectionLost("What it lists are no tools.")
+            listed += tools
+            cursor = answer.get("nextCursor")
+            if not isinstance(cursor, str) or len(listed) > self._bridge.max_tools:
+                break
+            page = {"cursor": cursor}
+        notes = list[str]()
+        before = self.tools
+        self.tools = dict(self._offered(session, listed, notes))
+        self.notes = tuple(notes[:100])
+        self._on_listed(self)
+        if self.has_settled.is_set() and before != self.tools:
+            self._on_change()
+
+    def _offered(self, session: Session, listed: list[Any], notes: list[str]) -> Iterator[tuple[str, Offer]]:
+        """What may be used of a listing; what is left out goes to *notes*."""
+        sound = [tool for tool in listed if isinstance(tool, dict) and _is_name(tool.get("name"))]
+        if len(sound) < len(listed):
+            notes.append(f"{self.name}: {len(listed) - len(sound)} tools have no usable name.")
+        names = [tool["name"] for tool in sound]
+        doubled = ambiguous(self.name, names)
+        size = count = 0
+        for tool in sound:
+            name = tool["name"]
+            shown = plain(name, _LONGEST_NAME)
+            if not is_granted(self.name, name, self.policy.allow, self.policy.deny):
+                continue
+            if name in doubled:
+                notes.append(f"{self.name}: {shown!r} is left out: another tool has the same name here.")
+                continue
+            if count >= self._bridge.max_tools:
+                notes.append(f"{self.name}: tools beyond max_tools ({self._bridge.max_tools}) are left out.")
+                return
+            try:
+                parameters = usable(tool.get("inputSchema"), self._bridge.max_schema_bytes)
+            except UnusableSchema as error:
+                notes.append(f"{self.name}: {shown!r} is left out: {error}.")
+                continue
+            offer = Offer(self._definition(session, tool), parameters)
+            size += len(str(offer.definition))
+            if size > _MOST_STATE_CHARS:
+                notes.append(f"{self.name}: tools are left out: all definitions together are too large.")
+                return
+            count += 1
+            yield name, offer
+
+    def _definition(self, session: Session, tool: Mapping[str, Any]) -> Definition:
+        hints = tool.get("annotations")
+        known = hints if isinstance(hints, dict) else {}
+        return Definition(
+            self.policy.identity,
+            plain(" ".join(session.server), 200),
+            tool["name"],
+            plain(tool.get("description"), self._bridge.max_description_chars),
+            tool["inputSchema"],
+            {hint: known[hint] for hint in _HINTS if isinstance(known.get(hint), bool)},
+        )
+
+    def offer_of(self, tool: str) -> Offer | None:
+        """A tool by the server's own name for it; None if it is not known, or no more."""
+        return None if self.tools is None else self.tools.get(tool)
+
+    async def call(self, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call one tool, once. What is lost on the way is not sent again: nobody knows whether it has run.
+
+        Raises:
+            Unavailable: There is no connection, and none came in time.
+            ConnectionLost: The connection ended before the answer came.
+            ServerError: The server answers so.
+            TimeoutError: The answer did not come in time.
+        """
+        session = await self.ready()
+        async with asyncio.timeout(self.policy.timeout_s):
+            return await session.request("tools/call", {"name": tool, "arguments": dict(args)})
+
+    async def ready(self) -> Session:
+        """The connection, as soon as there is one.
+
+        Raises:
+            Unavailable: None came in time.
+        """
+        if self._session is None:
+            self._wake.set()
+            try:
+                async with asyncio.timeout(self.policy.connect_timeout_s):
+                    while self._session is None:
+                        await self._is_ready.wait()
+            except TimeoutError:
+                raise Unavailable(self.fault or "It has not started yet.") from None
+        return self._session
+
+
+class Unavailable(Exception):
+    """A server is not there; the text says why."""
+
+
+def _close_late(starting: "asyncio.Future[StdioLink]") -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        task = asyncio.ensure_future(starting.result().close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+
+
+_closing: set["asyncio.Future[None]"] = set()
+"""Programs that are being ended; the event loop itself keeps no task alive."""
+
+
+def _is_name(name: object) -> bool:
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= _LONGEST_NAME
+        and name.isprintable()
+        and full_name("x", name) != "mcp__x__"
+    )

@@ -1,0 +1,160 @@
+"""One tool of a server as a tool of toolcharter: its spec, its body, and what becomes of a result."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from toolcharter import Reason, ToolContext, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy, ServerPolicy
+from toolcharter_mcp_bridge.server import Offer, Unavailable
+from toolcharter_mcp_bridge.texts import full_name, marked, plain
+from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError
+
+_LONGEST_MESSAGE = 2_000
+_MOST_PARTS = 1_000
+"""Parts of a result that are looked at."""
+
+
+class Caller(Protocol):
+    """What a tool needs of the bridge."""
+
+    def admit(self, server: str, tool: str, call_id: str) -> str | None:
+        """Whether the tool may run now; the message of a denial with `tool_changed` if not."""
+        ...
+
+    def send(self, server: str, tool: str, args: Mapping[str, Any]) -> Awaitable[Mapping[str, Any]]:
+        """Call it; errors as of `Server.call`, and `KeyError` if the server lists it no more."""
+        ...
+
+
+class Shown(NamedTuple):
+    """A tool as agents see it: the last that a person agreed to, or the first that there was."""
+
+    server: str
+    offer: Offer
+
+    @property
+    def name(self) -> str:
+        """`mcp__server__tool`."""
+        return full_name(self.server, self.offer.definition.name)
+
+
+def spec_of(shown: Shown, server: ServerPolicy, bridge: McpBridgePolicy, caller: Caller) -> ToolSpec[ToolPolicy]:
+    """The spec of a tool."""
+    definition = shown.offer.definition
+
+    def build(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[..., Any]:
+        return partial(_run, _Tool(shown.server, definition.name, shown.name, bridge, caller, rt))
+
+    return ToolSpec(
+        shown.name,
+        ToolPolicy,
+        build,
+        reasons=BridgeReason,
+        capabilities=server.capabilities,
+        safety=server.safety,
+        kind="mcp",
+        staged=True,
+        parameters=shown.offer.parameters,
+        path_arguments=(),
+        description=f"{definition.description or definition.name} (A tool of the MCP server {shown.server!r}.)",
+        fingerprint=definition.hash,
+    )
+
+
+class _Tool(NamedTuple):
+    server: str
+    name: str
+    full: str
+    bridge: McpBridgePolicy
+    caller: Caller
+    rt: ToolRuntime
+
+
+async def _run(tool: _Tool, **args: Any) -> str:
+    ctx = tool.rt.start(tool.full, **args)
+    ctx.policy_passed()
+    if (objection := tool.caller.admit(tool.server, tool.name, ctx.call_id)) is not None:
+        return ctx.deny(BridgeReason.TOOL_CHANGED, objection)
+    try:
+        answer = await tool.caller.send(tool.server, tool.name, args)
+    except ServerError as error:
+        return ctx.error(_framed(tool, plain(str(error), _LONGEST_MESSAGE)), reason=BridgeReason.SERVER_ERROR)
+    except (KeyError, Unavailable, ConnectionLost, TimeoutError) as error:
+        reason, said = _FAILURES[type(error)]
+        retryable = reason in {BridgeReason.SERVER_UNAVAILABLE, Reason.TIMED_OUT}
+        return ctx.error(said.format(repr(tool.server), error), reason=reason, retryable=retryable)
+    return _answered(tool, ctx, answer)
+
+
+_FAILURES: dict[type[Exception], tuple[str, str]] = {
+    KeyError: (BridgeReason.TOOL_GONE, "The server {} does not have this tool any more."),
+    Unavailable: (BridgeReason.SERVER_UNAVAILABLE, "The server {} cannot be reached: {}"),
+    ConnectionLost: (
+        BridgeReason.CONNECTION_LOST,
+        "The connection to {} was lost, and the call may have run or not: {}",
+    ),
+    TimeoutError: (Reason.TIMED_OUT, "The server {} did not answer in time."),
+}
+
+
+def _answered(tool: _Tool, ctx: ToolContext, answer: Mapping[str, Any]) -> str:
+    if "inputRequests" in answer or answer.get("resultType") == "input_required":
+        message = f"The server {tool.server!r} wants to ask somebody before it answers, which the bridge does not."
+        return ctx.error(message, reason=BridgeReason.INPUT_REQUIRED)
+    text, truncated = _text(answer.get("content"), tool.bridge.max_output_chars)
+    if answer.get("isError") is True:
+        return ctx.error(_framed(tool, text), reason=Reason.TOOL_ERROR, truncated=truncated)
+    return ctx.ok(_framed(tool, text), data=_data(answer, tool.bridge.max_output_chars), truncated=truncated)
+
+
+def _framed(tool: _Tool, text: str) -> str:
+    return marked(tool.server, text) if tool.bridge.mark_output else text
+
+
+def _text(content: object, most: int) -> tuple[str, bool]:
+    """The parts of a result, one below the other, and whether something is missing."""
+    parts = content if isinstance(content, list) else []
+    text = "\n".join(_part(part) for part in parts[:_MOST_PARTS])
+    return text[:most], len(text) > most or len(parts) > _MOST_PARTS
+
+
+def _part(part: object) -> str:
+    if not isinstance(part, dict):
+        return "[unreadable]"
+    kind = plain(part.get("type"), 20)
+    if kind == "text" and isinstance(part.get("text"), str):
+        return str(part["text"])
+    resource = part.get("resource")
+    if kind == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
+        return str(resource["text"])
+    if kind == "resource_link":
+        return f"[resource {plain(part.get('name'), 200)}: {plain(part.get('uri'), 500)}]"
+    data = part.get("data", resource.get("blob") if isinstance(resource, dict) else None)
+    size = len(data) * 3 // 4 if isinstance(data, str) else 0
+    return f"[{kind or 'unknown'} {plain(part.get('mimeType'), 100)}, {size} bytes: left out]"
+
+
+def _data(answer: Mapping[str, Any], most: int) -> Any:
+    data = answer.get("structuredContent")
+    if not isinstance(data, dict):
+        return None
+    with suppress(TypeError, ValueError, RecursionError):
+        return data if len(orjson.dumps(data)) <= most else None
+    return None
+
+
+async def in_loop(
+    loop: asyncio.AbstractEventLoop, make: Callable[[], "Awaitable[Mapping[str, Any]]"]
+) -> Mapping[str, Any]:
+    """Await what *make* makes in another thread's *loop*; who stops waiting here has it cancelled there."""
+
+    async def there() -> Mapping[str, Any]:
+        return await make()
+
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), loop))

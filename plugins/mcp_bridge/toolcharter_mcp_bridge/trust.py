@@ -1,0 +1,138 @@
+"""What a person has agreed to: the tools of servers as they were then, in the user's state folder."""
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+from toolcharter import StateFolder, UnsafeState, state_path
+
+Standing = Literal["approved", "new", "changed"]
+_MOST_LINES = 40
+"""Of a difference that a person is shown."""
+
+
+class Definition(NamedTuple):
+    """One tool as its server describes it, with what the server is."""
+
+    identity: str
+    """The command or the URL."""
+    version: str
+    """Name and version that the server gives itself."""
+    name: str
+    """As the server names it."""
+    description: str
+    schema: Mapping[str, Any]
+    """As the server sent it."""
+    hints: Mapping[str, Any]
+    """What the server says of it: `readOnlyHint` and the like."""
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all of it."""
+        return sha256(_written(self).encode(errors="surrogatepass")).hexdigest()
+
+
+def _written(one: Definition) -> str:
+    return json.dumps(one, sort_keys=True, separators=(",", ":"))
+
+
+class TrustStore:
+    """The approved tools of one profile's servers. Safe from many threads; what cannot be read is not trusted."""
+
+    def __init__(self, profile: str, workspace: Path, environ: Mapping[str, str] = os.environ) -> None:
+        path = state_path("mcp_bridge", environ)
+        self._folder = None if path is None else StateFolder(path.parent, path.name, workspace=workspace)
+        self._profile = profile
+        self._known: dict[str, dict[str, Definition]] = {}
+        self._lock = Lock()
+
+    def of(self, server: str) -> Mapping[str, Definition]:
+        """The approved tools of *server*, by the server's names for them."""
+        with self._lock:
+            if server not in self._known:
+                self._known[server] = self._read(server)
+            return dict(self._known[server])
+
+    def standing(self, server: str, found: Definition) -> Standing:
+        """Whether a tool is what was approved."""
+        known = self.of(server).get(found.name)
+        if known is None:
+            return "new"
+        return "approved" if known.hash == found.hash else "changed"
+
+    def approve(self, server: str, *definitions: Definition) -> bool:
+        """Keep that a person has agreed; false if that holds for this process alone, because it could not be written."""
+        with self._lock:
+            known = {**self._known.get(server, {}), **{one.name: one for one in definitions}}
+            self._known[server] = known
+            if self._folder is None:
+                return False
+            try:
+                with self._folder.locked(self._file(server)) as held:
+                    known = {**self._parsed(held.read(self._file(server))), **{one.name: one for one in definitions}}
+                    held.write(self._file(server), self._text(server, known))
+            except (OSError, UnsafeState):
+                return False
+            return True
+
+    def forget(self, server: str) -> None:
+        """Trust nothing of *server* any more."""
+        with self._lock:
+            self._known[server] = {}
+            if self._folder is not None:
+                with suppress(OSError, UnsafeState), self._folder.locked(self._file(server)) as held:
+                    held.write(self._file(server), self._text(server, {}))
+
+    def _file(self, server: str) -> str:
+        return f"{sha256(f'{self._profile}/{server}'.encode()).hexdigest()[:32]}.json"
+
+    def _text(self, server: str, known: Mapping[str, Definition]) -> str:
+        tools = [one._asdict() for one in known.values()]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return json.dumps({"profile": self._profile, "server": server, "written": now, "tools": tools}, indent=1)
+
+    def _read(self, server: str) -> dict[str, Definition]:
+        if self._folder is None:
+            return {}
+        with suppress(OSError, UnsafeState), self._folder.opened() as held:
+            return self._parsed(held.read(self._file(server)))
+        return {}
+
+    @staticmethod
+    def _parsed(text: str | None) -> dict[str, Definition]:
+        try:
+            found = [Definition(**one) for one in json.loads(text or "{}").get("tools", ())]
+        except (ValueError, TypeError, AttributeError):
+            return {}
+        return {one.name: one for one in found if _is_sound(one)}
+
+
+def _is_sound(one: Definition) -> bool:
+    texts = (one.identity, one.version, one.name, one.description)
+    return all(isinstance(text, str) for text in texts) and isinstance(one.schema, dict) and isinstance(one.hints, dict)
+
+
+def difference(then: Definition | None, now: Definition) -> str:
+    """What has changed of a tool, as people read it: fields, and lines with `-` and `+`."""
+    if then is None:
+        return f"{now.name}: {now.description or 'no description'}"
+    said = list[str]()
+    for field, before, after in zip(Definition._fields, map(_lines, then), map(_lines, now), strict=True):
+        if before != after:
+            found = [line for line in difflib.ndiff(before, after) if line[:1] in "-+"]
+            said += [f"{field.replace('identity', 'command or url')}:", *found]
+    cut = [*said[:_MOST_LINES], "…"] if len(said) > _MOST_LINES else said
+    return "\n".join(cut)
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return value.replace("\0", " ").strip().splitlines()
+    return json.dumps(value, indent=1, sort_keys=True).splitlines()

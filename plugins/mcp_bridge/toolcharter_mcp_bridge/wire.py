@@ -1,0 +1,245 @@
+"""`Session`: JSON-RPC with one MCP server that may say anything, in bounded memory. It knows no transport.
+
+Source: Model Context Protocol 2025-11-25 (`initialize`), and 2026-07-28 for servers that know no handshake.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from time import monotonic
+from typing import Any, Final, Protocol
+
+import orjson
+
+LEGACY: Final = "2025-11-25"
+MODERN: Final = "2026-07-28"
+_CLIENT: Final = {"name": "toolcharter", "version": "0.1"}
+_META: Final = "io.modelcontextprotocol/"
+_UNSUPPORTED_VERSION: Final = -32022
+_METHOD_NOT_FOUND: Final = -32601
+_MOST_FAULTS: Final = 100
+"""Lines that are no messages, in one connection: some servers print greetings."""
+_MOST_UNASKED: Final = 1_000
+_UNASKED_S: Final = 10.0
+"""A server that sends more than so many messages that answer nothing, in so many seconds, floods."""
+_MOST_REPLIES: Final = 16
+"""Answers to the server's own requests under way at a time."""
+
+
+class ConnectionLost(Exception):
+    """The connection is over; the text says why, for people."""
+
+
+class ServerError(Exception):
+    """The server answered a request with an error."""
+
+    def __init__(self, code: object, message: object) -> None:
+        self.code = code
+        super().__init__(message if isinstance(message, str) else "no message")
+
+
+class Link(Protocol):
+    """What carries messages to a server. Its transport calls `Session.feed` and `Session.lose` for what comes back."""
+
+    version: str
+    """The version of the protocol, once it is agreed on."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Hand one message over.
+
+        Raises:
+            ConnectionLost: It cannot be.
+        """
+        ...
+
+
+class Session:
+    """One connection, used in one event loop."""
+
+    def __init__(self) -> None:
+        self.link: Link | None = None
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Why the connection is over."""
+        self.changed = asyncio.Event()
+        """The server says that its tools are others, or the connection is over."""
+        self.heard = 0
+        """Messages that have come."""
+        self.server: tuple[str, str] = ("", "")
+        """Name and version that the server gives itself."""
+        self.has_tools = False
+        self._modern = False
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._last = 0
+        self._faults = 0
+        self._unasked: tuple[float, int] = (monotonic(), 0)
+        self._replies: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._pending)
+
+    async def greet(self) -> None:
+        """Agree on a version, and learn who the server is.
+
+        Raises:
+            ServerError: The server wants none of the versions.
+            ConnectionLost: As of `request`.
+        """
+        params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": _CLIENT}
+        try:
+            answer = await self.request("initialize", params)
+        except ServerError as error:
+            if error.code not in {_UNSUPPORTED_VERSION, _METHOD_NOT_FOUND}:
+                raise
+            self._modern = True
+            self._agree(MODERN)
+            answer = await self.request("server/discover", {})
+            info = _mapping(_mapping(answer.get("_meta")).get(f"{_META}serverInfo"))
+        else:
+            version = answer.get("protocolVersion")
+            self._agree(version if isinstance(version, str) else LEGACY)
+            info = _mapping(answer.get("serverInfo"))
+            await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        name, version = info.get("name"), info.get("version")
+        self.server = (name if isinstance(name, str) else "", version if isinstance(version, str) else "")
+        self.has_tools = "tools" in _mapping(answer.get("capabilities"))
+
+    def _agree(self, version: str) -> None:
+        if self.link is not None:
+            self.link.version = version
+
+    async def ping(self) -> None:
+        """Ask whether the server is there; errors as of `request`."""
+        if self._modern:
+            await self.request("server/discover", {})
+        else:
+            await self.request("ping", {})
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask, and wait for the answer, however long. Whoever stops waiting has the server told.
+
+        Raises:
+            ServerError: The server answers so.
+            ConnectionLost: There is no answer to be had.
+        """
+        if self.lost.done():
+            raise ConnectionLost(self.lost.result())
+        self._last = number = self._last + 1
+        if self._modern:
+            stamp = {
+                f"{_META}protocolVersion": MODERN,
+                f"{_META}clientInfo": _CLIENT,
+                f"{_META}clientCapabilities": {},
+            }
+            params = {**params, "_meta": stamp}
+        answer = self._pending[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            found = await answer
+        except asyncio.CancelledError:
+            if method == "tools/call":
+                self._reply({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+            raise
+        finally:
+            del self._pending[number]
+        return _mapping(found)
+
+    def feed(self, line: bytes | str) -> None:
+        """Take one message, or several in a list. Never raises: what ends the connection is in `lost`."""
+        if self.lost.done():
+            return
+        try:
+            message = orjson.loads(line)
+        except ValueError:
+            self._fault()
+            return
+        for one in message if isinstance(message, list) else (message,):
+            self.heard += 1
+            if isinstance(one, dict):
+                self._take(one)
+            else:
+                self._fault()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        number, method = message.get("id"), message.get("method")
+        if isinstance(method, str):
+            self._count_unasked()
+            if number is not None:
+                self._answer(number, method)
+            elif method == "notifications/tools/list_changed":
+                self.changed.set()
+            return
+        answer = self._pending.get(number) if type(number) is int else None
+        if answer is None or answer.done():
+            self._count_unasked()
+        elif isinstance(message.get("result"), dict):
+            answer.set_result(message["result"])
+        else:
+            error = _mapping(message.get("error"))
+            answer.set_exception(ServerError(error.get("code"), error.get("message")))
+
+    def fail(self, number: object, why: Exception) -> None:
+        """Let one request fail whose answer cannot come any more."""
+        answer = self._pending.get(number) if type(number) is int else None
+        if answer is not None and not answer.done():
+            answer.set_exception(why)
+
+    def lose(self, why: str) -> None:
+        """End the connection; may be called again."""
+        if not self.lost.done():
+            self.lost.set_result(why)
+            self.changed.set()
+        for answer in self._pending.values():
+            if not answer.done():
+                answer.set_exception(ConnectionLost(self.lost.result()))
+        for task in self._replies:
+            task.cancel()
+
+    def _fault(self) -> None:
+        self._faults += 1
+        if self._faults > _MOST_FAULTS:
+            self.lose("It sends what is no JSON-RPC.")
+
+    def _count_unasked(self) -> None:
+        began, count = self._unasked
+        now = monotonic()
+        self._unasked = (began, count + 1) if now - began < _UNASKED_S else (now, 1)
+        if self._unasked[1] > _MOST_UNASKED:
+            self.lose(f"It sent more than {_MOST_UNASKED} messages in {_UNASKED_S:.0f} s that nobody asked for.")
+
+    def _answer(self, number: Any, method: str) -> None:
+        """Answer a request of the server's: it may ask whether we are there, and for nothing else."""
+        if isinstance(number, str) and len(number) > 200:  # noqa: PLR2004 - longer than any number
+            self._fault()
+        elif method == "ping":
+            self._reply({"jsonrpc": "2.0", "id": number, "result": {}})
+        else:
+            error = {"code": _METHOD_NOT_FOUND, "message": "This client offers nothing of the kind."}
+            self._reply({"jsonrpc": "2.0", "id": number, "error": error})
+
+    def _reply(self, message: Mapping[str, Any]) -> None:
+        if len(self._replies) >= _MOST_REPLIES:
+            self.lose("It does not take our answers.")
+            return
+        task = asyncio.get_running_loop().create_task(self._send_quietly(message))
+        self._replies.add(task)
+        task.add_done_callback(self._replies.discard)
+
+    async def _send_quietly(self, message: Mapping[str, Any]) -> None:
+        try:
+            await self._send(message)
+        except ConnectionLost as error:
+            self.lose(str(error))
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        if self.link is None or self.lost.done():
+            raise ConnectionLost("There is no connection.")
+        await self.link.send(message)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+Opened = Callable[[Session], Awaitable[Callable[[], Awaitable[None]]]]
+"""Opens a transport for a session, and returns what closes it."""

@@ -1,0 +1,37 @@
+"""A world for each test, and servers on HTTP."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from .worlds import PYTHON, SERVERS, World, accepts, eventually, free_port
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with ExitStack() as stack:
+        yield World(tmp_path.resolve(), stack)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., int]]:
+    """Start the SDK's server on a transport of HTTP; its port."""
+    with ExitStack() as stack:
+
+        def start(transport: str, port: int | None = None) -> int:
+            port = port or free_port()
+            process = subprocess.Popen(
+                [PYTHON, str(SERVERS / "sdk.py"), transport, str(port)], stderr=subprocess.DEVNULL
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            start.processes.append(process)  # type: ignore[attr-defined]
+            eventually(lambda: accepts(port))
+            return port
+
+        start.processes = []  # type: ignore[attr-defined]
+        yield start

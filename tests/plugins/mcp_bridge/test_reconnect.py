@@ -1,0 +1,123 @@
+"""Servers that go and come: waits, health, and that no tool is lost or doubled."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.rows import each_row
+
+from toolcharter_mcp_bridge.policy import McpBridgePolicy
+
+from .worlds import World, eventually
+
+pytestmark = pytest.mark.slow
+
+
+@each_row(
+    ("attempt", "delay"),
+    [
+        pytest.param(1, 2, id="first"),
+        pytest.param(4, 16, id="doubles"),
+        pytest.param(5, 32, id="still-below"),
+        pytest.param(6, 60, id="longest"),
+        pytest.param(10, 60, id="last-of-ten"),
+        pytest.param(11, 300, id="slow"),
+        pytest.param(1000, 300, id="for-ever"),
+    ],
+)
+def test_waits(attempt: int, delay: float) -> None:
+    """From 2 to 60 seconds, ten times, then slowly and without end."""
+    assert McpBridgePolicy().delay(attempt) == delay
+
+
+def pids(world: World) -> list[int]:
+    return [int(line.split()[1]) for line in world.log if line.startswith("start")]
+
+
+def test_a_program_that_dies_is_started_again(world: World) -> None:
+    """Its tools stay all the time, once each, and work again; nobody is asked about them."""
+    world.orders("echo", "die")
+    live = world.live({"raw": world.raw}, mark_output=False)
+    before = live.current
+
+    for _ in range(3):
+        assert live.call("mcp__raw__die", {"text": ""}).reason == "connection_lost"
+        assert live.call("mcp__raw__echo", {"text": "again"}).text == "again"
+
+    assert live.current is before
+    assert sorted(live.current) == ["mcp__raw__die", "mcp__raw__echo"]
+    assert (len(set(pids(world))), world.asked) == (4, [])
+
+
+def test_a_server_that_comes_late(world: World) -> None:
+    """Its tools come when it does; before, its fault is noted."""
+    world.orders(exit=4)
+    live = world.live({"raw": world.raw}, wait_s=0.1)
+    eventually(lambda: [*live.reload().notes] and "ended with status 4" in live.reload().notes[0])
+    assert [*live.current] == []
+
+    world.orders("echo")
+
+    eventually(lambda: [*live.current] == ["mcp__raw__echo"])
+    assert live.reload().notes == ()
+
+
+def test_calls_wait_for_a_server_only_so_long(world: World) -> None:
+    """Then they may be made again."""
+    world.orders("echo", "die")
+    live = world.live({"raw": {**world.raw, "connect_timeout_s": 5}}, mark_output=False)
+    world.orders("echo", exit=4)
+    assert live.call("mcp__raw__die", {"text": ""}).reason == "connection_lost"
+
+    result = live.call("mcp__raw__echo", {"text": "x"})
+
+    assert (result.reason, result.retryable) == ("server_unavailable", True)
+    assert "ended with status 4" in result.text
+    assert sorted(live.current) == ["mcp__raw__die", "mcp__raw__echo"]
+
+
+def test_a_deaf_server_is_started_again(world: World) -> None:
+    """What does not answer when it is asked whether it is there, is not."""
+    world.orders("echo", deaf=True)
+    live = world.live({"raw": world.raw}, health_s=0.2)
+
+    eventually(lambda: len(pids(world)) >= 2)
+
+    assert [*live.current] == ["mcp__raw__echo"]
+    assert "ping" in world.log
+
+
+def test_a_healthy_server_is_left_alone(world: World) -> None:
+    """It is asked, and answers."""
+    world.orders("echo")
+    world.live({"raw": world.raw}, health_s=0.1)
+
+    eventually(lambda: world.log.count("ping") >= 3)
+
+    assert len(pids(world)) == 1
+
+
+def test_a_stopped_program_that_goes_on(world: World) -> None:
+    """A frozen server costs a new start, and no tool."""
+    world.orders("echo")
+    live = world.live({"raw": world.raw}, health_s=0.2, mark_output=False)
+    os.kill(pids(world)[0], signal.SIGSTOP)
+
+    eventually(lambda: len(pids(world)) >= 2)
+
+    assert live.call("mcp__raw__echo", {"text": "x"}).text == "x"
+
+
+def test_a_server_too_slow_to_start(world: World) -> None:
+    """It is ended, and its fault says so."""
+    world.orders("echo", hang=True)
+    live = world.live({"raw": {**world.raw, "connect_timeout_s": 0.3}})
+
+    def notes() -> Any:
+        return live.reload().notes
+
+    eventually(lambda: notes() == ("raw: It did not start and list its tools in 0.3 s.",))
+    first = pids(world)[0]
+    eventually(lambda: not Path(f"/proc/{first}").exists())
