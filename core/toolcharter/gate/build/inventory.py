@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from toolcharter._lazy import lazy
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.events.files import with_rotated
 from toolcharter.events.sinks import SinkLike
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import repository_folders
@@ -22,6 +23,11 @@ from toolcharter.loader.interpreter import Code, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
+
+if TYPE_CHECKING:
+    from toolcharter.events import files as event_files
+else:
+    event_files = lazy("toolcharter.events.files")
 
 PROFILES = "profiles"
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
@@ -61,7 +67,10 @@ def inventory_of(
     _require_harmless(workspace, written, trusted, policies)
     return make_inventory(
         workspace,
-        [*trusted, *(other for names in written.values() for name in names for other in with_rotated(name))],
+        [
+            *trusted,
+            *(other for names in written.values() for name in names for other in event_files.with_rotated(name)),
+        ],
         sealed=code.sealed,
         repositories=map(str, repository_folders(workspace)),
         records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
