@@ -11,6 +11,7 @@
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md (ARGS="--runs 5" repeats, ARGS="--sections Start" selects)
+# make agentdojo   AgentDojo's tasks and attacks replayed through profiles; writes benchmarks/agentdojo/results.md
 # make mutants mutation testing of policy; writes tests/mutants.md
 # make scan-installed  what the scrubber masks in the installed packages; at most a hundred maskings
 # make docs    the tables in the pages that are made from code
@@ -29,14 +30,14 @@ BIN := .venv/bin
 # Plugins for frameworks have an environment of their own each; `scripts/hosts.py` checks and tests them there.
 HOSTS := $(patsubst plugins/%/constraints.txt,%,$(wildcard plugins/*/constraints.txt))
 CODE := core $(filter-out $(foreach host,$(HOSTS),plugins/$(host)/%),$(wildcard plugins/*/toolcharter_*))
-SCRIPTS := $(wildcard benchmarks/*.py benchmarks/ours/*.py examples/*.py scripts/*.py)
+SCRIPTS := $(wildcard benchmarks/*.py benchmarks/agentdojo/*.py benchmarks/ours/*.py examples/*.py scripts/*.py)
 
 # Imports without bytecode take 2.6 times as long, and another project's folders have no place on our path.
 unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: clients hosts lowest run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -85,6 +86,10 @@ bench: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
+agentdojo: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python benchmarks/agentdojo/start.py $(ARGS)
+
 soak: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/soak_runs.py $(ARGS)
@@ -122,6 +127,9 @@ lock: python
 		--group dev pyproject.toml $(filter-out $(foreach host,$(HOSTS),plugins/$(host)/%),$(wildcard plugins/*/pyproject.toml)) \
 		--output-file constraints.txt
 	$(BIN)/python scripts/hosts.py lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary=:all: \
+		--no-header --no-annotate --no-emit-package toolcharter $(ARGS) \
+		pyproject.toml benchmarks/agentdojo/requirements.in --output-file benchmarks/agentdojo/constraints.txt
 
 clean:
 	rm -rf .venv .venvs .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist

@@ -88,8 +88,13 @@ def prepare_host(folder: Path) -> Path:
 
     It holds the plugin, its framework, the core, and the plugins whose tools the tests of hosts call.
     """
-    venv, lock = ROOT / ".venvs" / folder.name, folder / "constraints.txt"
-    python, local = venv / "bin" / "python", [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
+    local = [ROOT, *(ROOT / "plugins" / name for name in HOST_TOOLS), folder]
+    return prepare_locked(folder.name, folder / "constraints.txt", local)
+
+
+def prepare_locked(name: str, lock: Path, local: Sequence[Path]) -> Path:
+    """Make `.venvs/NAME` from *lock* and the projects in *local*, unless it is there; returns its Python."""
+    venv = ROOT / ".venvs" / name
     inputs = [Path(__file__), lock, *(project / "pyproject.toml" for project in local)]
     wanted = Stamp(f"{ROOT} {_version(Path(sys.executable))}", _digest_of(inputs), LEVELS.index("dev"))
     venv.parent.mkdir(exist_ok=True)
@@ -97,12 +102,12 @@ def prepare_host(folder: Path) -> Path:
     with venv.with_suffix(".lock").open("w") as lock_of_venv:
         fcntl.flock(lock_of_venv, fcntl.LOCK_EX)
         if _read_stamp(venv) != wanted:
-            _make_host(venv, lock, local)
+            _make_locked(venv, lock, local)
             (venv / STAMP).write_text(json.dumps(wanted))
-    return python
+    return venv / "bin" / "python"
 
 
-def _make_host(venv: Path, lock: Path, local: Sequence[Path]) -> None:
+def _make_locked(venv: Path, lock: Path, local: Sequence[Path]) -> None:
     started = time.monotonic()
     uv = VENV / "bin" / "uv"
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)

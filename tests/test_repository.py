@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ FRAMEWORKS = [folder for folder in PLUGINS if (folder / "constraints.txt").exist
 PACKAGES = [f"toolcharter_{folder.name}" for folder in PLUGINS if folder not in FRAMEWORKS]
 MAKEFILE = (ROOT / "Makefile").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKS = sorted([ROOT / "constraints.txt", *ROOT.glob("plugins/*/constraints.txt")])
+AGENTDOJO = ROOT / "benchmarks" / "agentdojo" / "constraints.txt"
+LOCKS = sorted([ROOT / "constraints.txt", AGENTDOJO, *ROOT.glob("plugins/*/constraints.txt")])
 CONTRACTS = {contract["name"]: contract for contract in SETTINGS["tool"]["importlinter"]["contracts"]}
 
 each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
@@ -45,7 +47,13 @@ def test_import_contracts_name_every_plugin(listed: list[str]) -> None:
 
 def test_mypy_knows_where_each_package_begins() -> None:
     """Without its folder mypy takes a plugin for a part of `plugins`."""
-    expected = ["core", "scripts", "benchmarks", *(f"plugins/{folder.name}" for folder in PLUGINS)]
+    expected = [
+        "core",
+        "scripts",
+        "benchmarks",
+        "benchmarks/agentdojo",
+        *(f"plugins/{folder.name}" for folder in PLUGINS),
+    ]
 
     assert SETTINGS["tool"]["mypy"]["mypy_path"].split(":") == expected
 
@@ -114,11 +122,17 @@ def test_lock_file_covers_every_requirement(file: Path) -> None:
     """What a pyproject.toml asks for is locked; if not, `make lock` has been forgotten."""
     locked = set(re.findall(r"^([a-z0-9-]+)==", file.read_text(), re.MULTILINE))
     local = {"toolcharter", *(f"toolcharter-{folder.name}" for folder in PLUGINS)}
-    apart = {lock.parent for lock in LOCKS}
-    folders = [folder for folder in PLUGINS if folder not in apart] if file.parent == ROOT else [file.parent]
-    groups = list(SETTINGS["dependency-groups"]) if file.parent == ROOT else ["hosts"]
 
-    assert {name for name in _requirements(folders, groups) if name not in locked | local} == set()
+    assert set(_asked_of(file)) - locked - local == set()
+
+
+def _asked_of(lock: Path) -> Iterator[str]:
+    if lock == AGENTDOJO:
+        asked = lock.with_name("requirements.in").read_text()
+        return chain(_requirements([], []), re.findall(r"^[a-z0-9-]+", asked, re.MULTILINE))
+    apart = {other.parent for other in LOCKS}
+    folders = [folder for folder in PLUGINS if folder not in apart] if lock.parent == ROOT else [lock.parent]
+    return _requirements(folders, list(SETTINGS["dependency-groups"]) if lock.parent == ROOT else ["hosts"])
 
 
 def _requirements(folders: Sequence[Path], names: Sequence[str]) -> Iterator[str]:
