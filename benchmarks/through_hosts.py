@@ -34,9 +34,8 @@ def _rows() -> Iterator[Row]:
     subjects["mcp"] = Subject("adapters/mcp_adapter.py", OURS, _BARE)
     for name, subject in subjects.items():
         yield Row(f"`read_file` through {name} / through the bare gate", ratio((subject, "adapter"), (subject, "bare")))
-        if name != "anthropic":
-            own = ratio((subject, "adapter"), (subject, "native"))
-            yield Row(f"`read_file` through {name} / a tool of its own that reads the file, ungoverned", own)
+        own = ratio((subject, "adapter"), (subject, "native"))
+        yield Row(f"`read_file` through {name} / a tool of its own that reads the file, ungoverned", own)
 
 
 ROWS = tuple(_rows())

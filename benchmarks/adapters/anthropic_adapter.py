@@ -1,11 +1,13 @@
-"""Anthropic: the dispatcher for a message with one use of a tool. Its SDK has no tools of its own that run by themselves."""
+"""Anthropic: the dispatcher for a message with one use of a tool, and a function as its SDK's tool runner calls it."""
 
+from anthropic import beta_tool
 from anthropic.types import Message, ToolUseBlock
-from bare import ARGS, call, host
+from bare import ARGS, call, host, read
 
 from toolcharter_anthropic import answer_tool_uses
 
 USE = ToolUseBlock(type="tool_use", id="call", name="read_file", input=ARGS)
+own = beta_tool(read)
 MESSAGE = Message.model_construct(content=[USE])
 
 
@@ -14,4 +16,9 @@ def adapter() -> None:
     answer_tool_uses(host, MESSAGE)
 
 
-OPERATIONS = {"bare": call, "adapter": adapter}
+def native() -> None:
+    """One call of its own."""
+    own.call(ARGS)
+
+
+OPERATIONS = {"bare": call, "adapter": adapter, "native": native}

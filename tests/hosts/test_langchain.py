@@ -183,6 +183,17 @@ async def test_middleware_leaves_our_tools_to_themselves(host: Host, place: Plac
     assert len(place.shown("call_1")) == 3
 
 
+async def test_middleware_leaves_no_unknown_name_to_the_framework(host: Host, place: Place) -> None:
+    """Without it LangChain answers by itself, and the log knows nothing of the call."""
+    call = Call("no_such_tool", {})
+    agent: Any = create_agent(asking([call]), langchain_tools(host), middleware=[GovernMiddleware(host)])
+
+    state = await agent.ainvoke({"messages": [("user", "go")]})
+
+    assert "not_in_allow" in seen(state, [call])[0].text
+    assert place.shown("call_1")[-1] == ("hook.tool.after", "denied", "not_in_allow")
+
+
 @pytest.mark.parametrize("granted", [True, False])
 async def test_foreign_call_that_needs_a_person(host: Host, place: Place, *, granted: bool) -> None:
     """It interrupts the graph, too."""

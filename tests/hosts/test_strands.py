@@ -191,6 +191,17 @@ async def test_our_tools_are_governed_once(host: Host, place: Place) -> None:
     assert len(place.shown("call_1")) == 3
 
 
+async def test_middleware_leaves_no_unknown_name_to_the_framework(host: Host, place: Place) -> None:
+    """Without it Strands answers by itself, and the log knows nothing of the call."""
+    call = Call("no_such_tool", {})
+    agent = agent_of([call], strands_tools(host))
+    agent.add_middleware(ExecuteToolStage, Govern(host))
+    await agent.invoke_async("go")
+
+    assert "not_in_allow" in seen(agent, call).text
+    assert place.shown("call_1")[-1] == ("hook.tool.after", "denied", "not_in_allow")
+
+
 @pytest.mark.parametrize("granted", [True, False])
 async def test_foreign_call_that_needs_a_person(host: Host, place: Place, *, granted: bool) -> None:
     """It interrupts the agent, too."""
