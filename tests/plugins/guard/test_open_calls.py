@@ -228,6 +228,33 @@ def test_cursor_lets_a_hook_replace_what_an_mcp_server_gives(host: Host, workspa
     assert said(f"no JSON {SECRET}") == {}
 
 
+def test_a_file_has_to_be_read_before_it_is_edited(workspace: Path) -> None:
+    """As it is: after its own edits the agent need not read it again, after anybody else's it must."""
+    profile = workspace.parent / "own.yaml"
+    profile.write_text("profile: own\nextends: [guarded]\nsession_guards: {read_before_write: {mode: strict}}\n")
+    file = workspace / "a.txt"
+
+    async def session() -> list[bool]:
+        with open_host(profile, workspace=workspace, events=[lambda _: None]) as host:
+            judge = Judge(AGENTS["claude-code"], host, workspace, remembers=True)
+
+            async def made(tool: str, **args: str) -> bool:
+                if await judge.answer(before(tool=tool, args={"file_path": str(file), **args})):
+                    return False
+                if tool == "Edit":
+                    file.write_text(args["new_string"])
+                await judge.answer(after(tool=tool, args={"file_path": str(file), **args}, tool_response="done"))
+                return True
+
+            edits = [await made("Edit", old_string="old", new_string="a")]
+            assert await made("Read")
+            edits += [await made("Edit", old_string=old, new_string=new) for old, new in ("ab", "bc")]
+            file.write_text("another's")
+            return [*edits, await made("Edit", old_string="c", new_string="d")]
+
+    assert asyncio.run(session()) == [False, True, True, False]
+
+
 def test_a_failure_that_copilot_reports_ends_the_call(
     host: Host, workspace: Path, ended: Callable[[], list[tuple[str, str | None]]]
 ) -> None:

@@ -169,6 +169,18 @@ def test_limits_hold_from_hook_to_hook(project: Project) -> None:
     assert "rate_limited" in denial(done[3])
 
 
+def test_session_guards_hold_from_hook_to_hook(project: Project) -> None:
+    """For each session of the agent's by itself."""
+    project.write(rate=10_000, more="session_guards: {repeated_calls: {deny: 3}}\n")
+    project.serve()
+
+    done = [project.hook("Bash", command="echo hi") for _ in range(3)]
+    other = project.hook("Bash", session="other", command="echo hi")
+
+    assert [one.stdout.strip() for one in (*done[:2], other)] == ["{}"] * 3
+    assert "repeated_call" in denial(done[2])
+
+
 def test_call_ends_when_the_agent_says_so(project: Project) -> None:
     """By its second hook; what it never reports ends with the server, whose end by a signal leaves the event, too."""
     project.serve()
