@@ -21,6 +21,11 @@ _READERS: Final = frozenset(
     head join jq ls md5sum nl od paste printf pwd readlink realpath rev rg sed seq sha1sum sha256sum sha512sum sort stat
     sum tac tail test tr tree true uniq wc xargs""".split()
 )
+# They leave the names of files alone; an option that rewrites files has to be mentioned.
+_LINTERS: Final = frozenset(
+    """bandit codespell eslint flake8 hadolint markdownlint markdownlint-cli2 prettier pylint pyright rubocop ruff
+    shellcheck stylelint vulture yamllint""".split()
+)
 _SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "mapfile", "read", "readarray", "shopt", "sleep"})
 _GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
 
@@ -167,6 +172,7 @@ def change_no_names(commands: Iterable[Command]) -> bool:
 def _changes_no_name(command: Command) -> bool:
     name, subcommand = ([word.text for word in command.words[:2]] + [None, None])[:2]
     # An assignment alone runs nothing but what stands in it, which is looked at, too; a redirection alone is a group's.
-    is_reader = not (command.words or command.redirections) or name in _READERS or name in _SHELL_ONLY
+    is_reader = not (command.words or command.redirections) or name in _READERS or name in _LINTERS
+    is_reader = is_reader or name in _SHELL_ONLY
     is_reader = is_reader or (name == "git" and subcommand in _GIT_READERS)
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

@@ -36,6 +36,7 @@ _RG_OPTIONS: Final = re.compile(r"-[liswSFv0]+|--(?:files|hidden|glob=.*|type=.*
 _RG_PAIRS: Final = frozenset({"-g", "--glob", "-t", "--type", "-T", "--type-not"})
 _FD_OPTIONS: Final = re.compile(r"-[HIFsig]+|--(?:hidden|no-ignore|glob|extension=.*|type=.*|exclude=.*)")
 _FD_PAIRS: Final = frozenset({"-e", "--extension", "-t", "--type", "-E", "--exclude", "-d", "--max-depth"})
+_GREP_OPTION: Final = re.compile(r"-[ilwEFP]+")
 _DIFF_OPTIONS: Final = frozenset({"--name-only", "--cached", "--staged", "--no-renames"})
 _KINDS: Final = re.compile(r"--diff-filter=(?:[ACDMRTUX]+|[acdmrtux]+)")
 _REVISION: Final = re.compile(r"[A-Za-z0-9_@](?:[A-Za-z0-9_@/^~-]|\.(?!\.))*")
@@ -265,6 +266,8 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     texts = [word.text or word.pattern or "-" for word in words]
     if texts[:1] == ["diff"]:
         return _changed(texts[1:], folders)
+    if texts[:1] == ["grep"]:
+        return _matching(texts[1:], folders)
     is_null = texts[1:2] == ["-z"]
     specs = texts[1 + is_null :]
     specs = specs[1:] if specs[:1] == ["--"] else specs
@@ -272,6 +275,19 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         return None
     listed = ListedNames(_HERE, folders, "index", is_bare=True, is_split=not is_null)
     return Output((_word(_HERE, ""),), (listed,), is_null)
+
+
+def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
+    """What `git grep -l PATTERN` prints: names of tracked files."""
+    end = texts.index("--") if "--" in texts else len(texts)
+    options = [one for one in texts[:end] if one.startswith("-")]
+    is_known = bool(options) and all(_GREP_OPTION.fullmatch(one) for one in options)
+    # A second word may be a revision, and then stands before each name.
+    if not is_known or "l" not in "".join(options) or len(options) + 1 != end:
+        return None
+    if folders != (_HERE,) or not all(_SPEC.fullmatch(one) and ".." not in one for one in texts[end + 1 :]):
+        return None
+    return Output((_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
 
 
 def _changed(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
