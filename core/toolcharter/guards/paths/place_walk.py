@@ -109,8 +109,7 @@ class PlaceWalk(Walk):
         names = tuple(name for name in rest if name != ".")
         if ".." in names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        for end in range(1, len(names) + 1):
-            self.check(self.root, (*self.names, *names[:end]))
+        self.check(self.root, (*self.names, *names))  # what covers a folder covers what lies below it
         return Found(self._take(), self.root, tuple(self.names), names[:-1], names[-1], None)
 
     def _take(self) -> int:

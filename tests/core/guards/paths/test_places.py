@@ -4,7 +4,8 @@ import errno
 import gc
 import os
 import subprocess
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.rows import each_row
 from toolcharter import Denied, ToolError
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import WorkspacePaths, uses
+from toolcharter.guards.paths.hidden import HiddenNames
 from toolcharter.guards.paths.roots import kernel_openers
 from toolcharter.guards.paths.target import MAX_DEPTH
 from toolcharter.guards.paths.workspace import View
@@ -508,3 +510,19 @@ def test_folder_that_cannot_be_listed_is_not_deleted(tree: Path, openers, monkey
     monkeypatch.setattr(uses, "FOLDER_FLAGS", os.O_RDONLY | os.O_CREAT | os.O_EXCL)
 
     assert outcome(writable(tree, openers), "sub/deep", "delete") == ("error", "read_failure")
+
+
+def test_what_is_missing_is_checked_once(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path of two thousand missing folders took seconds when each folder on the way was checked by itself."""
+    checked = list[int]()
+    covers = HiddenNames.covers
+
+    def counted(self: HiddenNames, parts: Sequence[str]) -> bool:
+        checked.append(len(parts))
+        return covers(self, parts)
+
+    monkeypatch.setattr(HiddenNames, "covers", counted)
+    with closing(WorkspacePaths(workspace)) as paths, pytest.raises(ToolError, match="missing folders deep"):
+        paths.open_place("/".join("a" * 2000))
+
+    assert sum(checked) <= 5 * 2000
