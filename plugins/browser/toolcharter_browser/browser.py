@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
-from toolcharter_browser.desk import Desk
 from toolcharter_browser.pictures import DELAY_MS, keep, place_of
 from toolcharter_browser.policy import Action, BrowserPolicy, BrowserReason, ScreenshotReason
+from toolcharter_browser.pool import BrowserPool
 from toolcharter_browser.telling import content, seen, summary
 
 Delay = Annotated[int, Field(ge=0, le=DELAY_MS)]
@@ -28,7 +28,7 @@ CAPABILITIES: Mapping[Action, frozenset[str]] = {
 
 def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
     """Bind `browser` to one profile's policy."""
-    desk = Desk(policy, rt)
+    pool = BrowserPool(policy, rt)
 
     def browser(
         action: Action,
@@ -56,7 +56,7 @@ def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[.
         ctx = rt.start("browser", action=action)
         if action not in policy.allowed_actions:
             raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not let browser {action}.")
-        uses = Uses(rt, policy, desk)
+        uses = Uses(rt, policy, pool)
         given = {"url": url, "selector": selector, "label": label, "text": text, "submit": submit, "delay_ms": delay_ms}
         if action == "screenshot":
             return uses.screenshot(ctx, path, delay_ms)
@@ -74,10 +74,10 @@ Work = Callable[[], tuple[str, dict[str, Any]]]
 class Uses:
     """What the actions do."""
 
-    def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, desk: Desk) -> None:
+    def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, pool: BrowserPool) -> None:
         self._rt = rt
         self._policy = policy
-        self._desk = desk
+        self._pool = pool
 
     def checked(self, action: Action, given: dict[str, Any]) -> Work:
         """What is to be done once the call may act; for all actions but `screenshot`."""
@@ -98,7 +98,7 @@ class Uses:
         """A picture of the page, into a file."""
         with place_of(self._rt, self._policy, path, "") as place:
             ctx.policy_passed()
-            with self._desk.present() as session:
+            with self._pool.present() as session:
                 taken = session.ask("screenshot", delay_ms=delay_ms, max_image_bytes=self._policy.max_image_bytes)
             data = keep(place, taken)
         said = f"Saved {data['path']} ({data['bytes']} bytes).\n{summary('It shows', data)}"
@@ -109,28 +109,28 @@ class Uses:
         if not given["url"]:
             raise ToolError("The action 'open' needs a `url`.", reason=BrowserReason.MISSING_ARGUMENT)
         url = self._rt.http.check(given["url"], self._policy)
-        self._desk.require_room()
+        self._pool.require_room()
 
         def work() -> tuple[str, dict[str, Any]]:
-            with self._desk.browser() as session:
+            with self._pool.browser() as session:
                 answer = session.ask("open", url=url, delay_ms=given["delay_ms"])
             return summary("Opened", answer), answer
 
         return work
 
     def _used(self, verb: str, do: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        with self._desk.present() as session:
+        with self._pool.present() as session:
             answer = session.ask(do, **given)
         return summary(verb, answer), answer
 
     def _read(self) -> tuple[str, dict[str, Any]]:
-        with self._desk.present() as session:
+        with self._pool.present() as session:
             answer = session.ask("read", max_chars=self._policy.max_chars)
         answer = {**answer, "text": seen(answer["text"])}
         return content(answer), answer
 
     def _close(self) -> tuple[str, dict[str, Any]]:
-        self._desk.end()
+        self._pool.end()
         return "The browser is closed.", {}
 
 

@@ -183,7 +183,7 @@ async def _run(out: BinaryIO) -> None:
 
 
 def _end(_: object) -> None:
-    """Let whoever waits for an answer know at once, who does away with what is left."""
+    """Answer the waiting process at once; it removes what is left of the browser."""
     os._exit(1)
 
 

@@ -127,7 +127,7 @@ class Tab:
             self._leave("endless_navigation", "The page goes on to itself, or to others, without end.")
 
     def _leave(self, why: str, message: str) -> None:
-        """Go where nothing happens; whoever waits for the page is told, now or with the next question."""
+        """Leave the page for an empty one; the waiting call gets an error now, or with its next question."""
         if self.why is None:
             self.why = Failed(why, message)
             self.left.set()

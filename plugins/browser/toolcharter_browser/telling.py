@@ -1,4 +1,4 @@
-"""What a model is told of a page. Pure. Whatever a page has written is marked as a stranger's."""
+"""The text of a page for the model. Pure. Everything that the page has written is marked as untrusted."""
 
 import re
 from hashlib import sha256

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from toolcharter import Denied, TerminalSize, ToolError, scrub_text
-from toolcharter_process.attended import GRACE_S, how_ended
-from toolcharter_process.desk import Desk, Seen
 from toolcharter_process.keys import key_bytes
+from toolcharter_process.managed import GRACE_S, how_ended
 from toolcharter_process.policy import ProcessReason
+from toolcharter_process.process_table import ProcessTable, Seen
 from toolcharter_process.screen import draw, plain
 from toolcharter_process.watches import compiled
 
@@ -50,65 +50,65 @@ class Answer(NamedTuple):
 Work = Callable[[], Answer]
 
 
-def spawn(desk: Desk, request: Request) -> Work:
+def spawn(processes: ProcessTable, request: Request) -> Work:
     """Start a command on a terminal of its own."""
     command = _given("command", request.command)
-    desk.require_room(request.session)
+    processes.require_room(request.session)
     compiled(request.pattern)
 
     def work() -> Answer:
-        process = desk.spawn(request.session, command, request.size, request.pattern)
+        process = processes.spawn(request.session, command, request.size, request.pattern)
         process.wait_for_end(STARTUP_S)
-        seen = desk.find(request.session, process.record.handle)
-        text = f"{_line(seen)}\n{_output(desk, seen, request.lines)}".rstrip("\n")
+        seen = processes.find(request.session, process.record.handle)
+        text = f"{_line(seen)}\n{_output(processes, seen, request.lines)}".rstrip("\n")
         return Answer(text, {**seen.shown(), "watches": process.watched()})
 
     return work
 
 
-def list_processes(desk: Desk, request: Request) -> Work:
+def list_processes(processes: ProcessTable, request: Request) -> Work:
     """Name the session's processes, the latest first."""
 
     def work() -> Answer:
-        found = desk.of(request.session)
+        found = processes.of(request.session)
         text = "\n".join(map(_line, found)) or "There are no processes."
         return Answer(text, {"processes": [seen.shown() for seen in found]})
 
     return work
 
 
-def status(desk: Desk, request: Request) -> Work:
+def status(processes: ProcessTable, request: Request) -> Work:
     """Say how one process is."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
-        seen = desk.find(request.session, handle)
+        seen = processes.find(request.session, handle)
         watches = seen.live.watched() if seen.live else []
         return Answer(_line(seen), {**seen.shown(), "watches": watches})
 
     return work
 
 
-def log(desk: Desk, request: Request) -> Work:
+def log(processes: ProcessTable, request: Request) -> Work:
     """Show the end of what a process has printed, as plain text."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
-        seen = desk.find(request.session, handle)
-        output = _output(desk, seen, request.lines)
+        seen = processes.find(request.session, handle)
+        output = _output(processes, seen, request.lines)
         return Answer(f"{_line(seen)}\n{output}", {**seen.shown(), "output": output})
 
     return work
 
 
-def capture(desk: Desk, request: Request) -> Work:
+def capture(processes: ProcessTable, request: Request) -> Work:
     """Show a process's terminal as a person would see it."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
-        seen = desk.find(request.session, handle)
+        seen = processes.find(request.session, handle)
         size = TerminalSize(seen.record.rows, seen.record.columns)
-        picture = draw(_masked(desk.state.log(handle, desk.policy.max_log_bytes)), size)
+        picture = draw(_masked(processes.state.log(handle, processes.policy.max_log_bytes)), size)
         screen = "\n".join(picture.lines)
         cursor = {"row": picture.row, "column": picture.column}
         return Answer(
@@ -118,44 +118,44 @@ def capture(desk: Desk, request: Request) -> Work:
     return work
 
 
-def send_keys(desk: Desk, request: Request) -> Work:
+def send_keys(processes: ProcessTable, request: Request) -> Work:
     """Press keys on a process's terminal."""
-    _require_input(desk)
-    return _sending(desk, request, key_bytes(request.keys))
+    _require_input(processes)
+    return _sending(processes, request, key_bytes(request.keys))
 
 
-def write(desk: Desk, request: Request) -> Work:
+def write(processes: ProcessTable, request: Request) -> Work:
     """Type text on a process's terminal."""
-    _require_input(desk)
-    return _sending(desk, request, _given("text", request.text).encode(errors="replace"))
+    _require_input(processes)
+    return _sending(processes, request, _given("text", request.text).encode(errors="replace"))
 
 
-def kill(desk: Desk, request: Request) -> Work:
+def kill(processes: ProcessTable, request: Request) -> Work:
     """End a process and all that it started, or send it a signal."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
         if request.signal is not None:
-            desk.find_running(request.session, handle).signal(signal.Signals[f"SIG{request.signal}"])
-        elif (live := desk.find(request.session, handle).live) is not None:
+            processes.find_running(request.session, handle).signal(signal.Signals[f"SIG{request.signal}"])
+        elif (live := processes.find(request.session, handle).live) is not None:
             live.terminate("killed")
             live.wait_for_end(max(0.0, min(GRACE_S + 2, request.deadline - time.monotonic())))
-        seen = desk.find(request.session, handle)
+        seen = processes.find(request.session, handle)
         return Answer(_line(seen), seen.shown())
 
     return work
 
 
-def watch(desk: Desk, request: Request) -> Work:
+def watch(processes: ProcessTable, request: Request) -> Work:
     """Ask to be told of lines that match a pattern, or of the end."""
     handle = _given("handle", request.handle)
     compiled(request.pattern)
 
     def work() -> Answer:
-        process = desk.find_running(request.session, handle)
-        if len(process.watched()) >= desk.policy.max_watches:
+        process = processes.find_running(request.session, handle)
+        if len(process.watched()) >= processes.policy.max_watches:
             raise ToolError(
-                f"There are {desk.policy.max_watches} watches on {handle!r} already.",
+                f"There are {processes.policy.max_watches} watches on {handle!r} already.",
                 reason=ProcessReason.TOO_MANY_WATCHES,
             )
         name = process.watch(request.pattern)
@@ -165,12 +165,12 @@ def watch(desk: Desk, request: Request) -> Work:
     return work
 
 
-def unwatch(desk: Desk, request: Request) -> Work:
+def unwatch(processes: ProcessTable, request: Request) -> Work:
     """End one watch, or all on a process."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
-        process = desk.find_running(request.session, handle)
+        process = processes.find_running(request.session, handle)
         if not process.unwatch(request.watch):
             raise ToolError(f"There is no watch {request.watch[:40]!r}.", reason=ProcessReason.UNKNOWN_WATCH)
         return Answer(f"{request.watch or 'Nothing'} watches {handle} no more.", {"watches": process.watched()})
@@ -178,7 +178,7 @@ def unwatch(desk: Desk, request: Request) -> Work:
     return work
 
 
-TABLE: Mapping[str, Callable[[Desk, Request], Work]] = {
+TABLE: Mapping[str, Callable[[ProcessTable, Request], Work]] = {
     "spawn": spawn,
     "list": list_processes,
     "status": status,
@@ -198,8 +198,8 @@ def _given(name: str, value: str) -> str:
     return value
 
 
-def _require_input(desk: Desk) -> None:
-    if not desk.policy.allow_input:
+def _require_input(processes: ProcessTable) -> None:
+    if not processes.policy.allow_input:
         raise Denied(
             ProcessReason.INPUT_NOT_ALLOWED,
             "The profile lets nobody send input to a process.",
@@ -207,13 +207,13 @@ def _require_input(desk: Desk) -> None:
         )
 
 
-def _sending(desk: Desk, request: Request, data: bytes) -> Work:
+def _sending(processes: ProcessTable, request: Request, data: bytes) -> Work:
     handle = _given("handle", request.handle)
     if len(data) > MAX_INPUT_BYTES:
         raise ToolError(f"The text is longer than {MAX_INPUT_BYTES} bytes.", reason=ProcessReason.INPUT_NOT_TAKEN)
 
     def work() -> Answer:
-        process = desk.find_running(request.session, handle)
+        process = processes.find_running(request.session, handle)
         taken = process.write(data, min(time.monotonic() + INPUT_S, request.deadline - 0.5))
         if taken < len(data):
             raise ToolError(
@@ -230,9 +230,9 @@ def _line(seen: Seen) -> str:
     return f"{record.handle} {state}: {record.command}"
 
 
-def _output(desk: Desk, seen: Seen, lines: int) -> str:
+def _output(processes: ProcessTable, seen: Seen, lines: int) -> str:
     """The last *lines* of the log; the first of them is left out if its beginning is lost."""
-    data = desk.state.log(seen.record.handle, desk.policy.max_log_bytes)
+    data = processes.state.log(seen.record.handle, processes.policy.max_log_bytes)
     text = scrub_text(plain(data.decode(errors="replace")))[0]  # before lines are left out, by which a key is known
     shown = text.removesuffix("\n").split("\n")[-lines:]
     return "\n".join(shown)

@@ -23,7 +23,7 @@ class Kept(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    heirs: str
+    owners: str
     """Who has it after its session: a digest."""
     origin_pid: int
     """The harness that asked for it."""
@@ -35,7 +35,7 @@ class Kept(BaseModel):
     notices_dropped: int = 0
 
     def is_inherited(self) -> bool:
-        """Whether its toolbox is no more, and nobody but heirs can have it."""
+        """Whether its toolbox is gone, so that only its owners can take it over."""
         return self.is_free or process_started(self.origin_pid) != self.origin_started
 
 
@@ -65,7 +65,7 @@ class Record(BaseModel):
     kept: Kept | None = None
     """None if it ends with its session."""
 
-    def is_attended(self) -> bool:
+    def has_owner(self) -> bool:
         """Whether the process that has it is still there."""
         return process_started(self.harness_pid) == self.harness_started != ""
 

@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from toolcharter import Denied, ToolError
 from toolcharter_process import wire
-from toolcharter_process.attendant import Attendant
-from toolcharter_process.attended import Attended
-from toolcharter_process.keeping import GO_ON, STARTED, Errand, failure_line
+from toolcharter_process.managed import ManagedProcess
+from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.state import Kept, Log, Record, process_started, socket_name, unavailable
+from toolcharter_process.supervised import GO_ON, STARTED, SupervisorSpec, failure_line
 from toolcharter_process.watches import Notices
 
 BEAT_S = 0.1
@@ -38,16 +38,16 @@ class Supervisor:
         ToolError: As the runner; `state_unavailable`. Nothing is left then.
     """
 
-    def __init__(self, errand: Errand) -> None:
-        self._state = errand.state
-        self._record = errand.record
+    def __init__(self, spec: SupervisorSpec) -> None:
+        self._state = spec.state
+        self._record = spec.record
         self._record.harness_pid = os.getpid()
         self._record.harness_started = process_started(os.getpid())
         self._notices = Notices()
         self._is_told_to_end = False
         self._stack = ExitStack()
         try:
-            self._process = self._begin(errand)
+            self._process = self._begin(spec)
         except BaseException:
             self._stack.close()
             self._state.forget(self._record.handle)
@@ -73,25 +73,25 @@ class Supervisor:
             self._answer_one()
         self._leave()
 
-    def _begin(self, errand: Errand) -> Attended:
+    def _begin(self, spec: SupervisorSpec) -> ManagedProcess:
         path = self._state.path(socket_name(self._record.handle))
         try:
             self._server = self._stack.enter_context(wire.listen(path))
             self._server.settimeout(BEAT_S)
             self._state.save(self._record)
-            log = Log(self._state.path(f"{self._record.handle}.log"), errand.max_log_bytes)
+            log = Log(self._state.path(f"{self._record.handle}.log"), spec.max_log_bytes)
         except OSError as error:
             raise unavailable(f"{error.strerror}") from error
         self._stack.callback(log.close)
-        runner, running = errand.detached.start()
+        runner, running = spec.detached.start()
         self._stack.callback(runner.close)
-        process = Attended(running, self._record, self._state, log, self._notices)
-        process.expires = time.monotonic() + errand.max_runtime_s
-        if errand.pattern:
-            process.watch(errand.pattern)
-        attendant = Attendant()
-        self._stack.callback(attendant.close)
-        attendant.add(process)
+        process = ManagedProcess(running, self._record, self._state, log, self._notices)
+        process.expires = time.monotonic() + spec.max_runtime_s
+        if spec.pattern:
+            process.watch(spec.pattern)
+        output_loop = OutputLoop()
+        self._stack.callback(output_loop.close)
+        output_loop.add(process)
         return process
 
     def _leave(self) -> None:
@@ -169,33 +169,33 @@ def _set_free(record: Record) -> None:
     _kept(record).is_free = True
 
 
-def supervise(errand: Errand, ears: IO[bytes], mouth: IO[bytes]) -> None:
-    """Do *errand*: say on *mouth* that the process runs, or why not; hear on *ears* that somebody knows of it; serve."""
+def supervise(spec: SupervisorSpec, orders: IO[bytes], answers: IO[bytes]) -> None:
+    """Start the process of *spec*, say on *answers* that it runs or why not, and serve once *orders* say that a caller knows of it."""
     try:
-        supervisor = Supervisor(errand)
+        supervisor = Supervisor(spec)
     except (Denied, ToolError) as error:
-        _say(mouth, failure_line(error))
+        _say(answers, failure_line(error))
         return
     signal.signal(signal.SIGTERM, supervisor.end)
-    _say(mouth, STARTED)
-    if ears.readline() == GO_ON:
-        mouth.close()
+    _say(answers, STARTED)
+    if orders.readline() == GO_ON:
+        answers.close()
         supervisor.serve()
     else:
         supervisor.forget()
 
 
-def _say(mouth: IO[bytes], line: bytes) -> None:
+def _say(answers: IO[bytes], line: bytes) -> None:
     with suppress(BrokenPipeError):
-        mouth.write(line)
-        mouth.flush()
+        answers.write(line)
+        answers.flush()
 
 
 def main() -> None:
-    """Hear an errand from the harness and do it as nobody's child."""
-    errand = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process says it, over a pipe of ours
+    """Read a spec from the harness, and supervise its process as a child of the system's first process."""
+    spec = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process says it, over a pipe of ours
     if os.fork():
         os._exit(0)  # our parent waits for this one; the other is reaped by the system's first process
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    supervise(errand, sys.stdin.buffer, sys.stdout.buffer)
+    supervise(spec, sys.stdin.buffer, sys.stdout.buffer)

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from toolcharter import ConfigurationError, Fault, Invocation, TerminalSize, ToolRuntime, ToolSpec
 from toolcharter_process.actions import INPUT_ACTIONS, TABLE, Action, Answer, Request, Signal
-from toolcharter_process.desk import Desk
 from toolcharter_process.policy import ProcessPolicy, ProcessReason
+from toolcharter_process.process_table import ProcessTable
 
 Lines = Annotated[int, Field(ge=1, le=10_000)]
 Size = Annotated[int, Field(ge=1, le=300)]
@@ -18,7 +18,7 @@ Size = Annotated[int, Field(ge=1, le=300)]
 def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[..., str]:
     """Make the tool for one workspace and policy."""
     require_runner(policy, rt)
-    desk = Desk(workspace, policy, rt)
+    processes = ProcessTable(workspace, policy, rt)
 
     def background_process(  # noqa: PLR0913, PLR0917 - one tool with an action instead of ten tools
         action: Action,
@@ -52,12 +52,12 @@ def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[.
             columns: Width of the terminal.
         """
         ctx = rt.start("background_process", action=action)
-        session = desk.session()
+        session = processes.session()
         size = TerminalSize(rows, columns)
         request = Request(session, rt.deadline, command, handle, text, keys, signal, lines, pattern, watch, size)
-        work = TABLE[action](desk, request)
+        work = TABLE[action](processes, request)
         ctx.policy_passed()
-        answer = _with_notices(work(), desk, session)
+        answer = _with_notices(work(), processes, session)
         return ctx.ok(answer.text, data=answer.data)
 
     return background_process
@@ -75,8 +75,8 @@ def require_runner(policy: ProcessPolicy, rt: ToolRuntime) -> None:
         raise ConfigurationError([Fault(f"profile {rt.profile!r}", "tools.background_process.on_close", what, fix)])
 
 
-def _with_notices(answer: Answer, desk: Desk, session: str) -> Answer:
-    notices, dropped = desk.take_notices(session)
+def _with_notices(answer: Answer, processes: ProcessTable, session: str) -> Answer:
+    notices, dropped = processes.take_notices(session)
     if not notices:
         return answer
     told = [f"[notice] {one['handle']} {one['watch']} {one['event']}: {one['text']}" for one in notices]

@@ -19,10 +19,10 @@ from tests.plugins.process.conftest import until
 from toolcharter import Caller, ConfigurationError, Job, TerminalSize, Toolbox, ToolResult, build_tools
 from toolcharter.guards.process import HostProgramRunner
 from toolcharter_process import wire
-from toolcharter_process.desk import new_record
-from toolcharter_process.keeping import KeptProcess
 from toolcharter_process.policy import ProcessPolicy
+from toolcharter_process.process_table import new_record
 from toolcharter_process.state import ProcessState, process_started, socket_name
+from toolcharter_process.supervised import SupervisedProcess
 
 BWRAP = pytest.mark.needs_program("bwrap", package="bubblewrap")
 RUNNERS = [pytest.param("host", id="host"), pytest.param("bwrap", id="bwrap", marks=BWRAP)]
@@ -340,7 +340,7 @@ def test_a_process_that_ends_at_once_is_told_as_any_other(open_box: OpenBox) -> 
 
 
 @pytest.fixture
-def leaving(tmp_path: Path) -> Iterator[KeptProcess]:
+def leaving(tmp_path: Path) -> Iterator[SupervisedProcess]:
     """A process whose supervisor hangs up on whoever asks, its end written."""
     folder = ProcessState(tmp_path / "state", tmp_path / "workspace")
     folder.prepare()
@@ -355,23 +355,23 @@ def leaving(tmp_path: Path) -> Iterator[KeptProcess]:
 
         thread = threading.Thread(target=leave)
         thread.start()
-        yield KeptProcess(record.model_copy(), folder)
+        yield SupervisedProcess(record.model_copy(), folder)
         thread.join(10)
 
 
-def test_one_that_ends_while_it_is_asked_has_no_watches(leaving: KeptProcess) -> None:
+def test_one_that_ends_while_it_is_asked_has_no_watches(leaving: SupervisedProcess) -> None:
     """The question was right when it was asked."""
     assert leaving.watched() == []
 
 
-def test_one_that_ends_while_it_is_ended_is_as_wanted(leaving: KeptProcess) -> None:
+def test_one_that_ends_while_it_is_ended_is_as_wanted(leaving: SupervisedProcess) -> None:
     """Nothing fails."""
     leaving.terminate("killed")
 
     assert leaving.record.ended == "exited"
 
 
-def test_one_that_ends_while_it_is_looked_at_keeps_what_its_record_says(leaving: KeptProcess) -> None:
+def test_one_that_ends_while_it_is_looked_at_keeps_what_its_record_says(leaving: SupervisedProcess) -> None:
     """Its supervisor wrote there what it no longer says."""
     leaving.look()
 

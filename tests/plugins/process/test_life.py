@@ -17,10 +17,10 @@ from tests.rows import failing
 
 from toolcharter import ConfigurationError, TerminalSize, Toolbox, ToolError
 from toolcharter_process import register_tools
-from toolcharter_process.attendant import Attendant
-from toolcharter_process.attended import Attended
-from toolcharter_process.desk import new_record
+from toolcharter_process.managed import ManagedProcess
+from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.policy import ProcessPolicy
+from toolcharter_process.process_table import new_record
 from toolcharter_process.state import Log, ProcessState, process_started
 from toolcharter_process.watches import Notices
 
@@ -154,15 +154,15 @@ def test_the_death_of_the_harness_leaves_nothing_running(workspace: Path, state_
         "from toolcharter import Caller\n"
         "from toolcharter.guards.process import GovernedRunner, HostProgramRunner\n"
         "from toolcharter_process.actions import Request, spawn\n"
-        "from toolcharter_process.desk import Desk\n"
+        "from toolcharter_process.process_table import ProcessTable\n"
         "from toolcharter_process.policy import ProcessPolicy\n"
         "ws = Path(sys.argv[1])\n"
         "host = HostProgramRunner(ws)\n"
         "run = GovernedRunner(lambda: host, ws, deadline=lambda: float('inf'), check=lambda: None)\n"
         "rt = SimpleNamespace(caller=Caller(), on_close=lambda callback: None, spawn=run.spawn)\n"
-        "desk = Desk(ws, ProcessPolicy(), rt)\n"
+        "processes = ProcessTable(ws, ProcessPolicy(), rt)\n"
         "from toolcharter import TerminalSize\n"
-        f"process = desk.spawn(desk.session(), 'sleep {marker}', TerminalSize(), '')\n"
+        f"process = processes.spawn(processes.session(), 'sleep {marker}', TerminalSize(), '')\n"
         "print(process.record.handle, flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -441,32 +441,32 @@ def test_what_has_ended_is_left_alone(tmp_path: Path) -> None:
     """Its number may be another's by now."""
     done = Done()
     log = Log(tmp_path / "a.log", 4096)
-    process = Attended(
+    process = ManagedProcess(
         done, new_record("s", "true", TerminalSize()), ProcessState(tmp_path / "state", tmp_path), log, Notices()
     )
-    assert process.attend(is_readable=False)
+    assert process.take_output(is_readable=False)
 
     process.signal(15)
     process.terminate("killed")
 
-    assert process.attend(is_readable=True)
+    assert process.take_output(is_readable=True)
     assert process.write(b"x", 0.0) == 0
     assert (done.signals, process.record.ended, process.is_saved) == ([], "exited", False)
 
 
-def test_what_has_ended_before_it_is_attended_to_is_left_alone(tmp_path: Path) -> None:
+def test_what_has_ended_before_it_has_owner_to_is_left_alone(tmp_path: Path) -> None:
     """Its descriptor is closed, and the number may be another's by now."""
     log = Log(tmp_path / "a.log", 4096)
     record = new_record("s", "true", TerminalSize())
-    process = Attended(Done(), record, ProcessState(tmp_path / "state", tmp_path), log, Notices())
-    process.attend(is_readable=False)
-    attendant = Attendant()
+    process = ManagedProcess(Done(), record, ProcessState(tmp_path / "state", tmp_path), log, Notices())
+    process.take_output(is_readable=False)
+    output_loop = OutputLoop()
 
-    attendant.add(process)
-    until(lambda: not attendant._new)
-    attendant.close()
+    output_loop.add(process)
+    until(lambda: not output_loop._new)
+    output_loop.close()
 
-    assert (attendant.running(), attendant.find(record.handle)) == ([], process)
+    assert (output_loop.running(), output_loop.find(record.handle)) == ([], process)
 
 
 class Done:

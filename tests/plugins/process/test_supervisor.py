@@ -21,10 +21,10 @@ from tests.plugins.process.conftest import until
 
 from toolcharter import Denied, Detached, Job, TerminalSize, ToolError
 from toolcharter.guards.process import HostProgramRunner, NoRunner
-from toolcharter_process import keeping, supervisor, wire
-from toolcharter_process.desk import new_record
-from toolcharter_process.keeping import GO_ON, STARTED, Errand, KeptProcess, taken
+from toolcharter_process import supervised, supervisor, wire
+from toolcharter_process.process_table import new_record
 from toolcharter_process.state import Kept, ProcessState, Record, socket_name
+from toolcharter_process.supervised import GO_ON, STARTED, SupervisedProcess, SupervisorSpec, taken
 from toolcharter_process.supervisor import Supervisor, main, supervise
 
 CONSOLE = TerminalSize(24, 80)
@@ -48,31 +48,31 @@ def state(workspace: Path) -> ProcessState:
 
 
 @pytest.fixture
-def errand(workspace: Path, state: ProcessState) -> Callable[..., Errand]:
-    """Make an errand for one line of sh."""
+def spec(workspace: Path, state: ProcessState) -> Callable[..., SupervisorSpec]:
+    """Make the spec of a supervisor for one line of sh."""
 
-    def make(line: str, pattern: str = "", opener: Any = None, max_runtime_s: float = 60.0) -> Errand:
+    def make(line: str, pattern: str = "", opener: Any = None, max_runtime_s: float = 60.0) -> SupervisorSpec:
         record = new_record("s", line, CONSOLE)
-        record.kept = Kept(heirs="h", origin_pid=os.getpid(), origin_started="1")
+        record.kept = Kept(owners="h", origin_pid=os.getpid(), origin_started="1")
         job = Job(("sh", "-c", line), env={"PATH": "/usr/bin:/bin"})
         detached = Detached(opener or partial(HostProgramRunner, workspace), job, CONSOLE)
-        return Errand(record, state, detached, pattern, 10_000, max_runtime_s)
+        return SupervisorSpec(record, state, detached, pattern, 10_000, max_runtime_s)
 
     return make
 
 
 @pytest.fixture
-def serving(errand: Callable[..., Errand]) -> Iterator[Callable[..., KeptProcess]]:
+def serving(spec: Callable[..., SupervisorSpec]) -> Iterator[Callable[..., SupervisedProcess]]:
     """Have a supervisor serve, in a thread of ours."""
     served: list[tuple[Supervisor, threading.Thread]] = []
 
-    def serve(line: str, **more: Any) -> KeptProcess:
-        one = errand(line, **more)
+    def serve(line: str, **more: Any) -> SupervisedProcess:
+        one = spec(line, **more)
         found = Supervisor(one)
         thread = threading.Thread(target=found.serve)
         thread.start()
         served.append((found, thread))
-        return KeptProcess(one.record.model_copy(deep=True), one.state)
+        return SupervisedProcess(one.record.model_copy(deep=True), one.state)
 
     yield serve
     for one, thread in served:
@@ -80,7 +80,7 @@ def serving(errand: Callable[..., Errand]) -> Iterator[Callable[..., KeptProcess
         thread.join()
 
 
-def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., KeptProcess]) -> None:
+def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., SupervisedProcess]) -> None:
     """Each method is one question; none waits for the process."""
     process = serving("stty -echo; echo begun; read x; echo got $x; sleep 60", pattern="begun")
     until(lambda: process.watched() == [{"watch": "w1", "pattern": "begun"}])
@@ -105,7 +105,7 @@ def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., KeptProcess]
     assert (process.record.ended, process.record.exit_code, kept.is_free) == ("killed", -15, True)
 
 
-def test_what_nobody_reads_is_not_waited_for_without_end(serving: Callable[..., KeptProcess]) -> None:
+def test_what_nobody_reads_is_not_waited_for_without_end(serving: Callable[..., SupervisedProcess]) -> None:
     """The writer learns how much was taken."""
     process = serving("stty raw -echo; echo ready; sleep 60", pattern="ready")
     until(lambda: process.notices()[0])
@@ -126,7 +126,7 @@ def test_what_nobody_reads_is_not_waited_for_without_end(serving: Callable[..., 
         pytest.param({"do": "end"}, id="no reason"),
     ],
 )
-def test_a_question_without_sense_is_refused(serving: Callable[..., KeptProcess], asked: dict[str, Any]) -> None:
+def test_a_question_without_sense_is_refused(serving: Callable[..., SupervisedProcess], asked: dict[str, Any]) -> None:
     """And the next one answered."""
     process = serving("sleep 60")
     path = process._state.path(socket_name(process.record.handle))
@@ -136,7 +136,7 @@ def test_a_question_without_sense_is_refused(serving: Callable[..., KeptProcess]
     assert process.watched() == []
 
 
-def test_a_refusal_is_told(serving: Callable[..., KeptProcess]) -> None:
+def test_a_refusal_is_told(serving: Callable[..., SupervisedProcess]) -> None:
     """As the error of the call."""
     process = serving("sleep 60")
 
@@ -145,7 +145,7 @@ def test_a_refusal_is_told(serving: Callable[..., KeptProcess]) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"\n", b"{\n", b"[]\n", b"\xff\n"])
-def test_who_says_nothing_of_sense_gets_no_answer(serving: Callable[..., KeptProcess], said: bytes) -> None:
+def test_who_says_nothing_of_sense_gets_no_answer(serving: Callable[..., SupervisedProcess], said: bytes) -> None:
     """And keeps nobody else waiting for long."""
     process = serving("sleep 60")
     with socket.socket(socket.AF_UNIX) as connection:
@@ -160,7 +160,7 @@ def test_who_says_nothing_of_sense_gets_no_answer(serving: Callable[..., KeptPro
 
 
 def test_another_user_is_not_answered(
-    serving: Callable[..., KeptProcess], state: ProcessState, monkeypatch: pytest.MonkeyPatch
+    serving: Callable[..., SupervisedProcess], state: ProcessState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is one believed who listens in a supervisor's place."""
     process = serving("sleep 60")
@@ -184,19 +184,19 @@ def test_a_place_that_is_taken_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["true", "echo x; sleep 60"])
-def test_what_nobody_has_heard_of_does_not_go_on(errand: Callable[..., Errand], line: str) -> None:
+def test_what_nobody_has_heard_of_does_not_go_on(spec: Callable[..., SupervisorSpec], line: str) -> None:
     """A harness that dies before its call is answered leaves nothing."""
-    one, mouth = errand(line), io.BytesIO()
+    one, answers = spec(line), io.BytesIO()
 
-    supervise(one, io.BytesIO(b""), mouth)
+    supervise(one, io.BytesIO(b""), answers)
 
-    assert mouth.getvalue() == STARTED
+    assert answers.getvalue() == STARTED
     assert list(one.state.path("").iterdir()) == []
 
 
-def test_what_somebody_has_heard_of_goes_on(errand: Callable[..., Errand]) -> None:
+def test_what_somebody_has_heard_of_goes_on(spec: Callable[..., SupervisorSpec]) -> None:
     """To its end, which is remembered, also if the harness hears no more."""
-    one = errand("exit 4", pattern="never")
+    one = spec("exit 4", pattern="never")
     reader, writer = os.pipe()
     os.close(reader)
 
@@ -215,31 +215,33 @@ def test_what_somebody_has_heard_of_goes_on(errand: Callable[..., Errand]) -> No
         pytest.param(None, "program_not_found", id="error"),
     ],
 )
-def test_why_nothing_was_started_is_told(errand: Callable[..., Errand], opener: Any, reason: str) -> None:
+def test_why_nothing_was_started_is_told(spec: Callable[..., SupervisorSpec], opener: Any, reason: str) -> None:
     """And nothing is remembered."""
-    one, mouth = errand("true", opener=opener), io.BytesIO()
+    one, answers = spec("true", opener=opener), io.BytesIO()
     if opener is None:
         job = Job(("no-such-program",))
         one = one._replace(detached=Detached(one.detached.opener, job, CONSOLE))
 
-    supervise(one, io.BytesIO(GO_ON), mouth)
+    supervise(one, io.BytesIO(GO_ON), answers)
 
-    failure = keeping._failure(mouth.getvalue())
+    failure = supervised._failure(answers.getvalue())
     assert (isinstance(failure, Denied), failure.reason) == (opener is not None, reason)
     assert list(one.state.path("").iterdir()) == []
 
 
-def test_a_state_folder_that_is_gone_is_told(errand: Callable[..., Errand]) -> None:
+def test_a_state_folder_that_is_gone_is_told(spec: Callable[..., SupervisorSpec]) -> None:
     """Nothing is started that could not be found again."""
-    one, mouth = errand("true"), io.BytesIO()
+    one, answers = spec("true"), io.BytesIO()
     one.state.path("").rmdir()
 
-    supervise(one, io.BytesIO(GO_ON), mouth)
+    supervise(one, io.BytesIO(GO_ON), answers)
 
-    assert keeping._failure(mouth.getvalue()).reason == "state_unavailable"
+    assert supervised._failure(answers.getvalue()).reason == "state_unavailable"
 
 
-def test_an_end_is_written_as_soon_as_it_can_be(errand: Callable[..., Errand], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_is_written_as_soon_as_it_can_be(
+    spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A full disk loses nothing but output, if there is room again in time; else the end is lost."""
     save, tries = ProcessState.save, list[str]()
 
@@ -251,7 +253,7 @@ def test_an_end_is_written_as_soon_as_it_can_be(errand: Callable[..., Errand], m
         save(folder, record)
 
     monkeypatch.setattr(ProcessState, "save", full)
-    one, other = errand("exit 4"), errand("exit 5")
+    one, other = spec("exit 4"), spec("exit 5")
     supervise(one, io.BytesIO(GO_ON), io.BytesIO())
     monkeypatch.setattr(supervisor, "LINGER_S", 0.0)
     tries.clear()
@@ -261,9 +263,11 @@ def test_an_end_is_written_as_soon_as_it_can_be(errand: Callable[..., Errand], m
     assert [record and record.exit_code for record in found] == [4, None]
 
 
-def test_notices_of_what_nobody_can_be_asked_are_not_lost(state: ProcessState, errand: Callable[..., Errand]) -> None:
+def test_notices_of_what_nobody_can_be_asked_are_not_lost(
+    state: ProcessState, spec: Callable[..., SupervisorSpec]
+) -> None:
     """They wait in the record; of one whose process lives and does not answer there may be more."""
-    record = errand("true").record
+    record = spec("true").record
     assert taken(state, record) == (([], 0), False)
     record.harness_started = "1"
     assert record.kept is not None
@@ -275,7 +279,7 @@ def test_notices_of_what_nobody_can_be_asked_are_not_lost(state: ProcessState, e
 
     assert taken(state, record) == (([], 0), True)
     with pytest.raises(ToolError, match="is no more"):
-        KeptProcess(record, state).watched()
+        SupervisedProcess(record, state).watched()
 
 
 @pytest.mark.parametrize(
@@ -287,25 +291,25 @@ def test_notices_of_what_nobody_can_be_asked_are_not_lost(state: ProcessState, e
     ],
 )
 def test_a_supervisor_that_does_not_come_up_is_an_error(
-    errand: Callable[..., Errand], monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch, script: str, said: str
 ) -> None:
     """Whatever became of it."""
 
     def launched() -> "subprocess.Popen[bytes]":
         return subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(keeping, "_launched", launched)
+    monkeypatch.setattr(supervised, "_launched", launched)
 
     with pytest.raises(ToolError, match=said):
-        keeping.entrust(errand("true" + " " * (200_000 if "exec <" in script else 0)), time.monotonic() + 1.5)
+        supervised.start_supervisor(spec("true" + " " * (200_000 if "exec <" in script else 0)), time.monotonic() + 1.5)
 
 
-def test_a_supervisor_is_nobodys_child(errand: Callable[..., Errand], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supervisor_is_nobodys_child(spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that was started ends, and its child goes on."""
     done: list[tuple[Any, ...]] = []
     monkeypatch.setattr(supervisor, "supervise", lambda *args: done.append(args))
     for child in (0, 7):
-        stream = io.BytesIO(pickle.dumps(errand("true")))
+        stream = io.BytesIO(pickle.dumps(spec("true")))
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
         monkeypatch.setattr(os, "fork", lambda child=child: child)
         monkeypatch.setattr(os, "_exit", sys.exit)

@@ -1,4 +1,4 @@
-"""`Attendant`: the one thread that takes the output of all processes of a toolbox and notices their ends."""
+"""`OutputLoop`: the one thread that takes the output of all processes of a toolbox and notices their ends."""
 
 import os
 import selectors
@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import suppress
 
-from toolcharter_process.attended import GRACE_S, Attended
+from toolcharter_process.managed import GRACE_S, ManagedProcess
 
 TICK_S = 0.1
 """How often a silent process's end is looked for, in seconds."""
@@ -16,36 +16,36 @@ PATIENCE_S = 2 * GRACE_S + 5
 """For the thread to end all processes, in seconds."""
 
 
-class Attendant:
-    """Attends to processes until it is closed. Safe from many threads; its thread starts with the first process."""
+class OutputLoop:
+    """Takes the output of processes until it is closed. Safe from many threads; its thread starts with the first process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._processes: dict[str, Attended] = {}
-        self._new: list[Attended] = []
+        self._processes: dict[str, ManagedProcess] = {}
+        self._new: list[ManagedProcess] = []
         self._thread: threading.Thread | None = None
         self._wake: int = -1
         self._is_closing = False
 
-    def add(self, process: Attended) -> None:
-        """Attend to *process* from now on."""
+    def add(self, process: ManagedProcess) -> None:
+        """Take the output of *process* from now on."""
         with self._lock:
             self._processes[process.record.handle] = process
             self._new.append(process)
             if self._thread is None:
-                ears, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+                wakes, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
                 self._thread = threading.Thread(
-                    target=self._attend, args=(ears, self._wake), name="toolcharter-process", daemon=True
+                    target=self._run, args=(wakes, self._wake), name="toolcharter-process", daemon=True
                 )
                 self._thread.start()
             self._ring()
 
-    def find(self, handle: str) -> Attended | None:
+    def find(self, handle: str) -> ManagedProcess | None:
         """A process of this toolbox by its handle; an ended one is forgotten once its record is written."""
         with self._lock:
             return self._processes.get(handle)
 
-    def running(self) -> list[Attended]:
+    def running(self) -> list[ManagedProcess]:
         """Those that have not ended."""
         with self._lock:
             return [one for one in self._processes.values() if not one.has_ended.is_set()]
@@ -66,17 +66,17 @@ class Attendant:
         with suppress(BlockingIOError):
             os.write(self._wake, b".")
 
-    def _attend(self, ears: int, wake: int) -> None:
+    def _run(self, wakes: int, wake: int) -> None:
         try:
             with selectors.DefaultSelector() as selector:
-                selector.register(ears, selectors.EVENT_READ)
+                selector.register(wakes, selectors.EVENT_READ)
                 while self.running() or not self._is_closing:
-                    self._round(selector, ears)
+                    self._round(selector, wakes)
         finally:
-            os.close(ears)
+            os.close(wakes)
             os.close(wake)
 
-    def _round(self, selector: selectors.BaseSelector, ears: int) -> None:
+    def _round(self, selector: selectors.BaseSelector, wakes: int) -> None:
         with self._lock:
             new, self._new = self._new, []
         for process in new:
@@ -86,11 +86,11 @@ class Attendant:
                 with suppress(OSError, ValueError, KeyError):
                     selector.register(process.fileno(), selectors.EVENT_READ)
         readable = {key.fd for key, _ in selector.select(TICK_S if self.running() else None)}
-        if ears in readable:
-            os.read(ears, 4096)
+        if wakes in readable:
+            os.read(wakes, 4096)
         for process in self.running():
             descriptor = process.fileno()
-            ended = _attended(process, is_readable=descriptor in readable)
+            ended = _take_output(process, is_readable=descriptor in readable)
             if (ended or process.is_silent) and descriptor in selector.get_map():
                 selector.unregister(descriptor)
             if ended and process.is_saved:
@@ -101,10 +101,10 @@ class Attendant:
                 time.sleep(PAUSE_S)
 
 
-def _attended(process: Attended, *, is_readable: bool) -> bool:
+def _take_output(process: ManagedProcess, *, is_readable: bool) -> bool:
     """Whether it has ended; one that fails must not keep the thread from the others."""
     try:
-        return process.attend(is_readable=is_readable)
+        return process.take_output(is_readable=is_readable)
     except Exception:  # noqa: BLE001 - whatever a runner raises
         process.give_up()
         return True

@@ -1,4 +1,4 @@
-"""`Attended`: one process that a toolbox has started, with its log, its watches and its record."""
+"""`ManagedProcess`: one process that a toolbox has started, with its log, its watches and its record."""
 
 import signal
 import threading
@@ -21,8 +21,8 @@ GRACE_S = 2.0
 WRITE_PAUSE_S = 0.01
 
 
-class Attended:
-    """One process. Methods may be called from any thread; `attend` from one only.
+class ManagedProcess:
+    """One process. Methods may be called from any thread; `take_output` from one only.
 
     Nobody waits for the process while holding its lock.
     """
@@ -52,7 +52,7 @@ class Attended:
         """What becomes readable when there is output."""
         return self._running.fileno()
 
-    def attend(self, *, is_readable: bool) -> bool:
+    def take_output(self, *, is_readable: bool) -> bool:
         """Take its output and see whether it has ended; whether it has."""
         with self._lock:
             exit_code = self._running.exit_code
@@ -82,7 +82,7 @@ class Attended:
                 self._running.signal(number)
 
     def terminate(self, why: str) -> None:
-        """Ask it to end; `attend` sees to it that it does after a grace. *why* is for its record."""
+        """Ask it to end; `take_output` sees to it that it does after a grace. *why* is for its record."""
         with self._lock:
             if not self.has_ended.is_set():
                 self._terminate(why)

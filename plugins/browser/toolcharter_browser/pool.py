@@ -1,4 +1,4 @@
-"""`Desk`: the browsers of one toolbox, one for each session of callers at most."""
+"""`BrowserPool`: the browsers of one toolbox, one for each session of callers at most."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ TELLING_S = 0.5
 """What a call that waits for its turn keeps of its time, to say that it came to nothing, in seconds."""
 
 
-class Desk:
+class BrowserPool:
     """Safe from many threads."""
 
     def __init__(self, policy: BrowserPolicy, rt: ToolRuntime) -> None:
@@ -41,7 +41,7 @@ class Desk:
 
     @contextmanager
     def browser(self) -> Generator[Session]:
-        """The caller's browser, started if there is none; nobody else uses it meanwhile. Errors as of `Session`."""
+        """The caller's browser, started if there is none, for this call alone. Raises what `Session` raises."""
         with self._lock:
             self._require_room()
             session = self._mine()

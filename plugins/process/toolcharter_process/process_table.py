@@ -1,4 +1,4 @@
-"""`Desk`: what a call sees of processes: those of its own session, live or remembered."""
+"""`ProcessTable`: what a call sees of processes: those of its own session, live or remembered."""
 
 import os
 import secrets
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
-from toolcharter_process.attendant import Attendant
-from toolcharter_process.attended import Attended, utc_now
-from toolcharter_process.keeping import Errand, KeptProcess, entrust, taken
+from toolcharter_process.managed import ManagedProcess, utc_now
+from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.policy import ProcessPolicy, ProcessReason
 from toolcharter_process.state import (
     HANDLE,
@@ -24,6 +23,7 @@ from toolcharter_process.state import (
     session_digest,
     unavailable,
 )
+from toolcharter_process.supervised import SupervisedProcess, SupervisorSpec, start_supervisor, taken
 from toolcharter_process.watches import Notice, Notices
 
 SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
@@ -35,7 +35,7 @@ class Seen(NamedTuple):
     """One process as a session sees it."""
 
     record: Record
-    live: Attended | KeptProcess | None
+    live: ManagedProcess | SupervisedProcess | None
     """If it runs, and this toolbox has it or can reach who has it."""
 
     @property
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
             return "running"
         if self.record.ended is not None:
             return "ended"
-        return "elsewhere" if self.record.is_attended() else "lost"
+        return "elsewhere" if self.record.has_owner() else "lost"
 
     def shown(self) -> dict[str, Any]:
         """Its data for a result."""
@@ -63,14 +63,14 @@ class Seen(NamedTuple):
         }
 
 
-class Desk:
+class ProcessTable:
     """All processes of one tool. Safe from many threads."""
 
     def __init__(self, workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> None:
         self.policy = policy
         self.state = ProcessState(policy.state_dir, workspace)
         self._rt = rt
-        self._attendant = Attendant()
+        self._output_loop = OutputLoop()
         self._notices: dict[str, Notices] = {}
         self._lock = threading.Lock()
         self._spawned: set[str] = set()
@@ -85,7 +85,7 @@ class Desk:
             with suppress(ToolError):
                 if live := self._reached(self.state.load(handle)):
                     live.free()
-        self._attendant.close()
+        self._output_loop.close()
 
     def session(self) -> str:
         """The digest of the current call's session, which is not over as long as it calls."""
@@ -123,7 +123,7 @@ class Desk:
                 hint="End one with `kill`, or wait for its end.",
             )
 
-    def spawn(self, session: str, command: str, size: TerminalSize, pattern: str) -> Attended | KeptProcess:
+    def spawn(self, session: str, command: str, size: TerminalSize, pattern: str) -> ManagedProcess | SupervisedProcess:
         """Start *command* on a terminal of *size*, and watch for *pattern* if it is not empty.
 
         Raises:
@@ -144,12 +144,12 @@ class Desk:
             except OSError as error:
                 self.state.forget(record.handle)
                 raise unavailable(f"{error.strerror}") from error
-            process = Attended(self._start(record, log, size), record, self.state, log, notices)
+            process = ManagedProcess(self._start(record, log, size), record, self.state, log, notices)
             process.expires = _after(self.policy.max_runtime_s)
             process.abandoned_at = _after(self.policy.session_timeout_s)
             if pattern:
                 process.watch(pattern)
-            self._attendant.add(process)
+            self._output_loop.add(process)
         return process
 
     def find(self, session: str, handle: str) -> Seen:
@@ -158,7 +158,7 @@ class Desk:
         Raises:
             ToolError: `unknown_handle`; another session's counts as unknown.
         """
-        live = self._attendant.find(handle)
+        live = self._output_loop.find(handle)
         record = live.record if live else self.state.load(handle) if HANDLE.fullmatch(handle) else None
         if record is None or not self._is_of(record, session):
             raise ToolError(
@@ -168,7 +168,7 @@ class Desk:
             )
         return self._seen(record, live, session)
 
-    def find_running(self, session: str, handle: str) -> Attended | KeptProcess:
+    def find_running(self, session: str, handle: str) -> ManagedProcess | SupervisedProcess:
         """The same, of those that run.
 
         Raises:
@@ -182,7 +182,7 @@ class Desk:
     def of(self, session: str) -> list[Seen]:
         """All of the session's processes, the latest first."""
         mine = (record for record in self.state.records() if self._is_of(record, session))
-        found = [self._seen(record, self._attendant.find(record.handle), session) for record in mine]
+        found = [self._seen(record, self._output_loop.find(record.handle), session) for record in mine]
         return sorted(found, key=lambda seen: seen.record.started_at, reverse=True)
 
     def _start(self, record: Record, log: Log, size: TerminalSize) -> Any:
@@ -202,10 +202,10 @@ class Desk:
             "network": policy.network,
         }
 
-    def _keep(self, record: Record, size: TerminalSize, pattern: str) -> KeptProcess:
+    def _keep(self, record: Record, size: TerminalSize, pattern: str) -> SupervisedProcess:
         """Have a supervisor start it."""
-        record.kept = Kept(heirs=self._heirs(), origin_pid=record.harness_pid, origin_started=record.harness_started)
-        errand = Errand(
+        record.kept = Kept(owners=self._owners(), origin_pid=record.harness_pid, origin_started=record.harness_started)
+        spec = SupervisorSpec(
             record,
             self.state.fixed(),
             self._rt.detach((*SHELL, record.command), **self._options(size)),
@@ -213,12 +213,12 @@ class Desk:
             self.policy.max_log_bytes,
             self.policy.max_runtime_s or 0.0,
         )
-        entrust(errand, self._rt.deadline)
+        start_supervisor(spec, self._rt.deadline)
         self._spawned.add(record.handle)
         self._heard.setdefault(record.session, set()).add(record.handle)
-        return KeptProcess(self.state.load(record.handle) or record, self.state)
+        return SupervisedProcess(self.state.load(record.handle) or record, self.state)
 
-    def _heirs(self) -> str:
+    def _owners(self) -> str:
         """Who gets what the current caller's session leaves: the same profile, for the same people."""
         caller = self._rt.caller
         return session_digest(repr((self._rt.profile, caller.agent, caller.group, caller.user, caller.project)))
@@ -227,19 +227,19 @@ class Desk:
         if record.session == session:
             return True
         kept = record.kept
-        return kept is not None and kept.heirs == self._heirs() and kept.is_inherited()
+        return kept is not None and kept.owners == self._owners() and kept.is_inherited()
 
-    def _seen(self, record: Record, live: Attended | None, session: str) -> Seen:
+    def _seen(self, record: Record, live: ManagedProcess | None, session: str) -> Seen:
         if live is not None or record.kept is None:
             return _seen(record, live)
         self._heard.setdefault(session, set()).add(record.handle)
         return Seen(record, self._reached(record))
 
-    def _reached(self, record: Record | None) -> KeptProcess | None:
+    def _reached(self, record: Record | None) -> SupervisedProcess | None:
         """None if it has ended, or nobody who has it can be reached."""
-        if record is None or record.ended is not None or not record.is_attended():
+        if record is None or record.ended is not None or not record.has_owner():
             return None
-        process = KeptProcess(record, self.state)
+        process = SupervisedProcess(record, self.state)
         try:
             process.look()
         except ToolError:
@@ -248,24 +248,24 @@ class Desk:
 
     def _kept_of(self, session: str) -> int:
         mine = (record for record in self.state.records() if record.kept and self._is_of(record, session))
-        return sum(record.ended is None and record.is_attended() for record in mine)
+        return sum(record.ended is None and record.has_owner() for record in mine)
 
-    def _running_of(self, session: str) -> list[Attended]:
-        return [one for one in self._attendant.running() if one.record.session == session]
+    def _running_of(self, session: str) -> list[ManagedProcess]:
+        return [one for one in self._output_loop.running() if one.record.session == session]
 
     def _forget_old(self) -> None:
         """Forget the oldest ended ones, whosever they are, so that there is room for one more."""
         ended = [
             record
             for record in self.state.records()
-            if _seen(record, self._attendant.find(record.handle)).state in {"ended", "lost"}
+            if _seen(record, self._output_loop.find(record.handle)).state in {"ended", "lost"}
         ]
         ended.sort(key=lambda record: record.started_at, reverse=True)
         for record in ended[self.policy.max_records - 1 :]:
             self.state.forget(record.handle)
 
 
-def _seen(record: Record, live: Attended | None) -> Seen:
+def _seen(record: Record, live: ManagedProcess | None) -> Seen:
     if live is None:
         return Seen(record, None)
     return Seen(live.record, None if live.has_ended.is_set() else live)

@@ -18,7 +18,7 @@ from toolcharter_process.wire import ask
 
 POLL_S = 0.02
 GO_ON = b"go on\n"
-"""What a supervisor hears when its answer has come to somebody: else it ends what it has started."""
+"""Sent to a supervisor once its answer has arrived; without it, the supervisor ends what it has started."""
 LEAVING_S = 2.0
 """So long may a supervisor that no longer answers take until its record tells the end."""
 START_S = 30.0
@@ -28,8 +28,8 @@ _MAIN = "from toolcharter_process.supervisor import main; main()"
 _MOST_AT_ONCE = 65_536
 
 
-class Errand(NamedTuple):
-    """All that a supervisor is told."""
+class SupervisorSpec(NamedTuple):
+    """What a supervisor starts, and within which limits."""
 
     record: Record
     state: ProcessState
@@ -39,8 +39,8 @@ class Errand(NamedTuple):
     max_runtime_s: float
 
 
-class KeptProcess:
-    """A process that a supervisor has, as calls use it. Has the methods of `Attended` that calls use.
+class SupervisedProcess:
+    """A process that a supervisor has, as calls use it. Has the methods of `ManagedProcess` that calls use.
 
     Raises:
         ToolError: From each method but `wait_for_end`: `not_running`, if the supervisor cannot be reached.
@@ -58,7 +58,7 @@ class KeptProcess:
     def wait_for_end(self, timeout_s: float) -> None:
         """Return when its end has been written to its record or will never be, or the time is up."""
         until = time.monotonic() + timeout_s
-        while self.record.ended is None and self.record.is_attended() and time.monotonic() < until:
+        while self.record.ended is None and self.record.has_owner() and time.monotonic() < until:
             time.sleep(POLL_S)
             self.record = self._state.load(self.record.handle) or self.record
 
@@ -119,7 +119,7 @@ class KeptProcess:
     def _ask(self, what: str, **more: Any) -> dict[str, Any]:
         record = self.record
         # The number may be another's by now, who is not to be asked.
-        if not record.is_attended():
+        if not record.has_owner():
             raise ToolError(f"The process {record.handle!r} is no more.", reason=ProcessReason.NOT_RUNNING)
         path = self._state.path(socket_name(record.handle))
         try:
@@ -134,9 +134,9 @@ class KeptProcess:
 
 def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int], bool]:
     """What a kept process's watches have seen and nobody was told yet, and whether there can be no more."""
-    if record.is_attended():
+    if record.has_owner():
         try:
-            return KeptProcess(record, state).notices(), False
+            return SupervisedProcess(record, state).notices(), False
         except ToolError:
             return ([], 0), False
     kept = record.kept
@@ -148,8 +148,8 @@ def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int]
     return told, True
 
 
-def entrust(errand: Errand, deadline: float) -> None:
-    """Start a supervisor for *errand*; its program runs when this returns.
+def start_supervisor(spec: SupervisorSpec, deadline: float) -> None:
+    """Start a supervisor for *spec*; its program runs when this returns.
 
     Raises:
         Denied: As the runner in the supervisor.
@@ -159,7 +159,7 @@ def entrust(errand: Errand, deadline: float) -> None:
     said = b""
     with suppress(BrokenPipeError), _launched() as process:
         try:
-            said = _told(process, errand, deadline)
+            said = _told(process, spec, deadline)
         finally:
             # Nobody needs the first process of it any more. What is started ends if it has not heard GO_ON by now.
             process.kill()
@@ -167,11 +167,11 @@ def entrust(errand: Errand, deadline: float) -> None:
         raise _failure(said)
 
 
-def _told(process: "subprocess.Popen[bytes]", errand: Errand, deadline: float) -> bytes:
+def _told(process: "subprocess.Popen[bytes]", spec: SupervisorSpec, deadline: float) -> bytes:
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None  # noqa: S101 - asked for below; this tells the type checkers
     assert stdout is not None  # noqa: S101 - as above
-    stdin.write(pickle.dumps(errand))
+    stdin.write(pickle.dumps(spec))
     stdin.flush()
     said = _answer(stdout.fileno(), min(deadline, time.monotonic() + START_S))
     if said == STARTED:
