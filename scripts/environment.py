@@ -6,6 +6,9 @@
 
 `.venv` is made from the Python that runs this file. A stamp in it says what it was made from: as long as that has not
 changed, nothing is done. Stops with the line that failed if an environment can't be made.
+
+pip brings uv, and uv does the rest by `uv pip install`. `uv sync` would need `uv.lock`, which holds the addresses of one index;
+`constraints.txt` holds hashes alone, so that it serves whichever index pip is configured for.
 """
 
 import fcntl

@@ -6,6 +6,9 @@ The Python that runs this file tests in `.venv`, each other version in `.venvs/<
 environment narrows the choice. The first version runs all tests, the others what depends on the version (`AGAIN`), beside
 it, since many of its tests wait for programs; tests that an argument names run on each. Exit status: 0 if the suite passed
 everywhere, else 1.
+
+Not by nox, which runs one session after the other. Interpreters are not found by `uv python find`, which stops at the first
+shim of pyenv that leads nowhere.
 """
 
 import os
