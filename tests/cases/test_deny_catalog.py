@@ -50,7 +50,7 @@ def boxes(tree: Tree, asked: list[Any]) -> Iterator[dict[str, Toolbox]]:
 
 @each_row("row", row_params(CATASTROPHES))
 def test_catastrophe(row: dict[str, Any], tree: Tree, boxes: dict[str, Toolbox], asked: list[Any]) -> None:
-    """No mode permits it and nobody is asked: it is known for what it is, or cannot be told to be anything else."""
+    """No mode permits it and nobody is asked: it is known for what it is, or cannot be determined to be anything else."""
     decisions = [box.decide("bash", {"command": tree.fill(row["cmd"])}) for box in boxes.values()]
 
     assert {decision.outcome for decision in decisions} == {"deny"}

@@ -37,7 +37,7 @@ class Sender(Protocol[T_contra]):
         ...
 
     def close(self) -> None:
-        """Let go of what it holds; called by the same thread."""
+        """Release its connection; called by the same thread."""
         ...
 
 

@@ -64,7 +64,7 @@ class AnalysedCommand(NamedTuple):
     program: str = ""
     """As written; empty for assignments and redirections alone."""
     folders: tuple[str, ...] = (".",)
-    """Where it may run, relative to the workspace; empty if that cannot be told."""
+    """Where it may run, relative to the workspace; empty if that cannot be determined."""
     is_known: bool = True
     """Whether there is a table of its program."""
     bare: str | None = None

@@ -118,7 +118,7 @@ class HttpLimits:
 
 
 class HttpAnswer(NamedTuple):
-    """One answer, read to its end or to the limit. All of it was written by a stranger."""
+    """One answer, read to its end or to the limit. All of it comes from the server, which is not trusted."""
 
     url: str
     """Of the last request, redirects followed; without a fragment."""

@@ -64,7 +64,7 @@ def trace_headers(given: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def trace_variables() -> Mapping[str, str]:
-    """What tells a program the present trace: hexadecimal digits alone.
+    """The environment variables that hand the present trace to a program: hexadecimal digits alone.
 
     Source: OpenTelemetry's "Environment Variables as Context Propagation Carriers". TRACESTATE, free text, is left out.
     """

@@ -54,7 +54,7 @@ _NO_ANSWER = frozenset({Reason.SANDBOX_UNAVAILABLE, Reason.UNEXPECTED_FAILURE, R
 
 
 class Finding(NamedTuple):
-    """One thing that was tried, and what came of it."""
+    """One check, and its result."""
 
     subject: str
     test: str
@@ -317,7 +317,7 @@ def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, st
 
 
 def _closed(toolbox: Toolbox) -> list[Finding]:
-    """Close a toolbox; what its tools cannot let go."""
+    """Close a toolbox; returns the faults of tools that cannot close."""
     try:
         toolbox.close()
     except ExceptionGroup as group:

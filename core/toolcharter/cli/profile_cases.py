@@ -23,7 +23,7 @@ else:
 
 
 class Verdict(NamedTuple):
-    """One case of a profile, and what came of it."""
+    """One case of a profile, and its result."""
 
     name: str
     place: str

@@ -41,7 +41,7 @@ async def adry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
 
 
 def _has_more(pipeline: CallPipeline, ctx: CallContext) -> bool:
-    """Whether anything behind policy has a say in the call."""
+    """Whether a stage after policy applies to the call."""
     is_asked = pipeline.is_watched or ctx.decision.outcome == "ask"
     return ctx.outcome is None and (is_asked or pipeline.tool.spec.staged)
 
@@ -57,7 +57,7 @@ async def _rest(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, 
 
 
 def _decision(pipeline: CallPipeline, ctx: CallContext, question: Ask | None) -> Decision:
-    """What *ctx* amounts to. A body that has reached its mark has passed, whatever it did to the exception."""
+    """The outcome of a dry run. A body that has reached its mark has passed, even if it caught the exception."""
     ctx.closed = True
     ctx.reason = as_reason_word(ctx.reason)
     if pipeline.verify is not None:

@@ -74,6 +74,6 @@ class SpecVerifier:
 def verifier_for(
     profile: str, spec: ToolSpec[Any], function: ToolFunction, reasons: frozenset[str] | None, *, strict: bool
 ) -> SpecVerifier | None:
-    """What looks at the calls of one tool; None in use, where nothing does."""
+    """The observer of one tool's calls; None outside tests."""
     notify = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
     return SpecVerifier(spec, function, reasons, notify, strict) if strict or notify is not None else None

@@ -102,7 +102,7 @@ def scrubbed(text: str) -> tuple[str, int]:
 
 
 def as_reason_word(reason: str | None) -> str | None:
-    """A reason as it leaves the gate: a word, made of what is left of a sentence if need be; a secret is not."""
+    """A reason as it leaves the gate: one word, made from a sentence if a tool gave one, and free of secrets."""
     if reason is None or REASON.fullmatch(reason):
         return reason
     word = re.sub(r"[^a-z0-9]+", "_", scrubbed(reason)[0].lower()).strip("_")

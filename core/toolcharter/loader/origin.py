@@ -31,7 +31,7 @@ def editable_root(entry: EntryPoint) -> str | None:
 
 
 def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
-    """What speaks against importing the module of a trusted *entry*."""
+    """Why the module of a trusted *entry* must not be imported: one fault for each reason."""
     if not _MODULE.fullmatch(entry.module):
         yield Fault(
             entry.owner,

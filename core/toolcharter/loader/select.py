@@ -113,7 +113,7 @@ def select(
 
 
 def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterator[Fault]:
-    """What the pins of a profile, `{distribution: (specifier, place)}`, have against the installed versions.
+    """A fault for each pin of a profile, `{distribution: (specifier, place)}`, that an installed version does not satisfy.
 
     Source: PyPA specification "Version specifiers".
     """

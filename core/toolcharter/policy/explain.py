@@ -192,7 +192,7 @@ def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
 
 
 def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
-    """What an `allow` rule has to say of a call, as a clause; None if it is about others."""
+    """Whether an `allow` rule covers a call, or what it lacks, as a clause; None if it is about other calls."""
     if matcher.covers(facts, subject):
         return "covers the call"
     touched = sum(matcher.touches_command(*one) for one in subject.paired)

@@ -50,7 +50,7 @@ class ReasonCoverage:
 
     @contextmanager
     def watching(self) -> "Generator[ReasonCoverage]":
-        """Record what every toolbox of this process shows whose tools are first used meanwhile."""
+        """Record the reasons of every toolbox in this process whose tools are first used meanwhile."""
         OBSERVERS.append(self.record)
         try:
             yield self

@@ -1,4 +1,4 @@
-"""Asks the service, waits for the answer, and takes the question back when nobody waits any more."""
+"""Asks the service, waits for the answer, and takes the question back when the call no longer waits."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ class HttpApprover:
 
     @hookimpl
     async def answer_approval(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Post *request*, and wait for the answer; whoever awaits this says for how long.
+        """Post *request* and wait for the answer; the caller limits the time.
 
         Returns:
             None if the service cannot be reached, or says that nobody is there.
@@ -146,7 +146,7 @@ class HttpApprover:
         return place
 
     def _withdraw(self, place: httpx.URL) -> None:
-        """Tell the service that nobody waits any more, so that it can say so to whoever clicks later.
+        """Tell the service that the call no longer waits, so that it can show that to a person who clicks later.
 
         This is a courtesy: a late answer reaches nobody. So a service that cannot be reached is tried a few times, and left.
         """

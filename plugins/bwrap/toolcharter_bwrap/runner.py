@@ -169,7 +169,7 @@ def _holders(mark: Mark) -> Mark:
 def _exit_code(code: int) -> int:
     """The program's from bubblewrap's, which says of a signal what a shell does: 128 and its number.
 
-    So a program that exits with such a number itself cannot be told from one that a signal ended.
+    So a program that exits with such a number itself cannot be determined from one that a signal ended.
     """
     return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _HIGHEST_SIGNAL else code
 

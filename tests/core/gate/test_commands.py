@@ -95,7 +95,7 @@ def test_nobody_may_permit_some_lines(line: str, refusal: Reason | None) -> None
 
 def test_a_refusal_says_why() -> None:
     """In one sentence."""
-    assert told("$x").refusal == Refusal(Reason.NOT_UNDERSTOOD, "$x names the program, and cannot be told.")
+    assert told("$x").refusal == Refusal(Reason.NOT_UNDERSTOOD, "$x names the program, and cannot be determined.")
     assert told("ls '") == CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, 'A quote is not closed. (at "\'")'))
     assert told(7).refusal == Refusal(Reason.NOT_UNDERSTOOD, "A command is a line or a vector of words, not int.")
 

@@ -487,7 +487,7 @@ def test_a_rule_that_matches_may_leave_much_unnamed(subject: RuleInput, said: st
 def test_no_rule_is_suggested_that_would_not_help() -> None:
     """Where nobody knows in which folder a command runs, only `bash:*` covers it."""
     view = policy(allow=("bash:cd *",)).for_tool(BASH)
-    lost = Requirements(frozenset({"(unknown folder)"}), "it cannot be told that it runs in the workspace")
+    lost = Requirements(frozenset({"(unknown folder)"}), "it cannot be determined that it runs in the workspace")
 
     assert missing_rules(view, RuleInput(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
     assert missing_rules(

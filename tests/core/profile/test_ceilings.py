@@ -183,7 +183,7 @@ def test_a_file_that_is_closed_to_us_is_a_fault(workspace, put, admin) -> None:
 
 @unreadable
 def test_a_folder_that_is_closed_to_us_is_a_fault(workspace, put) -> None:
-    """What it holds cannot be told, so that it counts as there."""
+    """What it holds cannot be determined, so that it counts as there."""
     own = put("deny: [git]")
     own.parent.chmod(0)
 

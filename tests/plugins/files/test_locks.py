@@ -276,7 +276,7 @@ def test_number_of_locks_is_limited(toolbox: Toolbox, monkeypatch: pytest.Monkey
 
 
 def test_file_of_locks_that_cannot_be_read_stops_writes(toolbox: Toolbox, workspace: Path, state: Path) -> None:
-    """Whether a path is locked cannot be told, so it is not written."""
+    """Whether a path is locked cannot be determined, so it is not written."""
     do(toolbox, ANN, "lock_paths", globs="a.txt")
     (file,) = (state / "toolcharter/locks").iterdir()
     file.write_bytes(b"no database" * 100)

@@ -122,7 +122,7 @@ class Question:
 
 
 class Verdict(NamedTuple):
-    """What came of asking."""
+    """The end of a question: whether the call may run, and the answer, if there was one."""
 
     outcome: Literal["allow", "deny"]
     reason: str | None = None

@@ -49,7 +49,7 @@ class Binding(NamedTuple):
 
     @property
     def call(self) -> tuple[str | None, ...]:
-        """What makes it the same call in the eyes of the person who is asked."""
+        """The fields by which a person recognises the same call."""
         return self.tool, self.args, self.workspace, self.agent, self.user
 
 
@@ -70,7 +70,7 @@ class Kept(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What names it: the same as long as nothing of it is changed."""
+        """Its id, which stays the same as long as none of its fields changes."""
         parts = [*self.bound, *self[1:4], written(self.at), written(self.until)]
         return sha256(json.dumps(parts).encode()).hexdigest()[:12]
 

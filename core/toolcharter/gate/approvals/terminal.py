@@ -95,7 +95,7 @@ class TerminalApprover:
 
 
 def _help(request: ApprovalRequest, *, is_always: bool) -> str:
-    """What to type instead of a word such as `yes`, which does not say for how long."""
+    """The line for an answer such as `yes`, which does not say for how long: which answers do."""
     if is_always:
         return f"This call cannot be allowed always. {visible(request.why_not_always or '')}\n"
     always = ", or a and Enter to allow it from now on" if request.always else ""

@@ -78,7 +78,7 @@ class LateRuntime:
         engine.remember(tuple(values))
 
     def announce(self) -> None:
-        """Have somebody look again."""
+        """Say that there may be other tools now; a thread of its own looks again."""
         self._has_rung.set()
         with self._lock:
             if self._answering is None or self._is_answered or self._state.calls.closed:
@@ -87,7 +87,7 @@ class LateRuntime:
         threading.Thread(target=self._answer, name="toolcharter-discovery", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for an announcement that nobody has answered; whether it came."""
+        """Wait for the next announcement that has not been answered yet; returns whether one came."""
         has_rung = self._has_rung.wait(timeout_s)
         self._has_rung.clear()
         return has_rung

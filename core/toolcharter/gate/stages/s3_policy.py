@@ -124,7 +124,7 @@ def _action(ctx: CallContext) -> str | None:
 
 
 def _checked(invocation: Invocation) -> tuple[str | None, Iterable[str | tuple[str, ...]]]:
-    """What a tool says of a call, if it is what the types say."""
+    """The `Invocation` that a tool returns for a call, refused if it has wrong types."""
     action, commands = invocation.action, invocation.commands
     if not (action is None or isinstance(action, str)) or not isinstance(commands, tuple):
         raise TypeError("an invocation is an action and a tuple of commands")

@@ -80,7 +80,7 @@ class Confinement:
         return None
 
     def close(self) -> None:
-        """Let go of the workspace."""
+        """Close the descriptor of the workspace."""
         if "_paths" in self.__dict__:
             self._paths.close()
 

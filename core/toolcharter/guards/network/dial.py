@@ -87,7 +87,7 @@ async def _asecured(inner: httpcore.AsyncNetworkStream, url: Url, address: Addre
 
 @contextmanager
 def handshaking(url: Url) -> Generator[None]:
-    """Tell what goes wrong while TLS begins."""
+    """Turn what fails while TLS begins into errors of the call."""
     try:
         yield
     except httpcore.TimeoutException as error:

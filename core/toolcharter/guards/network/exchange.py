@@ -81,7 +81,7 @@ async def aexchange(sent: Sent, lines: Lines) -> AsyncGenerator[Hop]:
 
 @contextmanager
 def telling() -> Generator[None]:
-    """Tell what goes wrong between a request and its answer; no text of the other side's is repeated.
+    """Turn what fails between a request and its answer into errors of the call, which repeat no text of the server's.
 
     Raises:
         ToolError: For each fault that httpcore knows.

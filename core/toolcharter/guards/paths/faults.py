@@ -111,7 +111,7 @@ def not_empty(path: str) -> ToolError:
 
 
 def unwritable(path: str, why: str) -> ToolError:
-    """The error for what the system, or a limit of ours, does not let be changed."""
+    """The error for a change that the system, or a limit of ours, does not permit."""
     return ToolError(f"{shown(path)} {why}.", reason="write_failure")
 
 

@@ -78,7 +78,7 @@ class Root:
             return self.given
 
     def close(self) -> None:
-        """Let go of the folder, for good."""
+        """Close the descriptor of the folder; later use fails."""
         with self._lock:
             self._closed = True
             self._held = None

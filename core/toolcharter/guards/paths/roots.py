@@ -52,7 +52,7 @@ class Roots:
         return root
 
     def close(self) -> None:
-        """Let go of every root."""
+        """Close the descriptor of every root."""
         self._closed = True
         for root in list(self._all.values()):
             root.close()

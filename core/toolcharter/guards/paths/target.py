@@ -38,7 +38,7 @@ class Writing(Protocol):
 
 
 class WriteGuard(NamedTuple):
-    """What has a say in a change beside the places themselves."""
+    """Callbacks around a change: the tool's mark, the leases of others, and the lease held while writing."""
 
     act: Callable[[], None]
     """Called before the change; raises to refuse it."""
@@ -50,7 +50,7 @@ class WriteGuard(NamedTuple):
 
 
 def no_leases(touched: Sequence[Touched]) -> None:
-    """Nobody else has a say."""
+    """The lease check of paths without leases: it refuses nothing."""
 
 
 def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says

@@ -187,7 +187,7 @@ class View:
         return not any(concerned(held.parts, each, self._unchanged_places) for each in parts)
 
     def close(self) -> None:
-        """Let go of all roots; calls that still run finish with what they hold."""
+        """Close all roots; calls that still run finish with the descriptors that they hold."""
         self._roots.close()
 
     def _analyse(self, path: str) -> Plan:

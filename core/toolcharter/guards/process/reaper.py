@@ -1,4 +1,4 @@
-"""What holds the programs of the runner `host`, and inherits what they leave.
+"""The process that starts the programs of the runner `host`, and inherits the processes that they leave behind.
 
 Run as a file, without the rest of the package: `python -I -S reaper.py DESCRIPTOR`. It is two processes. The nursery starts
 the programs of one runner. The guardian waits for the end of the nursery, and then kills whatever that left, so that a

@@ -70,7 +70,7 @@ def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
 
 @contextmanager
 def starting(launch: Launch) -> Generator[None]:
-    """Say in a tool's words why a program does not start, and let go of what was for it alone."""
+    """Turn a failed start into an error of the call, and close the descriptors that were meant for the program."""
     try:
         yield
     except ValueError as error:

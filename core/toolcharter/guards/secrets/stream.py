@@ -64,7 +64,7 @@ class Stream:
         """Ends what is masked without being looked at."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece; what can be let go of, scrubbed."""
+        """Take the next piece; returns, scrubbed, what later pieces can no longer change."""
         self._held += data
         return b"".join(self._ready(may_end=b"\n" in data))
 

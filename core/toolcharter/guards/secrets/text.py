@@ -66,7 +66,7 @@ def _spans() -> Any:
 
 
 def _touches(data: bytes, start: int, end: int) -> bool:
-    """Yes if there is a word right beside the span: the mask gives it a border that it may have lacked."""
+    """Whether a word touches the span: the mask gives that word a border, so that it may match now."""
     return (start > 0 and data[start - 1] in _IN_WORDS) or (end < len(data) and data[end] in _IN_WORDS)
 
 

@@ -51,7 +51,7 @@ class ActiveSessionGuards:
         return Session(tuple(guard.fresh() for guard in self._guards))
 
     def before(self, key: str, call: Call) -> Verdict:
-        """What the guards would say of *call*, were it made now. Moves no memory.
+        """The answer that the guards would give to *call* now. Remembers nothing.
 
         Args:
             key: The session, never empty.

@@ -129,7 +129,7 @@ class Done:
 
 
 class Marks(NamedTuple):
-    """What a call would be the duplicate of, and what had happened when it entered."""
+    """The keys of a call that its duplicates have, too, and how many calls with effects had ended when it entered."""
 
     keys: tuple[Key, ...]
     has_effects: bool = False

@@ -50,13 +50,13 @@ _LATER = "trap"
 
 
 class Analysis(NamedTuple):
-    """All that a call would run, and what nobody may permit of it."""
+    """All that a call would run, and why the floor or the parser refuses it."""
 
     commands: tuple[AnalysedCommand, ...] = ()
     catastrophe: str | None = None
     """Why the floor refuses it."""
     unresolved_program: str | None = None
-    """Why it cannot be told what would run."""
+    """Why it cannot be determined what would run."""
     unsupported: str | None = None
     """What in it no allow rule can cover."""
     reaches: tuple[PathAccess, ...] = ()
@@ -210,7 +210,7 @@ class _Analyser:
             done += 1
 
     def add_needs(self, programs: Collection[str]) -> None:
-        """Add what only the commands together tell; *programs* are all their names."""
+        """Add requirements that follow from several commands together; *programs* are all their names."""
         if self.keeps:
             for at in range(len(self.readings)):
                 self.demand(at, kept.needs_of(at, self.commands, self.readings))
@@ -249,9 +249,9 @@ class _Analyser:
                 self._asked_for.add(len(self.commands))
             self._append(started_by(command, inner), depth)
         for source in reading.scripts:
-            self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be told.")
+            self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")
         if reading.runs_input:
-            why = f"{name_of(command)!r} runs what it reads, and that cannot be told."
+            why = f"{name_of(command)!r} runs what it reads, and that cannot be determined."
             self._add_source(command, text_read_by(command), depth, why)
 
     def _feed(self, at: int, inner: Inner) -> None:
@@ -300,7 +300,7 @@ class _Analyser:
         self._depths.append(depth)
         if command.program is not None and not command.program.text:
             self.unresolved_program = (
-                self.unresolved_program or f"{command.program.form} names the program, and cannot be told."
+                self.unresolved_program or f"{command.program.form} names the program, and cannot be determined."
             )
 
 

@@ -21,7 +21,7 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
 
 
 def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:
-    """What else of a command a rule of `deny` is held against."""
+    """Further spellings of a command that rules of `deny` are matched with."""
     if not command.words:
         return ()
     words = command.words

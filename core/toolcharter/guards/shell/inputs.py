@@ -56,7 +56,7 @@ class _Xargs(NamedTuple):
 
 
 def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
-    """What *inner*, which the command at position *at* starts, is for certain; None if that cannot be told."""
+    """What *inner*, which the command at position *at* starts, is for certain; None if that cannot be determined."""
     starter = commands[at]
     if starter.program is None or starter.program.text != "xargs":
         return None

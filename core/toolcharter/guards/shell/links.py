@@ -46,7 +46,7 @@ def ask_targets(
     folders = tuple(dict.fromkeys(one for found in places_of for one in found))
     for target in targets:
         if target.text is None or any(word.text is None for word in destinations):
-            asking.need(target, "is what a link leads to, and cannot be told")
+            asking.need(target, "is what a link leads to, and cannot be determined")
         elif (why := places.objection(target.text, folders, asking.workspace)) is not None:
             asking.need(target, f"{why}, as seen from the link")
         else:

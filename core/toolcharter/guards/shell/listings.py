@@ -68,7 +68,7 @@ class Output(NamedTuple):
 
 
 def output(feeder: Command) -> Output | None:
-    """What *feeder* prints; None if that cannot be told."""
+    """What *feeder* prints; None if that cannot be determined."""
     read = _READERS.get((feeder.program.text if feeder.program else None) or "")
     redirections = [one.form for one in feeder.redirections if one.form != _QUIET]
     if read is None or redirections or feeder.assignments or not feeder.folders:

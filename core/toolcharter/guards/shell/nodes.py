@@ -30,7 +30,7 @@ ENDLESS: Final = "endless"
 
 
 class NotUnderstood(ValueError):
-    """What the command would do cannot be told; the text says why."""
+    """What the command would do cannot be determined; the text says why."""
 
 
 class Part(NamedTuple):
@@ -66,7 +66,7 @@ class Word(NamedTuple):
     """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
     that the line has found."""
     is_number: bool = False
-    """Whether it is a number or nothing, though it cannot be told which: a status, or what `wc -l` prints."""
+    """Whether it is a number or nothing, though it cannot be determined which: a status, or what `wc -l` prints."""
     is_shown: bool = False
     """As `is_output`, but a part of it may be what the line has read: it may be shown, and not kept."""
     is_name: bool = False
@@ -127,7 +127,7 @@ class Command(NamedTuple):
     substitutes: tuple[int, ...] = ()
     """The commands, by position, whose output becomes part of its own words (`$(...)`)."""
     folders: tuple[str, ...] = (".",)
-    """Where it may run, relative to the workspace, lexically; empty if that cannot be told (`cd "$x"`)."""
+    """Where it may run, relative to the workspace, lexically; empty if that cannot be determined (`cd "$x"`)."""
     within: tuple[str, ...] = ()
     """What it stands in, outermost first: `function f`, `loop`, `substitution`, `subshell`, `background`, `sh -c`."""
     at: int = 0
@@ -194,7 +194,7 @@ class Script(NamedTuple):
     unsupported: str | None = None
     """What in it nobody has taught the guard (a node kind, an arithmetic context): no allow rule covers the line."""
     unresolved_program: str | None = None
-    """Why it cannot be told what runs (a program name or a script text that is no literal): denied in every mode."""
+    """Why it cannot be determined what runs (a program name or a script text that is no literal): denied in every mode."""
     functions: tuple[str, ...] = ()
     """The names of the functions that it defines."""
     reaches: tuple[PathAccess, ...] = ()

@@ -39,7 +39,7 @@ def _objection(path: str, folders: tuple[str, ...], workspace: str, *, is_patter
     if path.startswith("/"):
         return _absolute(parts, workspace)
     if not folders:
-        return "is relative to a folder that cannot be told"
+        return "is relative to a folder that cannot be determined"
     return next(filter(None, (_relative(parts, folder, workspace) for folder in folders)), None)
 
 
@@ -121,7 +121,7 @@ def _root(workspace: str) -> tuple[str, ...]:
 
 
 def _components(path: str, *, is_pattern: bool) -> list[str] | str:
-    """The components of *path*, those of a glob without its backslashes; a text says why they cannot be told."""
+    """The components of *path*, those of a glob without its backslashes; a text says why they cannot be determined."""
     if not is_pattern:
         return _split(path)
     parts: list[str] = []

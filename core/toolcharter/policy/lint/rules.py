@@ -376,6 +376,6 @@ def why_hidden(hidden_because: Decision) -> str:
 
 
 def taken_literally(text: str) -> str | None:
-    """What there is to say of the text of a rule that holds one; None if it holds none."""
+    """Why marks of a shell's glob in a rule mean themselves; None if the rule has none."""
     found = _SHELL_GLOB.search(text)
     return None if found is None else f"{found.group()!r} in {text!r} means itself: only `*` is special."

@@ -16,7 +16,7 @@ from toolcharter.profile.settings import SessionGuards
 
 
 def review_settings(subject: Reviewed) -> Iterator[Finding]:
-    """What there is to say of a profile beside its rules."""
+    """Findings about a profile's settings; its rules are reviewed in `rules.py`."""
     memory = subject.profile.session_guards
     yield from _untold(subject)
     yield from _evaluated(subject)

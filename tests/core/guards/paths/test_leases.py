@@ -237,7 +237,7 @@ def test_one_path_can_be_asked_for(made: Made) -> None:
 
 
 def test_expression_that_nobody_can_read_stops_writes(made: Made) -> None:
-    """What is leased cannot be told."""
+    """What is leased cannot be determined."""
     acquire(made(ANN), A)
     with sqlite3.connect(made().path) as file:
         file.execute("UPDATE leases SET paths = '('")

@@ -506,7 +506,7 @@ def test_folder_with_too_many_names_is_not_moved(tree: Path, openers, monkeypatc
 
 
 def test_folder_that_cannot_be_listed_is_not_deleted(tree: Path, openers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it is empty cannot be told."""
+    """Whether it is empty cannot be determined."""
     monkeypatch.setattr(uses, "FOLDER_FLAGS", os.O_RDONLY | os.O_CREAT | os.O_EXCL)
 
     assert outcome(writable(tree, openers), "sub/deep", "delete") == ("error", "read_failure")

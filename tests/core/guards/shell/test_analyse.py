@@ -29,7 +29,10 @@ SHELLS = ["su", "su -", "su root", "su - root -s", "runuser -", "runuser u", "su
 @each_row("line", [line.replace(" -s", "") if line.startswith("su -") else line for line in SHELLS])
 def test_a_shell_of_another_user_runs_what_it_reads(line: str) -> None:
     """Without a command, it is as a bare `sh`."""
-    assert run(line).unresolved_program == f"{line.split(maxsplit=1)[0]!r} runs what it reads, and that cannot be told."
+    assert (
+        run(line).unresolved_program
+        == f"{line.split(maxsplit=1)[0]!r} runs what it reads, and that cannot be determined."
+    )
 
 
 @each_row(
@@ -44,7 +47,7 @@ def test_words_behind_a_string_that_env_splits_continue_it() -> None:
     """They are one command, and the floor sees it whole."""
     assert outline("env -S 'ls -l' 'a b'") == ["env -S 'ls -l' 'a b'", "env: ls -l 'a b'"]
     assert run("env -S 'rm -rf' /").catastrophe is not None
-    assert run('env -S "rm" "$x"').unresolved_program == 'rm "$x" is shell source that cannot be told.'
+    assert run('env -S "rm" "$x"').unresolved_program == 'rm "$x" is shell source that cannot be determined.'
 
 
 @pytest.mark.parametrize(
@@ -249,10 +252,10 @@ def test_a_shell_that_tells_of_itself_reads_nothing(line: str) -> None:
 
 def test_the_first_doubt_is_told() -> None:
     """Of several."""
-    assert run("$a; $b; sh").unresolved_program == "$a names the program, and cannot be told."
-    assert run("sh; $b").unresolved_program == "$b names the program, and cannot be told."
-    assert run("ls; eval $x; sh").unresolved_program == "$x is shell source that cannot be told."
-    assert run("sh").unresolved_program == "'sh' runs what it reads, and that cannot be told."
+    assert run("$a; $b; sh").unresolved_program == "$a names the program, and cannot be determined."
+    assert run("sh; $b").unresolved_program == "$b names the program, and cannot be determined."
+    assert run("ls; eval $x; sh").unresolved_program == "$x is shell source that cannot be determined."
+    assert run("sh").unresolved_program == "'sh' runs what it reads, and that cannot be determined."
 
 
 @pytest.mark.parametrize("line", ["sh -c 'a=$((x))'", "eval 'ls $((x))'"])

@@ -64,7 +64,7 @@ def test_any_other_has_to_be_named(form: str, why: str) -> None:
     [
         pytest.param(Assignment("LC_ALL", Word("C", "C", prefix="C"), "LC_ALL+=C"), id="appended"),
         pytest.param(Assignment("LC_ALL", Word("C", "C", prefix="C"), "LC_ALL[0]=C"), id="an element"),
-        pytest.param(Assignment("LC_ALL", Word('"$x"'), 'LC_ALL="$x"'), id="a value that cannot be told"),
+        pytest.param(Assignment("LC_ALL", Word('"$x"'), 'LC_ALL="$x"'), id="a value that cannot be determined"),
     ],
 )
 def test_harmless_name_is_not_enough(written: Assignment) -> None:

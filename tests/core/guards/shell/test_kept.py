@@ -68,7 +68,7 @@ def needed(line: str) -> list[str]:
     ],
 )
 def test_a_message_holds_nothing_that_a_file_says(message: str) -> None:
-    """Whatever reads a file, the environment or what cannot be told, a rule has to mention the whole message."""
+    """Whatever reads a file, the environment or what cannot be determined, a rule has to mention the whole message."""
     assert message in needed(f"git commit -m {message}")
 
 

@@ -52,7 +52,7 @@ def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, .
         pytest.param("/proc/self/environ", (".",), OUTSIDE, id="proc"),
         pytest.param("~/x", (".",), "may be somebody's home", id="home"),
         pytest.param("~root", (".",), "may be somebody's home", id="root's home"),
-        pytest.param("a", (), "is relative to a folder that cannot be told", id="from nobody knows where"),
+        pytest.param("a", (), "is relative to a folder that cannot be determined", id="from nobody knows where"),
     ],
 )
 def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, ...], why: str) -> None:

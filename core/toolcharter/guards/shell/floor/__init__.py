@@ -1,4 +1,4 @@
-"""The fixed floor: commands that nobody may permit, whatever mode, rule or approval says.
+"""The fixed floor: commands that no mode, rule or approval can permit.
 
 `catastrophe` looks at every command of a script by the name of its program, at what is fed to shells and interpreters, at
 what is redirected, and at functions and loops. What it refuses is listed

@@ -153,7 +153,7 @@ class Scene:
         return self.places.targets(arg, self.folders(call.command))
 
     def folders(self, command: Command) -> tuple[str, ...]:
-        """Where a command is meant to run; if that cannot be told, wherever the script goes.
+        """Where a command is meant to run; if that cannot be determined, wherever the script goes.
 
         In `cd build; rm -rf *` the first folder is the one that is meant.
         """

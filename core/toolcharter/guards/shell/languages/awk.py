@@ -51,7 +51,7 @@ _FORBIDDEN = {
 }
 _UNKNOWN = {
     "|": "'|' in an awk program runs a program",
-    "@": "'@' in an awk program loads files or calls what cannot be told",
+    "@": "'@' in an awk program loads files or calls what cannot be determined",
 }
 _STREAMS = frozenset({'"/dev/stdout"', '"/dev/stderr"'})
 """Names that awk itself takes for its own streams."""
@@ -130,7 +130,7 @@ class _Reader(Cursor):
     def _whole(self, kind: str, pattern: re.Pattern[str]) -> _Token:
         found = self.take_match(pattern)
         if found is None:
-            raise ObjectionableError(f"it cannot be told where a {kind} of the awk program ends")
+            raise ObjectionableError(f"it cannot be determined where a {kind} of the awk program ends")
         return _Token(kind, found[0])
 
     def _short(self, here: str) -> _Token:

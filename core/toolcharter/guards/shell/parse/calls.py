@@ -40,7 +40,7 @@ _SETS: Final = re.compile(r"\+?=|[ \t\n]+in(?![A-Za-z0-9_])")
 
 
 class UncertainError(Exception):
-    """It cannot be told what a call does."""
+    """It cannot be determined what a call does."""
 
 
 def edited(source: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:

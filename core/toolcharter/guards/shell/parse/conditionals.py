@@ -96,7 +96,7 @@ def _compared(scanner: Scanner) -> None:
     word = read_word(scanner)
     scanner.compared.update(NAMED.findall(word.form))
     if holds_found(scanner, word):
-        scanner.mark_unsupported("A 'case' compares what cannot be told.")
+        scanner.mark_unsupported("A 'case' compares what cannot be determined.")
 
 
 def _case_item(scanner: Scanner) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from toolcharter.guards.shell.nodes import Word
 
 Folders: TypeAlias = tuple[str, ...]
-"""Possible working folders; none, if they cannot be told."""
+"""Possible working folders; none, if they cannot be determined."""
 
 _MAX_FOLDERS = 8
 # Programs of bash that move, or run source that may; through what `command` and `builtin` name too.
@@ -29,7 +29,7 @@ class Flow(NamedTuple):
 
 
 def either(one: Folders, other: Folders) -> Folders:
-    """Where it may be, if it may be in the one or the other; a folder that cannot be told makes all so."""
+    """Where it may be, if it may be in the one or the other; a folder that cannot be determined makes all so."""
     folders = tuple(dict.fromkeys((*one, *other)))
     return folders if one and other and len(folders) <= _MAX_FOLDERS else ()
 
@@ -75,7 +75,7 @@ def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
 
 
 def _beneath(target: str | None, workspace: str) -> str | None:
-    """*target*; an absolute one as `/` and the way from the workspace. None for one that cannot be told."""
+    """*target*; an absolute one as `/` and the way from the workspace. None for one that cannot be determined."""
     if not target or target.startswith("-"):
         return None
     if not target.startswith("/"):

@@ -143,7 +143,7 @@ def _globbed(source: str, notes: Notes) -> Iterator[_Array]:
 
 
 def _may_move(use: Use) -> bool:
-    """Whether a glob may stand for other names behind *use*, or whether that cannot be told."""
+    """Whether a glob may stand for other names behind *use*, or whether that cannot be determined."""
     if use.program == "shopt":
         return not {"-s", "-u", "nullglob", "failglob"}.issuperset(word.text for word in use.words[1:])
     return use.program is None or use.program in _MOVING

@@ -150,7 +150,7 @@ def _for_parts(scanner: Scanner) -> None:
     words = _loop_words(scanner)
     names, value = _names(scanner, name, words, before)
     if any(holds_found(scanner, word) for word in words):
-        scanner.mark_unsupported("A loop runs as often as what cannot be told has words.")
+        scanner.mark_unsupported("A loop runs as often as what cannot be determined has words.")
     if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
         scanner.mark_unsupported(ELSEWHERE)
     for word in words:
@@ -219,7 +219,7 @@ def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
 
 
 def values_of(words: Sequence[Word]) -> tuple[str, ...]:
-    """The values of a loop over *words*; none, if they cannot be told, or are many."""
+    """The values of a loop over *words*; none, if they cannot be determined, or are many."""
     texts = tuple(dict.fromkeys(word.text for word in words if word.text is not None))
     return texts if len(texts) <= MAX_VALUES and all(word.is_literal for word in words) else ()
 
@@ -244,7 +244,7 @@ def written_out(commands: Sequence[Command], start: int, name: str, values: Sequ
         commands: All so far; the body begins at *start*.
         start: A position.
         name: The loop's variable.
-        values: None, if they cannot be told.
+        values: None, if they cannot be determined.
     """
     body = commands[start:]
     if not any(_holds(word, name) for command in body for word in (*command.words, *command.inputs)):

@@ -53,7 +53,7 @@ class Use(NamedTuple):
 
     @property
     def program(self) -> str | None:
-        """What runs; None if that cannot be told."""
+        """What runs; None if that cannot be determined."""
         return self.words[0].text if self.words else None
 
 

@@ -47,7 +47,7 @@ def parse(
         is_posix: The shell may be another than bash: what such a one reads differently is not understood.
 
     Raises:
-        NotUnderstood: It cannot be told what the line would do.
+        NotUnderstood: It cannot be determined what the line would do.
     """
     if len(source) <= _MAX_PLAIN_CHARS and _PLAIN.fullmatch(source):
         words = source.split()

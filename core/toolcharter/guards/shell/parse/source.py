@@ -25,7 +25,7 @@ def read_source(scanner: Scanner) -> Script:
     if scanner.arrays.pending:
         scanner.mark_unsupported("An array is assigned.")
     if scanner.arrays.is_used and (scanner.functions or not all(map(names_what_it_sets, scanner.commands))):
-        raise NotUnderstood("It cannot be told what an array holds where it is used: write its words out.")
+        raise NotUnderstood("It cannot be determined what an array holds where it is used: write its words out.")
     _put_values(scanner)
     if scanner.is_posix and any(map(_may_alias, scanner.commands)):
         raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
@@ -46,7 +46,7 @@ def _put_values(scanner: Scanner) -> None:
     is_told = not (scanner.functions or scanner.unsupported or _splits_otherwise(scanner))
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
     if scanner.listings is not None and not is_told:
-        scanner.mark_unsupported("A loop runs over names that cannot be told.")
+        scanner.mark_unsupported("A loop runs over names that cannot be determined.")
     if not are_numbers(scanner.computed, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed

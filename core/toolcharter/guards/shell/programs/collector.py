@@ -88,7 +88,7 @@ class RequirementCollector:
             self.scripts.append(word)
         elif role.kind == "chdir":
             self.folders = self._moved = ()
-        self.need(word, "cannot be told")
+        self.need(word, "cannot be determined")
 
     def path(self, word: Word) -> bool:
         """*word* is a path in the workspace, or has to be mentioned; whether it is one."""
@@ -140,7 +140,7 @@ class RequirementCollector:
         text = " ".join(texts) if len(texts) == len(words) else None
         for word in words:
             if word.text is None:
-                self.need(word, "cannot be told")
+                self.need(word, "cannot be determined")
         self.scripts.append(Word(form, text, prefix=text or ""))
 
     def take_read(self, _: Role, word: Word) -> None:
@@ -234,7 +234,7 @@ class RequirementCollector:
     def take_folder(self, _: Role, word: Word) -> None:
         """A folder; `-` would be the one before."""
         if word.text == "-":
-            self.need(word, "is a folder that cannot be told")
+            self.need(word, "is a folder that cannot be determined")
         else:
             self.path(word)
 
@@ -244,7 +244,7 @@ class RequirementCollector:
         begin = self._started_in if self._moved is None else self._moved
         self._moved = places.moved(word.text or "", begin, self.workspace)
         folders = tuple(dict.fromkeys((*self.folders, *self._moved)))
-        # A folder that cannot be told makes every later path one that cannot be told.
+        # A folder that cannot be determined makes every later path one that cannot be determined.
         if self.folders and self._moved and len(folders) <= _MAX_FOLDERS:
             self.folders = folders
         else:

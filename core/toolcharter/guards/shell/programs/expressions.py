@@ -75,7 +75,7 @@ def _predicates(
         if word.text in _SYNTAX:
             continue
         if takes is None:
-            asking.need(word, "is not known to be harmless in an expression" if word.text else "cannot be told")
+            asking.need(word, "is not known to be harmless in an expression" if word.text else "cannot be determined")
             continue
         if takes.is_named:
             asking.need(word, "is a part of an expression that a rule has to mention")

@@ -91,7 +91,7 @@ class _Walk:
         """Take the first word, if it is a cluster of options without a dash."""
         text = self.words[0].text if self.words else None
         if self.words and self.words[0].pattern is not None:
-            self._asking.need(self.words[0], "cannot be told, and may be options")
+            self._asking.need(self.words[0], "cannot be determined, and may be options")
         if text and text[0] != "-":
             for letter in text:
                 takes = self._options.get("-" + letter)
@@ -113,7 +113,7 @@ class _Walk:
         name, equals, _ = word.prefix.partition("=")
         takes = self._find(name) if equals else None
         if takes is None or word.pattern is None or takes.is_named or [role.kind for role in takes.roles] != ["text"]:
-            self._asking.need(word, "cannot be told, and may be an option")
+            self._asking.need(word, "cannot be determined, and may be an option")
         else:
             self.given.add(takes.name)
         return True

@@ -90,9 +90,9 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
     program, words = command.words[0], command.words[1:]
     entry = tables.find(table_name(program))
     if program.text is None:
-        asking.need(program, "names the program, and cannot be told")
+        asking.need(program, "names the program, and cannot be determined")
     if not _is_inside(command.folders, asking.workspace):
-        asking.needs.append(Requirement(_NOWHERE, "it cannot be told that it runs in the workspace"))
+        asking.needs.append(Requirement(_NOWHERE, "it cannot be determined that it runs in the workspace"))
     if entry is None:
         name = table_name(program)
         started = started_words(name, command.words)
@@ -205,7 +205,7 @@ class _Reader:
             self.asking.leading = next(place for place, word in enumerate(words) if word is operands[0])
         name = operands[0].text or "" if operands else ""
         if operands and operands[0].pattern is not None:
-            self.asking.need(operands[0], "cannot be told, and names the subcommand")
+            self.asking.need(operands[0], "cannot be determined, and names the subcommand")
         subcommand = table.subcommands.get(name) or _found(name, table)
         if operands and subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
@@ -335,7 +335,7 @@ def _ask_redirection(redirection: Redirection, asking: RequirementCollector) -> 
     operator = redirection.operator
     if operator in {"<<", "<<-", "<<<"}:
         if not _is_fed(redirection) or redirection.descriptor not in {"", "0"}:
-            _need_redirection(redirection, asking, "feeds what cannot be told")
+            _need_redirection(redirection, asking, "feeds what cannot be determined")
     elif operator == "<":
         _read_input(redirection, asking)
     elif not _is_ordinary_redirection(redirection):
@@ -375,7 +375,7 @@ def _is_ordinary_redirection(redirection: Redirection) -> bool:
 def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
     target = redirection.target
     if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
-        _need_redirection(redirection, asking, "reads what cannot be told")
+        _need_redirection(redirection, asking, "reads what cannot be determined")
     elif target.text == "-":
         asking.path(Word(redirection.form, "./-", prefix="./-"))  # A file of that name: no shell reads it as its input.
     elif target.pattern is not None:

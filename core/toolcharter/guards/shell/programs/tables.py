@@ -24,7 +24,7 @@ class Tables:
         self._index: dict[str, Path] | None = None
 
     def find(self, program: str) -> Entry | None:
-        """The table of *program*, a bare name; None if nobody has written one.
+        """The table of *program*, a bare name; None if there is none.
 
         Raises:
             TableError: Its file cannot be used.

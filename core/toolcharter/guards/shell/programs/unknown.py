@@ -60,7 +60,7 @@ def ask_paths(word: Word, asking: _Asks) -> None:
 def _stays(word: Word, asking: _Asks) -> bool:
     """Whether *word* needs no name: every part of a literal that looks like a path is one, and lies in the workspace."""
     if word.text is None:
-        asking.need(word, "cannot be told")
+        asking.need(word, "cannot be determined")
         return False
     if "/" in word.text or ".." in word.text or "~" in word.text:
         return all(asking.path(Word(word.form, part, prefix=part)) for part in _parts(word.text))

@@ -1,4 +1,4 @@
-"""What a shell line is read as: every command that it runs, and what in it cannot be told."""
+"""What a shell line is read as: every command that it runs, and what in it cannot be determined."""
 
 import pytest
 from tests.rows import each_row
@@ -144,7 +144,7 @@ def test_commands_of_a_line_are_read(source: str, expected: list[str]) -> None:
     ],
 )
 def test_what_cannot_be_told_is_marked(source: str, expected: list[str], mark: str) -> None:
-    """What no rule may cover is unsupported, a program that cannot be told is unresolved, and all commands are seen still."""
+    """What no rule may cover is unsupported, a program that cannot be determined is unresolved, and all commands are seen still."""
     script = parse(source)
 
     assert (forms(script), marks(script)) == (expected, {mark})

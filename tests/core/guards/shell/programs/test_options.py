@@ -84,9 +84,9 @@ GNU = 'operands = ["read*"]\n[options]\n"-a --all" = ""\n"-k --key" = "read"\n"-
         pytest.param([glob("--key=*")], ["--key=*"], [], id="a pattern of paths in an option"),
         pytest.param([glob("--zed=*")], ["--zed=*"], [], id="a pattern in an unknown option"),
         pytest.param(["-k", glob("v*")], [], ["v*"], id="a pattern for a value"),
-        pytest.param(["-k", unknown("$v")], ["$v"], [], id="a value that cannot be told"),
-        pytest.param([unknown("--key=$v", "--key=")], ["--key=$v"], [], id="part of a word that cannot be told"),
-        pytest.param([unknown("$v")], ["$v"], [], id="a word that cannot be told"),
+        pytest.param(["-k", unknown("$v")], ["$v"], [], id="a value that cannot be determined"),
+        pytest.param([unknown("--key=$v", "--key=")], ["--key=$v"], [], id="part of a word that cannot be determined"),
+        pytest.param([unknown("$v")], ["$v"], [], id="a word that cannot be determined"),
     ],
 )
 def test_gnu_style(bench: Bench, words: list[Word | str], needs: list[str], reaches: list[str]) -> None:
@@ -100,7 +100,7 @@ def test_without_abbreviations_options_are_whole(bench: Bench) -> None:
 
 
 def test_posix_style_ends_at_the_first_operand(bench: Bench) -> None:
-    """Also at a pattern, and at a word that cannot be told."""
+    """Also at a pattern, and at a word that cannot be determined."""
     table = 'style = "posix"\noperands = ["read*"]\n[options]\n"-a" = ""\n'
 
     assert bench.asked(table, "-a", "v", "-z") == ([], ["v", "-z"])
@@ -148,7 +148,7 @@ def test_options_may_take_several_values(bench: Bench) -> None:
         pytest.param(["ft", "v"], [], ["v"], id="the other way round"),
         pytest.param(["-tf", "v"], [], ["v"], id="with a dash"),
         pytest.param(["xf", "v"], ["xf"], ["v"], id="unknown"),
-        pytest.param([unknown("$x"), "v"], ["$x"], ["v"], id="what cannot be told"),
+        pytest.param([unknown("$x"), "v"], ["$x"], ["v"], id="what cannot be determined"),
         pytest.param([], [], [], id="nothing"),
     ],
 )
@@ -233,7 +233,7 @@ def test_folder_to_move_to_counts_for_later_paths(bench: Bench) -> None:
     ("words", "needs"),
     [
         pytest.param(["-C", "..", "v", "ls"], ["..", "v"], id="outside"),
-        pytest.param(["-C", unknown("$x"), "v", "ls"], ["$x", "v"], id="what cannot be told"),
+        pytest.param(["-C", unknown("$x"), "v", "ls"], ["$x", "v"], id="what cannot be determined"),
         pytest.param([*["-C", "a"] * 8, "v", "ls"], ["v"], id="too many"),
         pytest.param([*["-C", "a"] * 8, "-C", "b", "v", "ls"], ["b", "v"], id="more than too many"),
     ],
@@ -299,7 +299,7 @@ SUB = (
         pytest.param(["log", "-C", "w"], ["-C"], ["w"], id="the other wrong place"),
         pytest.param(["stash"], ["stash"], [], id="named"),
         pytest.param(["push", "/etc/x"], ["push", "/etc/x"], [], id="unknown"),
-        pytest.param([unknown("$x"), "log"], ["$x"], [], id="what cannot be told"),
+        pytest.param([unknown("$x"), "log"], ["$x"], [], id="what cannot be determined"),
         pytest.param([], ["x"], [], id="none"),
     ],
 )
@@ -339,7 +339,7 @@ MODULES = (
         pytest.param(["-m", "other", "-q", "v"], [], ["v"], id="another program's"),
         pytest.param(["-m", "gone", "v"], ["gone"], [], id="a program without a table"),
         pytest.param(["-mevil", "../v"], ["-mevil", "../v"], [], id="unknown"),
-        pytest.param(["-m", unknown("$x"), unknown("$y")], ["$x", "$y"], [], id="what cannot be told"),
+        pytest.param(["-m", unknown("$x"), unknown("$y")], ["$x", "$y"], [], id="what cannot be determined"),
         pytest.param(["own"], ["own"], [], id="no module"),
         pytest.param(["-m"], [], [], id="missing"),
     ],
@@ -377,7 +377,7 @@ def test_shell_source_may_be_input_or_a_word(bench: Bench) -> None:
 
 
 def test_source_of_several_words_is_one_text(bench: Bench) -> None:
-    """As `eval` joins them; one that cannot be told makes all of it so."""
+    """As `eval` joins them; one that cannot be determined makes all of it so."""
     table = 'style = "posix"\noperands = ["script*"]\n'
 
     assert bench.reading(table, "rm", "-r", "a b").scripts == (Word("rm -r a b", "rm -r a b", prefix="rm -r a b"),)

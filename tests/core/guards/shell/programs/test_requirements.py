@@ -406,7 +406,7 @@ def test_program_by_its_path_is_read_by_the_same_table() -> None:
         pytest.param("frob --a=b,~/x", ["'--a=b,~/x'"], ["--a=b,~/x"], id="home"),
         pytest.param("frob https://x.example/y", ["https://x.example/y"], ["https://x.example/y"], id="an address"),
         pytest.param("frob *.rs", ["*.rs"], [], id="a pattern"),
-        pytest.param('frob "$x"', ['"$x"'], [], id="what cannot be told"),
+        pytest.param('frob "$x"', ['"$x"'], [], id="what cannot be determined"),
     ],
 )
 def test_program_without_a_table_keeps_its_paths_in_the_workspace(line, needs, reaches) -> None:
@@ -425,14 +425,18 @@ def test_command_in_a_folder_outside_is_never_ordinary(folders: tuple[str, ...])
 
     demand = read(Command((ls,), folders=folders), workspace=WS).demand
 
-    assert demand == Requirements((Requirement("(unknown folder)", "it cannot be told that it runs in the workspace"),))
+    assert demand == Requirements(
+        (Requirement("(unknown folder)", "it cannot be determined that it runs in the workspace"),)
+    )
 
 
 def test_program_that_cannot_be_told_has_to_be_named() -> None:
     """A variable is no program."""
     demand = read(Command((Word('"$x"'),)), workspace=WS).demand
 
-    assert demand == Requirements((Requirement('"$x"', '"$x" names the program, and cannot be told'),), is_known=False)
+    assert demand == Requirements(
+        (Requirement('"$x"', '"$x" names the program, and cannot be determined'),), is_known=False
+    )
 
 
 def test_assignment_that_cannot_be_told_has_to_be_named() -> None:
@@ -448,7 +452,7 @@ def test_assignment_that_cannot_be_told_has_to_be_named() -> None:
     [("trap 'rm a' EXIT", ["rm a"]), ('trap "$x" EXIT', [None]), ("trap -p", [])],
 )
 def test_shell_source_is_handed_on(line: str, scripts: list[str | None]) -> None:
-    """Also source that cannot be told, which nobody may run."""
+    """Also source that cannot be determined, which nobody may run."""
     assert [word.text for word in reading_of(line).scripts] == scripts
 
 

@@ -112,15 +112,19 @@ def test_input_from_the_workspace_is_a_reach(given: Redirection, reach: PathAcce
     ("given", "why"),
     [
         pytest.param(
-            Redirection("<<", "", None, None, "<<EOF"), "<<EOF feeds what cannot be told", id="expansions in a text"
+            Redirection("<<", "", None, None, "<<EOF"),
+            "<<EOF feeds what cannot be determined",
+            id="expansions in a text",
         ),
         pytest.param(
             Redirection("<", "", Word("*.py", pattern="*.py", splits=True), None, "<*.py"),
-            "<*.py reads what cannot be told",
+            "<*.py reads what cannot be determined",
             id="any of some files",
         ),
         pytest.param(
-            Redirection("<", "", Word('"$x"'), None, '<"$x"'), '<"$x" cannot be told', id="a file that cannot be told"
+            Redirection("<", "", Word('"$x"'), None, '<"$x"'),
+            '<"$x" cannot be determined',
+            id="a file that cannot be determined",
         ),
     ],
 )

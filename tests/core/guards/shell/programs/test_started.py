@@ -116,7 +116,7 @@ def test_what_is_started_is_seen_by_deny_rules_and_needs_no_rule_of_its_own(tabl
         pytest.param("frob test -- ../b", ["../b"], id="a path outside"),
         pytest.param("frob test --fast", ["--fast"], id="an option in front"),
         pytest.param("frob test --", [], id="nothing"),
-        pytest.param('frob test -- "$x"', ['"$x"'], id="what cannot be told"),
+        pytest.param('frob test -- "$x"', ['"$x"'], id="what cannot be determined"),
         pytest.param("frob add", [], id="no operand"),
         pytest.param("frob add x", ["add"], id="an operand"),
         pytest.param("frob ask a b", [], id="enough operands"),

@@ -264,7 +264,7 @@ def test_words_of_the_input_cannot_be_told(line, inner) -> None:
     """What xargs reads becomes words that no rule for the inner command covers without naming them."""
     command = judged(line).commands[-1]
 
-    assert (command.form, [need.why.endswith("cannot be told") for need in command.needs]) == (inner, [True])
+    assert (command.form, [need.why.endswith("cannot be determined") for need in command.needs]) == (inner, [True])
 
 
 def is_covered(line: str) -> bool:
