@@ -1,13 +1,19 @@
 """Metrics for Prometheus: the event sink `prometheus:` of long-running hosts, and `toolcharter prometheus` for event files."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
-from toolcharter import Sink, hookimpl
+from toolcharter import Sink, hookimpl, lazy
 from toolcharter_prometheus.counts import EventMetrics
 from toolcharter_prometheus.sink import PrometheusSink, ScrapedSink
+
+if TYPE_CHECKING:
+    from toolcharter_prometheus import command as prometheus
+else:
+    prometheus = lazy("toolcharter_prometheus.command")  # a sink needs none of it
 
 __all__ = ["EventMetrics", "PrometheusSink"]
 
@@ -28,6 +34,4 @@ def open_sink(url: str) -> Sink:
 @hookimpl
 def register_commands() -> Sequence[click.Command]:
     """Offer `toolcharter prometheus`."""
-    from toolcharter_prometheus.command import command  # noqa: PLC0415 - a sink needs none of it
-
-    return [command]
+    return [prometheus.command]
