@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
+    from toolcharter.api.call import TRACE as TRACE
     from toolcharter.api.call import Ask as Ask
     from toolcharter.api.call import Call as Call
     from toolcharter.api.call import Caller as Caller
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolcharter.api.call import Deny as Deny
     from toolcharter.api.call import Invocation as Invocation
     from toolcharter.api.call import ToolResult as ToolResult
+    from toolcharter.api.call import TraceContext as TraceContext
     from toolcharter.api.channel import Channel as Channel
     from toolcharter.api.channel import Notification as Notification
     from toolcharter.api.channel import Pause as Pause
@@ -78,8 +80,6 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import ToolContext as ToolContext
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
     from toolcharter.api.tool import ToolSpec as ToolSpec
-    from toolcharter.api.trace import TRACE as TRACE
-    from toolcharter.api.trace import TraceContext as TraceContext
     from toolcharter.api.trace import read_trace as read_trace
     from toolcharter.api.trace import within_trace as within_trace
     from toolcharter.errors import ConfigurationError as ConfigurationError
@@ -145,7 +145,7 @@ _HOMES = {
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
-    "toolcharter.api.call": "Ask Call Caller Decision Deny Invocation ToolResult",
+    "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Channel Notification Pause Sender",
     "toolcharter.api.discovery": "DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
@@ -158,7 +158,7 @@ _HOMES = {
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
     "toolcharter.api.tool": "ToolSpec",
-    "toolcharter.api.trace": "TRACE TraceContext read_trace within_trace",
+    "toolcharter.api.trace": "read_trace within_trace",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

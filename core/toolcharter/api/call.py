@@ -1,6 +1,7 @@
 """What travels with a call: who asks, what is asked, what was decided, what came of it."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -38,6 +39,46 @@ class Caller:
     project: str | None = None
     depth: int = 0
     """How many agents are above this one; 0 for the first."""
+
+
+class TraceContext(NamedTuple):
+    """Where in which trace something happens.
+
+    Source: W3C Trace Context, https://www.w3.org/TR/trace-context/.
+    """
+
+    traceparent: str
+    """Version, trace, span and flags in hexadecimal digits: 55 characters."""
+    tracestate: str = ""
+    """What vendors add; up to 512 printable characters of ASCII."""
+
+    def headers(self) -> dict[str, str]:
+        """The headers of a request that belongs to it."""
+        headers = {"traceparent": self.traceparent}
+        return {**headers, "tracestate": self.tracestate} if self.tracestate else headers
+
+
+TRACE: ContextVar[TraceContext | None] = ContextVar("toolcharter_trace", default=None)
+"""The trace of what runs in this thread or task; None if it is unknown.
+
+The gate makes no spans. A host that knows the trace of a request sets it around its call; a sink that makes spans sets it
+for the time of a call's body. What leaves from there names the trace.
+"""
+
+
+def trace_headers(given: Mapping[str, str] | None) -> Mapping[str, str]:
+    """What a request with the headers *given* has to have besides, so that it belongs to the present trace."""
+    trace = TRACE.get()
+    return {} if trace is None or any(name.lower() == "traceparent" for name in given or ()) else trace.headers()
+
+
+def trace_variables() -> Mapping[str, str]:
+    """The environment variables that hand the present trace to a program: hexadecimal digits alone.
+
+    Source: OpenTelemetry's "Environment Variables as Context Propagation Carriers". TRACESTATE, free text, is left out.
+    """
+    trace = TRACE.get()
+    return {} if trace is None else {"TRACEPARENT": trace.traceparent}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import TraceContext
+from toolcharter.api.trace import read_trace
 from toolcharter.cli.output import write_line
 from toolcharter.errors import did_you_mean
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 else:
     secrets = lazy("toolcharter.guards.secrets")
 
-_KEYS = ("tool", "args", "id")
+_KEYS = ("tool", "args", "id", "traceparent", "tracestate")
 
 
 class Line(NamedTuple):
@@ -27,6 +29,8 @@ class Line(NamedTuple):
     """A mapping, or whatever else the line has; the gate refuses that."""
     fault: str | None = None
     """Why it is no call; None if it is one."""
+    trace: TraceContext | None = None
+    """The trace that it belongs to."""
 
 
 def answer_lines(answer: Callable[[Line], Mapping[str, Any]]) -> None:
@@ -49,7 +53,7 @@ def parse(line: bytes, number: int) -> Line:
         return Line(None, "", {}, f"line {number}: JSON, but no object.")
     fault = _fault(record)
     said = None if fault is None else f"line {number}: {fault}"
-    return Line(_shown(record.get("id")), record.get("tool", ""), record.get("args", {}), said)
+    return Line(_shown(record.get("id")), record.get("tool", ""), record.get("args", {}), said, read_trace(record))
 
 
 def _fault(record: Mapping[str, Any]) -> str | None:
@@ -57,7 +61,7 @@ def _fault(record: Mapping[str, Any]) -> str | None:
     if strangers:
         # Not ignored: a misspelt `args` would be a call without arguments.
         near = did_you_mean(strangers[0], _KEYS)
-        known = "Known keys: 'tool', 'args', 'id'."
+        known = f"Known keys: {', '.join(map(repr, _KEYS))}."
         return f"unknown key {_shown(strangers[0])!r}. {near} {known}".replace("  ", " ")
     if not isinstance(record.get("tool"), str):
         return "no tool: write its name under the key 'tool'."

@@ -5,8 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import trace_headers
 from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
-from toolcharter.api.trace import trace_headers
 from toolcharter.guards.network.judge import judge_url
 from toolcharter.guards.network.urls import parse_url
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from toolcharter import TRACE, TraceContext, read_trace, within_trace
-from toolcharter.api.trace import trace_headers, trace_variables
+from toolcharter.api.call import trace_headers, trace_variables
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -6,7 +6,7 @@ import pytest
 
 from .conftest import QUIET, ended, events_in, lines_of
 
-KNOWN = "Known keys: 'tool', 'args', 'id'."
+KNOWN = "Known keys: 'tool', 'args', 'id', 'traceparent', 'tracestate'."
 FAULTS = [
     pytest.param(b"nonsense", None, "line 2, column 1: no JSON: invalid literal, expected 'null'.", id="no-json"),
     pytest.param(b'{"id": 7,', None, "line 2, column 10: no JSON: unexpected end of data.", id="cut-off"),

@@ -1,5 +1,6 @@
 """`otel:` URLs, against a receiver of OTLP that speaks its protobuf; and what the process's own providers have of it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +67,24 @@ def test_the_command_exports_to_where_the_environment_says(collector: Received, 
     [span] = collector.spans
     assert span.trace_id.hex() == PARENT.split("-")[1]
     assert values(collector.traces[0].resource_spans[0].resource.attributes)["service.name"] == name
+
+
+@pytest.mark.slow
+def test_a_driver_names_the_trace_of_each_call(collector: Received, tmp_path: Path) -> None:
+    """In the lines of `toolcharter run`; a malformed one is none."""
+    words = ["run", "--profile", "minimal", "--events", f"otel:{collector.url}?metrics=no"]
+    lines = [{"tool": "list_files", "args": {"path": "."}, "traceparent": parent} for parent in (PARENT, "x")]
+
+    subprocess.run(
+        [sys.executable, "-m", "toolcharter", *words],
+        input="\n".join(map(json.dumps, lines)).encode(),
+        cwd=tmp_path,
+        check=True,
+    )
+
+    first, second = collector.spans
+    assert (first.trace_id.hex(), first.parent_span_id.hex()) == tuple(PARENT.split("-")[1:3])
+    assert second.parent_span_id == b""
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter._lazy import lazy
+from toolcharter.api.trace import within_trace
 from toolcharter.cli import options
 from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.jsonl import Line, answer_lines
@@ -38,7 +39,8 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
                 "error", f"ERROR: invalid_arguments\n{line.fault}", reason="invalid_arguments", message=line.fault
             )
         else:
-            result = live.call(line.tool, line.args)
+            with within_trace(line.trace):
+                result = live.call(line.tool, line.args)
         return {name: getattr(result, name) for name in names}
 
     with opened_live(profile, workspace, events, caller) as live:

@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 import httpx
 
+from toolcharter.api.call import trace_headers
 from toolcharter.api.reasons import GuardReason
-from toolcharter.api.trace import trace_headers
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.dial import Lines
 from toolcharter.guards.network.exchange import Hop, aexchange, exchange

@@ -6,20 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from toolcharter._lazy import lazy
+from toolcharter.api.call import trace_variables
 from toolcharter.api.paths import OpenFolder
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
 from toolcharter.api.runtime import Completed
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
-
-if TYPE_CHECKING:
-    from toolcharter.api import trace
-else:
-    trace = lazy("toolcharter.api.trace")
 
 CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "PATH": ":".join(SEARCH_FOLDERS),
@@ -87,7 +81,7 @@ class GovernedRunner:
         job = Job(
             argv=_vector(argv),
             cwd="." if cwd is None else self._folder(cwd),
-            env={**self._environment, **trace.trace_variables(), **(env or {})},
+            env={**self._environment, **trace_variables(), **(env or {})},
             stdin=stdin,
             expires=_expiry(started, timeout_s, self._deadline()),
             max_output_bytes=max_output_bytes,
@@ -162,7 +156,7 @@ class GovernedRunner:
 
     def _with_terminal(self, env: Mapping[str, str] | None, terminal: TerminalSize | None) -> Mapping[str, str]:
         added = {} if terminal is None else TERMINAL
-        return {**self._environment, **trace.trace_variables(), **added, **(env or {})}
+        return {**self._environment, **trace_variables(), **added, **(env or {})}
 
     def _folder(self, folder: OpenFolder) -> str:
         """The present name of the folder that is held, whatever its name was, relative to the workspace."""

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from toolcharter.api.call import TraceContext
 from toolcharter.api.runner import Ended, Job, ProcessLimits, Running, TerminalSize
-from toolcharter.api.trace import TraceContext, within_trace
+from toolcharter.api.trace import within_trace
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import GovernedRunner, NoRunner
 
