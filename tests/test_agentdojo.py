@@ -180,23 +180,27 @@ def test_benchmark_is_the_newest_of_the_package() -> None:
 @pytest.mark.slow
 @needs_agentdojo
 @each_row(
-    ("old", "new", "fault"),
+    ("suite", "old", "new", "fault"),
     [
-        pytest.param("  - get_iban\n", "  - get_ibans\n", "does not name exactly the suite's tools", id="another tool"),
-        pytest.param("SE3550000000054910000003", OTHER_ACCOUNT, "is in none of the user's records", id="an account"),
         pytest.param(
-            "reason: new_payee", "message: no us133000000121212121212", "is an attacker's word", id="an attacker"
+            "banking", "  - get_iban\n", "  - get_ibans\n", "does not name exactly the suite's tools", id="a tool"
         ),
+        pytest.param(
+            "banking", "SE3550000000054910000003", OTHER_ACCOUNT, "in none of the user's records", id="an account"
+        ),
+        pytest.param("workspace", FRIEND, STRANGER, "in none of the user's records", id="an address"),
+        pytest.param("slack", "eve-blog", "bob-blog", "in none of the user's records", id="a site"),
+        pytest.param("banking", "\nask:", "\n# us133000000121212121212\nask:", "is an attacker's word", id="an attack"),
     ],
 )
-def test_profile_that_is_not_honest_stops_the_run(tmp_path: Path, old: str, new: str, fault: str) -> None:
+def test_profile_that_is_not_honest_stops_the_run(tmp_path: Path, suite: str, old: str, new: str, fault: str) -> None:
     """What is not from the user's records makes no page."""
     copy = tmp_path / "agentdojo"
     shutil.copytree(BENCHMARK, copy, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    profile = copy / "profiles" / "banking.yaml"
+    profile = copy / "profiles" / f"{suite}.yaml"
     profile.write_text(profile.read_text().replace(old, new))
     page = tmp_path / "page.md"
-    command: list[str | Path] = [PYTHON, copy / "run_agentdojo.py", "--suite", "banking", "--output", page]
+    command: list[str | Path] = [PYTHON, copy / "run_agentdojo.py", "--suite", suite, "--output", page]
 
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -34,10 +34,10 @@ def faults(suite: Suite, profile: Path) -> Iterator[str]:
 
 def known_to(profile: str) -> set[str]:
     """The addresses, accounts and sites that the text of a profile holds."""
-    plain = "\n".join(line.partition("#")[0] for line in profile.replace("\\", "").splitlines()[4:])
+    plain = "\n".join(line.partition("#")[0] for line in profile.replace("\\", "").splitlines())
     sites = {f"www.{name}.com" for group in re.findall(r"www\.\(([a-z|-]+)\)\.com", plain) for name in group.split("|")}
-    mail = set(re.findall(r"[\w.-]+@[\w.-]+\w", plain)) - {"._-+@bluesparrowtech.com"}
-    return sites | mail | set(re.findall(r"\b[A-Z]{2}\d{10,}\b", plain))
+    mail = set(re.findall(r"[\w.-]+@[\w.-]+\w", plain))
+    return sites | mail | set(re.findall(r"\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b", plain))
 
 
 def records_of(suite: Suite) -> str:

@@ -78,8 +78,7 @@ def markdown(found: Sequence[Measured], lines: int) -> str:
             "## Profiles made from the calls of one user task\n",
             _bounds(found),
             "## Beside published figures\n\nNot comparable: see [docs/agentdojo.md](../../docs/agentdojo.md).\n",
-            _PUBLISHED,
-            _ours(found),
+            comparison(found),
             "\n## User tasks about which a person is asked\n",
             _asked(found),
             "## What stops each attack\n",
@@ -149,7 +148,8 @@ def _bounds(found: Sequence[Measured]) -> str:
     return "\n".join(head) + "\n"
 
 
-def _ours(found: Sequence[Measured]) -> str:
+def comparison(found: Sequence[Measured]) -> str:
+    """What others have published, and our figures; two tables."""
     head = ["| toolcharter, replayed, no model | user tasks done | attacks done |", "|---|---|---|"]
     rows: tuple[tuple[str, Choice], ...] = (
         ("no gate", lambda m: m.without),
@@ -157,7 +157,7 @@ def _ours(found: Sequence[Measured]) -> str:
         ("profiles by hand, a person who knows the task", lambda m: m.by_person["knows"]),
     )
     head += [f"| {what} | {_done(found, choice)} | {_hit(found, choice)} |" for what, choice in rows]
-    return "\n".join(head)
+    return "\n".join([_PUBLISHED, *head])
 
 
 def _asked(found: Sequence[Measured]) -> str:

@@ -40,6 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
         lines = _checked_events(sorted(Path(folder).glob("*.jsonl")))
     if lines is None:
         return 1
+    print(f"\n{page.comparison(found)}\nNot comparable with each other: docs/agentdojo.md says why.")
     options.output.write_text(page.markdown(found, lines))
     return 0
 
