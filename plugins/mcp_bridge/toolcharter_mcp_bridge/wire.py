@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from toolcharter import TRACE
+
 LEGACY: Final = "2025-11-25"
 MODERN: Final = "2026-07-28"
 _CLIENT: Final = {"name": "toolcharter", "version": "0.1"}
@@ -125,13 +127,16 @@ class Session:
         if self.lost.done():
             raise ConnectionLost(self.lost.result())
         self._last = number = self._last + 1
+        trace = TRACE.get()
+        meta: dict[str, Any] = {} if trace is None or method != "tools/call" else {**trace.headers()}  # By SEP-414.
         if self._modern:
-            stamp = {
+            meta |= {
                 f"{_META}protocolVersion": MODERN,
                 f"{_META}clientInfo": _CLIENT,
                 f"{_META}clientCapabilities": {},
             }
-            params = {**params, "_meta": stamp}
+        if meta:
+            params = {**params, "_meta": meta}
         answer = self._pending[number] = asyncio.get_running_loop().create_future()
         try:
             await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})

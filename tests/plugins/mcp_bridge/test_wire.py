@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.rows import each_row
 
+from toolcharter import TraceContext, within_trace
 from toolcharter_mcp_bridge.wire import LEGACY, MODERN, ConnectionLost, ServerError, Session
 
 
@@ -52,6 +53,31 @@ def test_a_handshake_of_old() -> None:
         assert (link.version, session.server, session.has_tools) == ("2025-06-18", ("s", "2"), True)
         assert [message["method"] for message in link.sent] == ["initialize", "notifications/initialized"]
         assert link.sent[0]["params"]["protocolVersion"] == LEGACY
+
+    with_session(use)
+
+
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_call_names_its_trace(is_modern) -> None:
+    """In `_meta`, beside what the protocol wants there; other requests have none."""
+    trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=b")
+
+    def answer(message: Mapping[str, Any]) -> Any:
+        if message["method"] == "initialize" and is_modern:
+            return {"error": {"code": -32022, "message": "no"}}
+        return {"result": {}} if "id" in message else None
+
+    async def use(session: Session) -> None:
+        link = Recorded(session, answer)
+        with within_trace(trace):
+            await session.greet()
+            await session.request("tools/call", {"name": "t"})
+        await session.request("tools/call", {"name": "t"})
+        named = [message.get("params", {}).get("_meta", {}).get("traceparent") for message in link.sent]
+        assert named == [*[None] * (len(named) - 2), trace.traceparent, None]
+        assert (len(link.sent[-2]["params"]["_meta"]), "_meta" in link.sent[-1]["params"]) == (
+            (5, True) if is_modern else (2, False)
+        )
 
     with_session(use)
 

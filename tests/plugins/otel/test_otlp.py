@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -98,6 +99,34 @@ async def test_an_mcp_client_names_the_trace_in_meta(collector: Received, tmp_pa
 
     [span] = collector.spans
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == tuple(PARENT.split("-")[1:3])
+
+
+@pytest.mark.slow
+def test_a_bridged_server_is_told_the_span_of_its_call(collector: Received, tmp_path: Path) -> None:
+    """Two processes, one trace: the server is another toolcharter, whose span is below the first one's."""
+    inner = ["-m", "toolcharter", "mcp", "--profile", "minimal", "--workspace", str(tmp_path)]
+    soon = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+    server = {"command": sys.executable, "args": [*inner, "--events", f"otel:{collector.url}?metrics=no"], "env": soon}
+    profile = {
+        "profile": "gateway",
+        "runner": "host",
+        "extensions": {"mcp_bridge": {"servers": {"files": server}, "trust": "first"}},
+        "allow": ["mcp:*"],
+    }
+    (tmp_path / "gateway.yaml").write_text(json.dumps(profile))
+
+    events = f"otel:{collector.url}?metrics=no"
+    with build_tools(
+        tmp_path / "gateway.yaml", workspace=tmp_path, events=events, approver=lambda _: "allow_once"
+    ) as box:
+        assert box.call("mcp__files__list_files", {"path": "."}).outcome == "ok"
+        until = time.monotonic() + 60  # The server is ended with the toolbox, before it has said all.
+        while not collector.spans and time.monotonic() < until:
+            time.sleep(0.05)
+
+    by_name = {span.name.removeprefix("execute_tool "): span for span in collector.spans}
+    outer, inside = by_name["mcp__files__list_files"], by_name["list_files"]
+    assert (inside.trace_id, inside.parent_span_id) == (outer.trace_id, outer.span_id)
 
 
 @pytest.mark.slow
