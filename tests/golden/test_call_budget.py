@@ -52,7 +52,7 @@ def entered(run_module: RunModule, tmp_path_factory: pytest.TempPathFactory) -> 
         pytest.param("async tool", 39, id="an asynchronous tool from asynchronous code"),
         pytest.param("one check", 44, id="with one synchronous check"),
         pytest.param("denied", 41, id="denied by a rule, which is remembered"),
-        pytest.param("judged command", 256, id="the decision on a line of two commands, not remembered"),
+        pytest.param("judged command", 250, id="the decision on a line of two commands, not remembered"),
     ],
 )
 def test_a_warm_call_enters_no_more_functions(measured: str, most: int, entered: dict[str, list[str]]) -> None:

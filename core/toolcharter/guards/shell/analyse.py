@@ -298,9 +298,10 @@ class _Analyser:
             raise NotUnderstood(f"It would run more than {MAX_COMMANDS} commands.")
         self.commands.append(command)
         self._depths.append(depth)
-        if command.program is not None and not command.program.text:
+        program = command.program
+        if program is not None and not program.text:
             self.unresolved_program = (
-                self.unresolved_program or f"{command.program.form} names the program, and cannot be determined."
+                self.unresolved_program or f"{program.form} names the program, and cannot be determined."
             )
 
 

@@ -13,7 +13,8 @@ _CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS
 
 def name_of(command: Command) -> str:
     """Its program as the line names it; empty for a command without one."""
-    return "" if command.program is None else command.program.text or command.program.form
+    program = command.program
+    return "" if program is None else program.text or program.form
 
 
 def started_by(starter: Command, inner: Inner) -> Command:

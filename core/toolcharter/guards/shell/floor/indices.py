@@ -47,12 +47,18 @@ def evaluated(scene: Scene) -> str | None:
 
 
 def _may_concern(commands: Iterable[Command]) -> bool:
-    """Whether any of *commands* has an assignment, an expansion or an index; for speed, as most have none."""
+    """Whether anything in *commands* is a bracket, a prompt or shown as one; for speed, as most lines have none of these."""
     for command in commands:
-        if command.assignments or command.redirections:
-            return True
         for word in command.words:
-            if word.text is None or "[" in word.text:
+            text = word.text or word.form
+            if "[" in text or "@P}" in text:
+                return True
+        for one in command.assignments:
+            text = f"{one.form} {one.value.text}"
+            if "[" in text or "@P}" in text or _PROMPT.fullmatch(one.name):
+                return True
+        for target in command.redirections:
+            if "[" in (target.text or ""):
                 return True
     return False
 
