@@ -198,14 +198,15 @@ class Bridge:
 
     async def _called(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """The call itself, in the bridge's loop; no tool runs that changed while it was waited for."""
-        if server.tools is None:
-            await server.ready()
+
+        def require_same() -> None:
             offer = server.offer_of(tool)
             if offer is None:
                 raise KeyError(tool)
             if self._trust is None or self._trust.standing(server.name, offer.definition) != "approved":
                 raise Unavailable("It has come with another tool of this name, about which a person has to be asked.")
-        return await server.call(tool, args)
+
+        return await server.call(tool, args, require_same)
 
     def close(self) -> None:
         """End all connections and programs."""

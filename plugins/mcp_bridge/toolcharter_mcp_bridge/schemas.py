@@ -135,8 +135,8 @@ class _Written:
             key = part.replace("~1", "/").replace("~0", "~").replace("%25", "%")
             if isinstance(found, Mapping) and key in found:
                 found = found[key]
-            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
-                found = found[int(key)]
+            elif isinstance(found, list) and key in (places := {str(at): at for at in range(len(found))}):
+                found = found[places[key]]
             else:
                 raise UnusableSchema(f"its schema refers to {reference[:100]!r}, which it does not have")
         return found

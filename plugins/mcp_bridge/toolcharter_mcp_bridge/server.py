@@ -256,8 +256,13 @@ class Server:
         """A tool by the server's own name for it; None if it is not known, or no more."""
         return None if self.tools is None else self.tools.get(tool)
 
-    async def call(self, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def call(self, tool: str, args: Mapping[str, Any], check: Callable[[], None]) -> Mapping[str, Any]:
         """Call one tool, once. What is lost on the way is not sent again: nobody knows whether it has run.
+
+        Args:
+            tool: By the server's own name.
+            args: Its arguments.
+            check: Raises to stop the call; made once there is a connection, which may have come with other tools.
 
         Raises:
             Unavailable: There is no connection, and none came in time.
@@ -266,6 +271,7 @@ class Server:
             TimeoutError: The answer did not come in time.
         """
         session = await self.ready()
+        check()
         async with asyncio.timeout(self.policy.timeout_s):
             return await session.request("tools/call", {"name": tool, "arguments": dict(args)})
 

@@ -1,9 +1,9 @@
 """What a person has agreed to: the tools of servers as they were then, in the user's state folder."""
 
-import difflib
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -14,8 +14,6 @@ from typing import Any, Literal, NamedTuple
 from toolcharter import StateFolder, UnsafeState, state_path
 
 Standing = Literal["approved", "new", "changed"]
-_MOST_LINES = 40
-"""Of a difference that a person is shown."""
 
 
 class Definition(NamedTuple):
@@ -120,16 +118,39 @@ def _is_sound(one: Definition) -> bool:
 
 
 def difference(then: Definition | None, now: Definition) -> str:
-    """What has changed of a tool, as people read it: fields, and lines with `-` and `+`."""
+    """What a person agrees to of a tool: all that a model would read, or all that has changed, by lines with `-` and `+`.
+
+    Nothing is cut, since what is left out could be what matters: the size of schemas and descriptions is bounded.
+    """
     if then is None:
-        return f"{now.name}: {now.description or 'no description'}"
+        return "\n".join((f"{now.name}: {now.description or 'no description'}", *_texts(now.schema, ())))
     said = list[str]()
     for field, before, after in zip(Definition._fields, map(_lines, then), map(_lines, now), strict=True):
         if before != after:
-            found = [line for line in difflib.ndiff(before, after) if line[:1] in "-+"]
-            said += [f"{field.replace('identity', 'command or url')}:", *found]
-    cut = [*said[:_MOST_LINES], "…"] if len(said) > _MOST_LINES else said
-    return "\n".join(cut)
+            said += [f"{field.replace('identity', 'command or url')}:", *_changes(before, after)]
+    return "\n".join(said)
+
+
+def _texts(schema: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """All that a schema says to its reader, each with the place where it says it."""
+    items = enumerate(schema) if isinstance(schema, list) else schema.items() if isinstance(schema, Mapping) else ()
+    if path and not items:
+        yield f"  {'.'.join(path)}: {schema if isinstance(schema, str) else json.dumps(schema)}"
+    for key, value in items:
+        yield from _texts(value, (*path, str(key)))
+
+
+def _changes(before: list[str], after: list[str]) -> list[str]:
+    """The lines that are gone, and those that are new. Linear: a server chooses the lines."""
+    gone, new = Counter(before), Counter(after)
+    gone, new = gone - new, new - gone
+    marked = [f"- {line}" for line in before if _took(gone, line)] + [f"+ {line}" for line in after if _took(new, line)]
+    return marked or ["the same lines in another order"]
+
+
+def _took(left: Counter[str], line: str) -> bool:
+    left[line] -= 1
+    return left[line] >= 0
 
 
 def _lines(value: Any) -> list[str]:

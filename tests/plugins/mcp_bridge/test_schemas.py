@@ -79,6 +79,9 @@ def doubling(levels: int) -> dict[str, Any]:
         pytest.param(doubling(12), "its schema has more than 5000 parts", id="unfolds"),
         pytest.param({"$ref": "http://x/y"}, "its schema refers to 'http://x/y', outside it", id="outside"),
         pytest.param({"$ref": "#/no"}, "its schema refers to '#/no', which it does not have", id="nowhere"),
+        pytest.param(
+            {"$ref": "#/allOf/²", "allOf": [{}]}, "its schema refers to '#/allOf/²', which it", id="no number"
+        ),
         pytest.param({"$dynamicRef": "#m"}, "its schema uses $dynamicRef", id="dynamic"),
         pytest.param({"allOf": [{"unevaluatedItems": {}}] * 9}, "its schema uses unevaluatedItems more", id="again"),
         pytest.param({"properties": {"a": {"type": "no"}}}, "its schema cannot be used: ", id="invalid"),
