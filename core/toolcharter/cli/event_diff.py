@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter.api.call import Caller, Decision
+from toolcharter.cli.event_stats import require_words
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
 from toolcharter.gate.toolbox import Toolbox
@@ -70,12 +71,16 @@ class EventDiff:
             event = orjson.loads(line.raw)
             if event["event"] == contract.BEFORE:
                 self._add_call(event, line)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             self.unreadable += 1
 
     def _add_call(self, event: Mapping[str, Any], line: EventLine) -> None:
-        tool, why = event["tool"], undecidable(event)
-        caller = Caller(**{fact: event[fact] for fact in _FACTS}, depth=event["depth"])
+        tool, action, depth = event["tool"], event["action"], event["depth"]
+        facts = {fact: event[fact] for fact in _FACTS}
+        require_words(tool, action, *facts.values())
+        if tool is None or not isinstance(depth, int):
+            raise TypeError
+        why, raw = undecidable(event), orjson.dumps(event["args"])
         self.calls += 1
         if why is not None:
             key = (tool, why)
@@ -83,11 +88,11 @@ class EventDiff:
                 key if key in self._undecidable or len(self._undecidable) < MOST_CHANGES else _OTHERS
             ] += 1
             return
-        raw = orjson.dumps(event["args"])
+        caller = Caller(**facts, depth=depth)
         was, becomes = self._was(caller, tool, raw), self._becomes(caller, tool, raw)
         if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
             return
-        change = Change(tool, event["action"], *_facts(was), *_facts(becomes))
+        change = Change(tool, action, *_facts(was), *_facts(becomes))
         if change in self._changes or len(self._changes) < MOST_CHANGES:
             self._changes[change] += 1
             self._examples.setdefault(change, f"{line.file}:{line.number}")

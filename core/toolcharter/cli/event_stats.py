@@ -85,6 +85,7 @@ class Spans:
     def __init__(self) -> None:
         self.first: str | None = None
         self.last: str | None = None
+        self._least = math.inf
         self._width_s = 1
         self._counts: dict[int, Counter[str]] = {}
 
@@ -94,24 +95,36 @@ class Spans:
         Raises:
             ValueError: *ts* is no moment.
         """
-        span = int(datetime.fromisoformat(ts).timestamp()) // self._width_s
+        moment = datetime.fromisoformat(ts).timestamp()
         self.first, self.last = min(self.first or ts, ts), max(self.last or ts, ts)
-        self._counts.setdefault(span, Counter())[outcome] += 1
-        while max(self._counts) - min(self._counts) >= MOST_SPANS:
-            self._width_s *= 2
-            wider: dict[int, Counter[str]] = {}
-            for each, counts in self._counts.items():
-                wider.setdefault(each // 2, Counter()).update(counts)
-            self._counts = wider
+        self._least = min(self._least, moment)
+        span = int(moment // self._width_s)
+        if span not in self._counts:
+            self._counts[span] = Counter()
+            while max(self._counts) - min(self._counts) >= MOST_SPANS:
+                self._widen()
+                span //= 2
+        self._counts[span][outcome] += 1
+
+    def _widen(self) -> None:
+        self._width_s *= 2
+        wider: dict[int, Counter[str]] = {}
+        for span, counts in self._counts.items():
+            wider.setdefault(span // 2, Counter()).update(counts)
+        self._counts = wider
 
     def rows(self) -> list[dict[str, Any]]:
         """The spans from the first to the last, those without calls too."""
         if not self._counts:
             return []
         return [
-            {"from": datetime.fromtimestamp(span * self._width_s, UTC).isoformat(), **_outcomes(self._counts.get(span))}
+            {"from": self._start(span).isoformat(), **_outcomes(self._counts.get(span))}
             for span in range(min(self._counts), max(self._counts) + 1)
         ]
+
+    def _start(self, span: int) -> datetime:
+        """When *span* begins; the first one of the year 1 would begin where there are no dates."""
+        return datetime.fromtimestamp(max(span * self._width_s, math.floor(self._least)), UTC)
 
 
 class EventStats:
@@ -139,6 +152,7 @@ class EventStats:
                 case contract.AFTER:
                     self._add_call(event)
                 case contract.APPROVAL_REQUEST:
+                    require_words(event["call_id"], event["reason"])
                     _keep(self._asked_because, event["call_id"], event["reason"])
                 case contract.APPROVAL_DECISION:
                     self._add_answer(event)
@@ -148,14 +162,16 @@ class EventStats:
             self.unreadable += 1
 
     def _add_call(self, event: dict[str, Any]) -> None:
-        tool, outcome, elapsed_ms, ts = event["tool"], event["outcome"], float(event["elapsed_ms"]), event["ts"]
-        who, rule = (event["agent"], event["user"]), event["rule"]["text"] if event["rule"] else None
-        doing = (tool, event["action"])
+        outcome, elapsed_ms, ts = event["outcome"], float(event["elapsed_ms"]), event["ts"]
+        redactions, rule = int(event["redactions"]), event["rule"]["text"] if event["rule"] else None
+        tool, action, who, reason = event["tool"], event["action"], (event["agent"], event["user"]), event["reason"]
+        doing = (tool, action)
+        require_words(outcome, ts, event["call_id"], tool, action, *who, reason, rule, event["profile"])
         slow = Slow(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts)
         self._spans.add(ts, outcome)
         self._seen += 1
         (heapq.heappush if len(self._slowest) < SLOWEST else heapq.heappushpop)(self._slowest, slow)
-        self.redactions += event["redactions"]
+        self.redactions += redactions
         self._count("outcomes", outcome)
         self._count("profiles", (event["profile"], outcome))
         self._count("callers", (*who, outcome))
@@ -168,14 +184,15 @@ class EventStats:
         elif rule is not None and rule.startswith(_KEPT):
             self._count("approvals", (*doing, None, "kept", None, rule, *who))
         if outcome == "denied":
-            self._count("denials", (event["profile"], *doing, event["reason"], rule, *who))
-            self._count("reasons", event["reason"])
+            self._count("denials", (event["profile"], *doing, reason, rule, *who))
+            self._count("reasons", reason)
         elif outcome == "error":
-            self._count("errors", (tool, event["reason"]))
+            self._count("errors", (tool, reason))
 
     def _add_answer(self, event: dict[str, Any]) -> None:
         because = self._asked_because.pop(event["call_id"], None)
         answer = (event["tool"], event["action"], event["approver"], event["answer"], because)
+        require_words(event["call_id"], *answer)
         late = _keep(self._answered, event["call_id"], answer)
         if late is not None:
             self._count("approvals", (*late, None, None, None))
@@ -235,6 +252,16 @@ class EventStats:
             }
             for names, by in sorted(found.items(), key=lambda item: -item[1].total())
         ]
+
+
+def require_words(*values: object) -> None:
+    """Refuse a line whose words are none: it was not written by a gate.
+
+    Raises:
+        TypeError: One of them is neither text nor null.
+    """
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise TypeError
 
 
 def _keep(kept: dict[str, Any], call_id: str, value: Any) -> Any:

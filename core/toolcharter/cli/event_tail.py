@@ -42,9 +42,22 @@ def wanted_by(globs: Mapping[str, str]) -> Wanted:
             return None
         if not isinstance(event, dict) or not (by_name or name in SHOWN):
             return None
-        return event if all(_matches(event.get(field), glob) for field, glob in globs.items()) else None
+        return (
+            event
+            if all(_matches(event.get(field), glob) for field, glob in globs.items()) and _is_flat(event)
+            else None
+        )
 
     return wanted
+
+
+def _is_flat(event: Mapping[str, Any]) -> bool:
+    """Whether it is nested no deeper than what a gate writes: such a line can be shown."""
+    try:
+        orjson.dumps(event)
+    except TypeError:
+        return False
+    return True
 
 
 def _matches(value: Any, glob: str) -> bool:

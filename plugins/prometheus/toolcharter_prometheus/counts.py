@@ -61,7 +61,7 @@ class EventMetrics:
                     self._approvals.labels(*self._about(event), self._known("answer", event["answer"])).inc()
                 case _:
                     pass
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self.unreadable += 1
 
     def _add_call(self, event: Mapping[str, Any]) -> None:

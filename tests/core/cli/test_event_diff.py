@@ -131,10 +131,15 @@ def test_memory_is_bounded_whatever_names_models_invent(run, desk, monkeypatch) 
     events = [{**before, "args": {"word": word}} for word in ("hi", "hi", "x" * 2000)]
     events += [{**before, "tool": tool, "args": None} for tool in ("a", "b", "c")]
     events += [{"event": "hook.tool.before"}, {"tool": "echo", "event": "hook.tool.after"}]
+    events += [
+        {**before, "args": {}, "tool": None},
+        {**before, "args": {}, "depth": "1"},
+        {**before, "args": {}, "user": 5},
+    ]
     (desk / "e.jsonl").write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
 
     _, found = compared(run, "./open.yaml", "./strict.yaml", "e.jsonl")
 
     assert (found["changed"], [row["count"] for row in found["changes"]], found["more_changes"]) == (3, [2], 1)
     assert [(row["tool"], row["count"]) for row in found["not_decided"]] == [("(others)", 2), ("a", 1)]
-    assert found["unreadable_lines"] == 1
+    assert found["unreadable_lines"] == 4

@@ -244,9 +244,9 @@ def test_what_is_no_event_is_counted() -> None:
     """Broken lines are neither counted as calls nor skipped in silence; events of no interest are."""
     known = [b'{"event":"hook.tool.before","x":1}', b'{"event":"toolbox.open"}']
 
-    found = summary_of(b"{", b"[]", b'{"event":"hook.tool.after"}', *known)
+    found = summary_of(b"{", b"[]", b'{"event":"hook.tool.after"}', ended(agent=["a"]), ended(ts="now"), *known)
 
-    assert (found["unreadable_lines"], found["calls"]) == (3, 0)
+    assert (found["unreadable_lines"], found["calls"]) == (5, 0)
 
 
 def test_memory_is_bounded_whatever_names_models_invent() -> None:

@@ -136,6 +136,23 @@ def test_errors_and_answers_are_counted() -> None:
     assert metrics.unreadable == 2
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(after(elapsed_ms=10**400), id="huge"),
+        pytest.param(after(redactions=float("inf")), id="infinite"),
+        pytest.param(after(redactions=-1), id="negative"),
+        pytest.param(after(fields=0)[:-3] + b'0,"args":' + b"[" * 100_000 + b"\n", id="deep"),
+        pytest.param(b'{"event":"hook.tool.after"}', id="empty"),
+    ],
+)
+def test_a_line_that_no_gate_has_written_is_unreadable(line: bytes) -> None:
+    """And stops nothing."""
+    metrics, found = counted(line, after())
+
+    assert (metrics.unreadable, found["toolcharter_call_duration_seconds_sum p t"] > 0) == (1, True)
+
+
 def test_names_without_end_make_no_series_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes after so many is counted together."""
     monkeypatch.setattr(counts, "MOST_NAMES", 2)
