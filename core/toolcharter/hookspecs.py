@@ -165,7 +165,8 @@ def register_commands() -> Sequence["click.Command"]:  # type: ignore[empty-body
     """Offer the commands that this distribution adds to `toolcharter`.
 
     Called when one of them is called, after the import of the module that its entry point in the group
-    `toolcharter.commands` names; `toolcharter --help` lists the entry points and imports nothing.
+    `toolcharter.commands` names; `toolcharter --help` lists the entry points and imports nothing. An entry point with a
+    dot in its name adds a part to a command, also to one of another plugin: `mcp.wrap` is `toolcharter mcp wrap`.
 
     Returns:
         A list with one click command for each entry point that names this module, by exactly these names.

@@ -40,12 +40,17 @@ COMMANDS = {
 """What each of the core's commands does, in the order of the help. A plugin's command replaces none of them."""
 
 
+_PART = "."
+"""Between the name of a command and that of a part which another plugin adds."""
+
+
 class Group(click.Group):
     """Knows the commands' names and help, and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names: the core's in the order of the table, then those of plugins."""
-        return [*COMMANDS, *(name for name in scan.installed().commands if name not in COMMANDS)]
+        names = (name.partition(_PART)[0] for name in scan.installed().commands)
+        return [*COMMANDS, *dict.fromkeys(name for name in names if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import *cmd_name*."""
@@ -53,7 +58,9 @@ class Group(click.Group):
             command: click.Command = import_module(f"toolcharter.cli.commands.{cmd_name}").command
             return command
         index = scan.installed()
-        return plugin_commands.load_command(cmd_name, index) if index.offers(scan.COMMANDS, cmd_name) else None
+        found = plugin_commands.load_command(cmd_name, index) if index.offers(scan.COMMANDS, cmd_name) else None
+        parts = tuple(name for name in index.commands if name.startswith(f"{cmd_name}{_PART}"))
+        return _Parted(cmd_name, found, parts) if parts else found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -61,8 +68,8 @@ class Group(click.Group):
         """Find the command, or name the nearest."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             index = scan.installed()
-            if not index.offers(scan.COMMANDS, args[0]):
-                known = [*COMMANDS, *index.commands]
+            known = self.list_commands(ctx)
+            if not index.offers(scan.COMMANDS, args[0]) and args[0] not in known:
                 ctx.fail(f"No such command {args[0]!r}. {errors.did_you_mean(args[0], known)}".rstrip())
         return super().resolve_command(ctx, args)
 
@@ -71,7 +78,7 @@ class Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         index = scan.installed()
-        added = {name: entry for name, entry in index.commands.items() if name not in COMMANDS}
+        added = {name.replace(_PART, " "): entry for name, entry in index.commands.items() if name not in COMMANDS}
         if added:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl([(name, scan.summary(entry) or entry.owner) for name, entry in added.items()])
@@ -94,6 +101,29 @@ class Group(click.Group):
                 raise
             click.echo("\n\n".join(map(str, error.faults)), err=True)
             ctx.exit(2)
+
+
+class _Parted(click.Group):
+    """A command with parts that other plugins add: `mcp.wrap` is `toolcharter mcp wrap`. Without a part it is itself."""
+
+    def __init__(self, name: str, plain: click.Command | None, parts: tuple[str, ...]) -> None:
+        shown = [part.replace(_PART, " ") for part in parts]
+        super().__init__(name, help=f"Parts: {', '.join(shown)}.")
+        self._plain = plain
+        self._parts = parts
+        if plain is not None:
+            plain.epilog = "\n\n".join(filter(None, [plain.epilog, f"More: {', '.join(shown)}."]))
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Of the command itself, unless the first word names a part."""
+        if self._plain is not None and not (args and f"{self.name}{_PART}{args[0]}" in self._parts):
+            return self._plain.make_context(info_name, args, parent, **extra)
+        index = scan.installed()
+        for part in self._parts:
+            self.add_command(plugin_commands.load_command(part, index), part.partition(_PART)[2])
+        return super().make_context(info_name, args, parent, **extra)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature

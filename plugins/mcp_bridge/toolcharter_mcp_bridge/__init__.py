@@ -7,9 +7,13 @@ from toolcharter import Discovery, ExtensionSpec, ProfileView, hookimpl, lazy
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
 
 if TYPE_CHECKING:
-    from toolcharter_mcp_bridge import bridge
+    import click
+
+    from toolcharter_mcp_bridge import bridge, trusting, wrap
 else:
     bridge = lazy("toolcharter_mcp_bridge.bridge")  # a list of plugins needs none of it
+    trusting = lazy("toolcharter_mcp_bridge.trusting")  # as above
+    wrap = lazy("toolcharter_mcp_bridge.wrap")  # as above
 
 
 def build(workspace: Path, policy: McpBridgePolicy) -> object:
@@ -31,3 +35,9 @@ def discover_tools(profile: ProfileView) -> Discovery:
     """The names that tools of the servers may have, so that rules can name them before they are known."""
     policy: McpBridgePolicy = profile.policy
     return Discovery(later=(*(f"mcp__{name}__*" for name in policy.servers), "mcp_search"))
+
+
+@hookimpl
+def register_commands() -> "list[click.Command]":
+    """The parts that this plugin adds to `toolcharter mcp`."""
+    return [wrap.wrap, wrap.unwrap, trusting.trust]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcharter import Ask, Call, Discovery, DiscoveryRuntime, ProfileView, hookimpl
+from toolcharter_mcp_bridge import seen
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
 from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
 from toolcharter_mcp_bridge.search import search_spec
@@ -41,6 +42,19 @@ class Bridge:
         """Server and own name of each tool, by its full name without case."""
         self._asked: OrderedDict[str, Definition] = OrderedDict()
         """What a person was asked about, by the call."""
+        seen.note(self)
+
+    @property
+    def trust(self) -> TrustStore | None:
+        """What was agreed to; None before the first look."""
+        return self._trust
+
+    def definitions(self) -> dict[str, list[Definition]]:
+        """All tools as the servers have them now, by server."""
+        return {
+            name: [offer.definition for offer in (server.tools or {}).values()]
+            for name, server in self._servers.items()
+        }
 
     @hookimpl
     def discover_tools(self, profile: ProfileView, rt: DiscoveryRuntime | None) -> Discovery:

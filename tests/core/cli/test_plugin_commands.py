@@ -140,3 +140,27 @@ def test_plugins_lists_it(run: Callable[..., Result], site: Path) -> None:
     add(site, "acme-greet")
 
     assert "greet (command)" in run("plugins").stdout
+
+
+PART = MODULE.replace('"greet"', '"greet.loudly"').replace("Hello", "HELLO")
+
+
+def test_a_part_of_another_plugin_s_command(run: Callable[..., Result], site: Path) -> None:
+    """The command itself stays what it is, and its help names the part."""
+    add(site, "acme-greet")
+    add(site, "beta-greet", PART, name="greet.loudly", summary="Greets loudly.")
+
+    assert run("greet", "Ada").stdout == "Hello Ada.\n"
+    assert run("greet", "loudly", "Ada").stdout == "HELLO Ada.\n"
+    assert "More: greet loudly." in run("greet", "--help").stdout
+    assert "greet loudly  Greets loudly." in run("--help").stdout
+
+
+def test_a_part_without_its_command(run: Callable[..., Result], site: Path) -> None:
+    """Then there is a group of parts, and nothing else in it."""
+    add(site, "beta-greet", PART, name="greet.loudly")
+
+    assert run("greet", "loudly", "Ada").stdout == "HELLO Ada.\n"
+    assert "loudly" in run("greet", "--help").stdout
+    missing = run("greet", "softly")
+    assert (missing.exit_code, "No such command 'softly'" in missing.stderr) == (2, True)

@@ -1,0 +1,37 @@
+"""`toolcharter mcp trust`: all tools of a profile's servers shown at once, and agreed to."""
+
+import click
+
+from toolcharter import open_live
+from toolcharter_mcp_bridge.seen import looked_at
+from toolcharter_mcp_bridge.trust import difference
+
+
+@click.command("mcp.trust")
+@click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
+@click.option(
+    "--workspace", "-w", default=".", metavar="FOLDER", help="The folder that tools may touch; default: here."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def trust(profile: str, workspace: str, yes: bool) -> None:  # noqa: FBT001 - an option
+    """Start the MCP servers of a profile, show what is new or changed of their tools, and agree to it."""
+    with looked_at() as bridges, open_live(profile, workspace=workspace, events=None) as live:
+        live.settle()
+        for line in live.reload().notes:
+            click.echo(f"note: {line}", err=True)
+        count = 0
+        for bridge in bridges:
+            store = bridge.trust
+            if store is None:
+                continue
+            for server, definitions in bridge.definitions().items():
+                known = store.of(server)
+                fresh = [one for one in definitions if store.standing(server, one) != "approved"]
+                for one in fresh:
+                    click.echo(f"{server}: {one.name} {'has changed' if one.name in known else 'is new'}")
+                    click.echo("  " + difference(known.get(one.name), one).replace("\n", "\n  "))
+                if fresh and (yes or click.confirm(f"Agree to these {len(fresh)} tools of {server!r}?")):
+                    if not store.approve(server, *fresh):
+                        raise click.ClickException("It could not be kept: is the state folder below the workspace?")
+                    count += len(fresh)
+        click.echo(f"Agreed to {count} tools.")
