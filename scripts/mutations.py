@@ -78,12 +78,18 @@ def _changes(parent: ast.AST) -> Iterator[tuple[Any, Change]]:
 
 
 def _is_left_alone(parent: ast.AST, field: str) -> bool:
-    """Types, decorators, and names that nobody but a type checker reads."""
+    """Types, decorators, and what only a type checker reads."""
+    if isinstance(parent, ast.If) and _is_for_types(parent):
+        return field != "orelse"
     if field in {"annotation", "returns", "decorator_list", "bases"}:
         return True
     if isinstance(parent, ast.AnnAssign):
         return ast.unparse(parent.annotation) == "TypeAlias"
     return isinstance(parent, ast.Assign) and ast.unparse(parent.targets[0]) == "__slots__"
+
+
+def _is_for_types(node: ast.If | ast.While | ast.IfExp) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _replacing(parent: ast.AST, field: str, at: int | None, other: ast.AST) -> Change:
@@ -144,7 +150,8 @@ def _constant(node: ast.Constant, parent: ast.AST) -> Iterator[ast.AST]:
 
 
 def _branch(node: Any, _: ast.AST) -> Iterator[ast.AST]:
-    yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
+    if not _is_for_types(node):
+        yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
 
 
 def _comprehension(node: Any, _: ast.AST) -> Iterator[ast.AST]:

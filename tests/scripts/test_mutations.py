@@ -2,11 +2,15 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mutants import EQUIVALENT, SOURCE, Reached, modules, reaching_tests, statement_lines
+from mutants import EQUIVALENT
 from mutations import mutants_of
+from toolcharter.policy.capability import CapabilityLimit, bound
+from toolcharter.profile.settings import Capabilities
+from trials import Reached, modules, put_in_place, reaching_tests, statement_lines
 
 
 def changes(folder: Path, text: str) -> list[str]:
@@ -36,6 +40,9 @@ def changes(folder: Path, text: str) -> list[str]:
         pytest.param("a: TypeAlias = tuple[int, str]", [], id="aliases of types, too"),
         pytest.param("__slots__ = ('a', 'b')", [], id="slots, too"),
         pytest.param("'Text.'", [], id="a docstring, too"),
+        pytest.param(
+            "if TYPE_CHECKING:\n    a = 1\nelse:\n    b = 'x'", ["b = 'xXX'"], id="what type checkers read, too"
+        ),
     ],
 )
 def test_each_mutant_is_the_module_with_one_change(tmp_path, line, mutants) -> None:
@@ -64,7 +71,7 @@ def test_each_equivalent_mutant_has_its_reason() -> None:
     """And the module that it is of."""
     listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutant"]
 
-    assert [one for one in listed if not (one["why"].endswith(".") and (SOURCE / f"{one['module']}.py").exists())] == []
+    assert [one for one in listed if not (one["why"].endswith(".") and one["module"] in modules())] == []
 
 
 SOURCE_LINES = """\
@@ -113,6 +120,25 @@ def test_only_the_tests_that_reach_the_change_are_tried() -> None:
 
     assert reaching_tests(first, seen) == [seen[0].test, seen[1].test]
     assert reaching_tests(first._replace(line=1), seen) == [seen[0].test, seen[2].test]
+
+
+def test_a_change_of_a_function_is_put_in_its_place() -> None:
+    """A method or property of the loaded module gets the mutant's code, and no other; import time is past."""
+    mutants = list(mutants_of(modules()["capability"], "capability"))
+    change = next(one for one in mutants if one.diff == ("-            return []", "+            return None"))
+    functions: list[Any] = [bound, CapabilityLimit.refused, CapabilityLimit.is_exceeded_by]
+    before = [one.__code__ for one in functions]
+    limit: Any = bound("profile", Capabilities())
+
+    try:
+        done = put_in_place(change, functions)
+        answers = [limit.refused(None), limit.is_exceeded_by("high"), bound("profile", Capabilities())]
+    finally:
+        for one, code in zip(functions, before, strict=True):
+            one.__code__ = code
+
+    assert (done, answers, limit.refused(None)) == (True, [None, False, limit], [])
+    assert not put_in_place(change._replace(line=1), functions)
 
 
 def test_each_module_has_tests_for_what_runs_at_import_time(project_root: Path) -> None:

@@ -51,6 +51,7 @@ def test_the_universe_is_what_entries_can_name() -> None:
         ("report", frozenset()),
     ]
     assert universe[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}), ())
+    assert universe_of(PROFILE, SPECS, ["mcp__*"])[-1] == ("mcp__*",)
 
 
 def test_a_tool_is_in_its_own_groups_the_shipped_and_the_profile_s() -> None:
@@ -127,6 +128,7 @@ def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
             "read_file": Limits(),
             "later": Limits(),
             "installed": Limits(),
+            "report": Limits(),  # of a discoverer: the profile does not list it
         },
         session_guards=SessionGuards(
             read_before_write=ReadBeforeWrite("warn", reads=("read_file", "raed"), writes=("write_file", "zz"))
