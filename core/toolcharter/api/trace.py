@@ -4,7 +4,7 @@ Source: W3C Trace Context, https://www.w3.org/TR/trace-context/; MCP's SEP-414 f
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from toolcharter.api.call import TRACE, TraceContext
@@ -32,7 +32,7 @@ def read_trace(carrier: Mapping[str, object] | None) -> TraceContext | None:
 
 
 @contextmanager
-def within_trace(trace: TraceContext | None) -> Iterator[None]:
+def within_trace(trace: TraceContext | None) -> Generator[None]:
     """Have calls in the body belong to *trace*; None changes nothing."""
     if trace is None:
         yield
