@@ -16,6 +16,11 @@ _WHERE_IT_GOES = (
     "of the events after the body, or by reading files unexamined."
 )
 
+_DENIAL = (
+    "a denial leaves four events, not three, and its reason, message and stage in two of them; a check gets the call as an "
+    "object of its own. No file is opened for it, which does not make up for all of that."
+)
+
 ROWS = (
     Row(
         "governed call / LangChain `StructuredTool.invoke`",
@@ -30,8 +35,8 @@ ROWS = (
         ratio((GOVERNED, "twenty_plugins"), (_LANGCHAIN, "call")),
         0.12,
     ),
-    Row("call denied by a check / governed call", ratio((GOVERNED, "denied_by_check"), _OURS), 1.0),
-    Row("call denied by its tool / governed call", ratio((GOVERNED, "denied_by_tool"), _OURS), 1.0),
+    Row("call denied by a check / governed call", ratio((GOVERNED, "denied_by_check"), _OURS), 1.0, price=_DENIAL),
+    Row("call denied by its tool / governed call", ratio((GOVERNED, "denied_by_tool"), _OURS), 1.0, price=_DENIAL),
     Row(
         "call denied by the last of 20 plugins / governed call with 20 plugins",
         ratio((GOVERNED, "twenty_plugins_denied"), (GOVERNED, "twenty_plugins")),

@@ -10,16 +10,17 @@ import site
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.errors import did_you_mean
 
 if TYPE_CHECKING:
     import importlib_metadata
+
+    from toolcharter import errors
 else:
+    errors = lazy("toolcharter.errors")
     importlib_metadata = lazy("importlib_metadata")
 
 TOOLS = "toolcharter"
@@ -65,13 +66,14 @@ class EntryPoint(NamedTuple):
         return os.path.join(self.folder, self.metadata)
 
 
-@dataclass(frozen=True)
 class Installed:
     """Every entry point of ours on `sys.path`, in its order, trusted or not."""
 
-    entry_points: tuple[EntryPoint, ...]
-    permitted: frozenset[str] | None
-    """The distributions that `TOOLCHARTER_PLUGINS` names; None if it is not set."""
+    # No dataclass: `toolcharter --help` needs no other, and would wait for the module and for what it compiles.
+    def __init__(self, entry_points: tuple[EntryPoint, ...], permitted: frozenset[str] | None) -> None:
+        self.entry_points = entry_points
+        self.permitted = permitted
+        """The distributions that `TOOLCHARTER_PLUGINS` names; None if it is not set."""
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[EntryPoint]]:
@@ -94,7 +96,7 @@ class Installed:
         full = {entry.distribution for entry in self.entry_points}
         short = {name.removeprefix("toolcharter-") for name in full}
         return [
-            f"{RESTRICTION} names {name!r}, but no installed distribution is named so. {did_you_mean(name, full | short)}"
+            f"{RESTRICTION} names {name!r}, but no installed distribution is named so. {errors.did_you_mean(name, full | short)}"
             for name in sorted((self.permitted or frozenset()) - full - short)
         ]
 
