@@ -135,7 +135,9 @@ def _texts(schema: Any, path: tuple[str, ...]) -> Iterator[str]:
     """All that a schema says to its reader, each with the place where it says it."""
     items = enumerate(schema) if isinstance(schema, list) else schema.items() if isinstance(schema, Mapping) else ()
     if path and not items:
-        yield f"  {'.'.join(path)}: {schema if isinstance(schema, str) else json.dumps(schema)}"
+        place = ".".join(path)
+        # What is not printable is written out: it could end the line, or drive a terminal.
+        yield f"  {place if place.isprintable() else repr(place)}: {schema!r}"
     for key, value in items:
         yield from _texts(value, (*path, str(key)))
 

@@ -237,7 +237,8 @@ def test_all_tools_are_agreed_to_at_once(world: World) -> None:
     changed = run(trust, *arguments, "--yes")
 
     assert "Agreed to 0 tools." in declined.output
-    assert "raw: echo is new\n  echo: Says it.\nraw: other is new" in agreed.output
+    schema = "    type: 'object'\n    properties.text.type: 'string'\n    required.0: 'text'\n"
+    assert f"raw: echo is new\n  echo: Says it.\n{schema}raw: other is new" in agreed.output
     assert "Agreed to 2 tools." in agreed.output
     assert "raw: echo has changed\n  description:\n  - Says it.\n  + Says more." in changed.output
     assert world.open({"raw": world.raw}, trust="ask").call("mcp__raw__echo", {"text": "x"}).outcome == "ok"
