@@ -1,23 +1,34 @@
 """Other forms of a command that rules match: without what stands around it, or what it starts elsewhere."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from toolcharter.api.command import Requirement
 from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
 from toolcharter.guards.shell.programs.launchers import STARTERS, contained_words, started_words
 
+_QUIET: Final = frozenset(
+    {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
+)
+"""Redirections that lead nowhere, or to where another one leads."""
+
 
 def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
-    """The normal form without assignments that are all harmless; of `[[ ... ]]`, as `test` has it; None otherwise."""
+    """The normal form without harmless redirections, and without assignments that are all harmless; None if it is the same.
+
+    Of `[[ ... ]]`, as `test` has it.
+    """
     if command.words and command.words[0].text == "[[":
         # The same conditions in bash's own words: what is not the same is unsupported.
         return " ".join(word.form for word in _test(command.words))
-    if not (command.assignments and command.words):
+    if not command.words:
         return None
     named = {need.form for need in needs}
-    if any(assignment.form in named for assignment in command.assignments):
+    is_set = any(assignment.form in named for assignment in command.assignments)
+    kept = tuple(one for one in command.redirections if one.form not in _QUIET)
+    if not ((command.assignments and not is_set) or len(kept) < len(command.redirections)):
         return None
-    return command._replace(assignments=()).form
+    return command._replace(assignments=command.assignments if is_set else (), redirections=kept).form
 
 
 def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:

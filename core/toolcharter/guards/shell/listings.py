@@ -133,7 +133,9 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     if points is None or tests is None or len(set(prints)) > 1:
         return None
     # What stands in front of a test is printed without it.
-    is_last = not prints or (len(prints) == 1 and words[-1].text == prints[0])
+    is_last = len(prints) == 1 and words[-1].text == prints[0]
+    # Without one of these, what a test before `-o` lets through is printed, too.
+    is_last = is_last or (not prints and {"-o", "-or"}.isdisjoint(word.text for word in words[start:]))
     tail = tail_of(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
     points = points or [_HERE]

@@ -171,7 +171,12 @@ def test_a_command_is_told_whole() -> None:
     ("line", "bare"),
     [
         ("LC_ALL=C ls", "ls"),
-        ("LC_ALL=C LANG=C ls >/dev/null", "ls >/dev/null"),
+        ("LC_ALL=C LANG=C ls >/dev/null", "ls"),
+        ("ls 2>&1", "ls"),
+        ("ls >out 2>&1", "ls >out"),
+        ("LC_ALL=C PATH=. ls 2>/dev/null", "LC_ALL=C PATH=. ls"),
+        ("ls 2>err", None),
+        ("ls <a", None),
         ("LD_PRELOAD=x ls", None),
         ("LC_ALL=C PATH=. ls", None),
         ("LC_ALL=C", None),
@@ -180,7 +185,7 @@ def test_a_command_is_told_whole() -> None:
     ],
 )
 def test_only_harmless_assignments_may_be_left_out(line: str, bare: str | None) -> None:
-    """A rule may match the command without what stands before it, if all of that is harmless."""
+    """A rule may match the command without what stands before it, if all of that is harmless, and what goes nowhere."""
     assert run(line).commands[0].bare == bare
 
 

@@ -126,6 +126,46 @@ NOT_SHOWN = [
     'n=a; echo "${n:-$TOKEN}"',
 ]
 
+PLACES = [
+    "if [ -d a ]; then (cd a && ls x); fi",
+    "for i in 1 2; do (cd a && ls x); done",
+    "for d in a b; do (cd $d && ls x); done",
+    'for d in a b; do (cd "p/$d" && ls x); done',
+    "while read -r l; do (cd a; ls x); done <notes",
+    "for d in a b; do (cd $d && for e in c d; do (cd $e && ls x); done); done",
+]
+NO_PLACES = [
+    "for d in a b; do cd $d; ls x; done",
+    "for d in a ../b; do (cd $d && ls x); done",
+    "for d in a /; do (cd $d && ls x); done",
+    "for d in a b; do (cd $d && ls x); d=..; done",
+    "for d in a b; do (read d; cd $d && ls x); done",
+    'for d in a b; do (cd "$d/$x" && ls x); done',
+    "for d in $(ls); do (cd $d; ls x); done",
+    "for d in a b; do (if ls; then cd ..; fi; cd $d; ls x); done",
+    "f() { (cd a && ls x); }; for i in 1 2; do cd b; f; done",
+    "for i in 1 2; do (cd a; ls x); cd b; done",
+    "for d in - b; do (cd $d; ls x); done",
+]
+COUNTED = [
+    "make -j$(nproc)",
+    'make -j"$(nproc)" -C src',
+    "make -j $(nproc) test",
+    "make --jobs=$(nproc)",
+    "cmake --build build -j$(nproc)",
+    "pytest -n$(nproc)",
+    "head -n$(nproc) a.txt",
+]
+NOT_COUNTED = [
+    "make -j$(cat a.txt)",
+    "make -f$(nproc)",
+    "make -j$(nproc --all; cat a.txt)",
+    "make -$(nproc)",
+    "make -j$(nproc)$x",
+    "IFS=1; make -j$(nproc)",
+    "rg -m$(wc -l <a.txt) x",
+]
+
 NAMES = [
     'for c in $(docker ps -q); do docker inspect "$c"; done',
     "for c in $(docker ps -aq); do docker logs --tail 5 $c; done",
@@ -326,3 +366,29 @@ def test_what_commands_print_may_be_compared(line: str) -> None:
 def test_what_is_evaluated_or_looked_up_is_not_compared(line: str) -> None:
     """Nor what the environment holds, nor what may become more words than one."""
     assert covered_uses(line, "[") == [False]
+
+
+@each_row("line", PLACES)
+def test_a_subshell_leaves_the_folder_of_nobody_else(line: str) -> None:
+    """Wherever it stands it begins where the line is, and what it enters is known turn by turn."""
+    assert {covered for form, covered in judged(line) if form == "ls x"} == {True}
+
+
+@each_row("line", NO_PLACES)
+def test_a_folder_that_is_not_certain_is_told_by_none(line: str) -> None:
+    """Another value, a folder elsewhere, and what goes on in the shell itself."""
+    listed = [covered for form, covered in judged(line) if form == "ls x"]
+
+    assert (listed != [], any(listed)) == (True, False)
+
+
+@each_row("line", COUNTED)
+def test_the_number_of_processors_is_a_number(line: str) -> None:
+    """As the value of an option, attached or not."""
+    assert [covered for form, covered in judged(line) if "$(" in form] == [True]
+
+
+@each_row("line", NOT_COUNTED)
+def test_no_other_output_is_taken_for_it(line: str) -> None:
+    """What may be empty would make the next word the value."""
+    assert [covered for form, covered in judged(line) if "$(" in form] == [False]

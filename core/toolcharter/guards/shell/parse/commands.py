@@ -7,16 +7,19 @@ import re
 from collections.abc import Sequence
 
 from toolcharter.guards.shell.nodes import Assignment, Command, Redirection, Word
-from toolcharter.guards.shell.parse.cwd import Flow, after, enters, moves
+from toolcharter.guards.shell.parse.cwd import Flow, after, either, enters, moves
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
+from toolcharter.guards.shell.parse.word_parts import literal
 from toolcharter.guards.shell.parse.words import read_assignment, read_words
 
 # A whole command of words that the shell takes as they are, up to what ends it.
 _PLAIN = re.compile(
     r"[A-Za-z0-9_@%+:,./-]+(?:[ \t]+[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)*[ \t]*(?=[;|\n)]|&(?!>)|\Z)"
 )
+# Without quotes, bash makes the same word of them.
+_ONE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _PLAIN_WORD = re.compile(r"[^ \t]+")
 _PROGRAM = re.compile(r"[!-~]+")
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
@@ -181,10 +184,26 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if scanner.branches or "CDPATH" in scanner.values:
         scanner.here = ()
         return Flow((), ())
-    moved = after(words, here, scanner.workspace)
+    first, *others = _turns(scanner, words)
+    moved = after(first, here, scanner.workspace)
+    for turn in others:
+        moved = either(moved, after(turn, here, scanner.workspace))
     if scanner.enters:
         return Flow(moved, moved)
     return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
+
+
+def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:
+    """*words* with each text that the variable of a loop has, if the last of them holds one and no other variable."""
+    names = {part.name for part in words[-1].parts if part.name}
+    name = names.pop() if len(names) == 1 else ""
+    values = scanner.loops.get(name, ())
+    if not values or not all(map(_ONE_WORD.fullmatch, values)):
+        return [words]
+    scanner.entered.add(name)
+    parts = words[-1].parts
+    texts = ("".join(value if part.name else part.text for part in parts) for value in values)
+    return [(*words[:-1], literal(text)) for text in texts]
 
 
 def _once(positions: Sequence[int]) -> tuple[int, ...]:

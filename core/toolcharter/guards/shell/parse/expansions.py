@@ -10,7 +10,7 @@ from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.ansi import unescaped
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
+from toolcharter.guards.shell.parse.source import counts_processors, read_substitution, read_text_between_backticks
 from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
 from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, prints_number
@@ -235,7 +235,8 @@ def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     """Read `[0]}`, if it stands here and the line has set that element, or it is a status."""
     if name == "PIPESTATUS" and (statuses := _STATUSES.match(scanner.source, scanner.at)):
         scanner.at = statuses.end()
-        return Piece("", quoted, is_known=False, splits="IFS" in scanner.source or not quoted, is_output=True)
+        splits = "IFS" in scanner.source
+        return Piece("", quoted, is_known=False, splits=splits, is_output=True, is_number=not splits)
     found = scanner.arrays.element(name, scanner.source, scanner.at, scanner.set_names, quoted=quoted)
     if found is None:
         return None
@@ -318,6 +319,8 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
 def _substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     scanner.substitutes += positions
     is_number = prints_number(scanner.commands, positions)
+    if is_number and counts_processors(scanner, positions):
+        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
     return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number)
 
 

@@ -161,7 +161,7 @@ def _for_parts(scanner: Scanner) -> None:
         scanner.patterns[name] = words[0].pattern
     values = values_of(words)
     if values:
-        scanner.loops.add(name)
+        scanner.loops[name] = values
     if value is not None:
         scanner.put(name, value)
         scanner.set_names |= {name}
@@ -170,8 +170,16 @@ def _for_parts(scanner: Scanner) -> None:
     if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
-    scanner.loops.discard(name)
+    _leave(scanner, name, start, is_certain=is_certain)
     scanner.commands[start:] = written_out(scanner.commands, start, name, values if is_certain else ())
+
+
+def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
+    """Take the variable of a loop, whose commands begin at *start*, as one that no loop sets any more."""
+    scanner.loops.pop(name, None)
+    if name in scanner.entered and not is_certain:
+        scanner.commands[start:] = [one._replace(folders=()) for one in scanner.commands[start:]]
+    scanner.entered.discard(name)
 
 
 def _note(scanner: Scanner, span: tuple[int, int]) -> None:
@@ -226,9 +234,17 @@ def values_of(words: Sequence[Word]) -> tuple[str, ...]:
 
 def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether nothing in *body*, the last of all *commands*, gives the variable of its loop another value."""
-    if _any_runs(body, _HIDERS) or any("{" in one.descriptor for command in body for one in command.redirections):
+    if _any_runs([one for one in body if not _looks_up(one)], _HIDERS) or any(
+        "{" in one.descriptor for command in body for one in command.redirections
+    ):
         return False
     return not may_set(body, commands)
+
+
+def _looks_up(command: Command) -> bool:
+    """Whether it is `command -v NAME`, which runs nothing."""
+    texts = [word.text for word in command.words]
+    return texts[:1] == ["command"] and texts[1:2] in (["-v"], ["-V"]) and not texts[3:]
 
 
 def _prints(command: Command) -> bool:

@@ -80,8 +80,10 @@ class Scanner:
     """What loop variables stand for that are names on disk."""
     listings: tuple[ListedNames, ...] | None
     """What has to hold of these names, of all loops so far; None if there is none."""
-    loops: set[str]
-    """The variables of the loops over literal words that the reading stands in."""
+    loops: dict[str, tuple[str, ...]]
+    """The variables of the loops over literal words that the reading stands in, and those words."""
+    entered: set[str]
+    """Those of them that a subshell has moved to."""
     set_values: "dict[str, Value | None]"
     """What all variables hold that the line sets; None for one that is set again."""
     sums: "dict[str, Sum]"
@@ -171,7 +173,7 @@ class Scanner:
         self.masks, self.here_strings = [], []
         self.values = {}
         self.patterns, self.listed = {}, {}
-        self.loops = set()
+        self.loops, self.entered = {}, set()
         self.set_values = {}
         self.sums = {}
         self.compared = set()
@@ -193,7 +195,7 @@ class Scanner:
         if adds:
             texts = combined((known or ("",), texts))
         self.values[name] = tuple(dict.fromkeys((*known, *texts)))[-MAX_HINTS:]
-        self.loops.discard(name)
+        self.loops.pop(name, None)
         self.forget(name)
         if self.patterns.pop(name, None) is not None or self.listed.pop(name, None) is not None:
             self.mark_unsupported("A loop variable is assigned to.")
@@ -307,10 +309,12 @@ class Scanner:
     @contextmanager
     def subprocess_scope(self, label: str) -> Generator[None]:
         """A process of its own: what it does to folders ends with it."""
-        here, moves, within, names = self.here, self.moves, self.within, self.set_names
+        here, moves, within, names, branches = self.here, self.moves, self.within, self.set_names, self.branches
         self.within = (*within, label)
+        if label == "subshell" and not any(one.startswith("function ") for one in within):
+            self.branches = 0  # Whether it runs or not, it begins here, and nothing behind it sees where it has gone.
         yield
-        self.here, self.moves, self.within, self.set_names = here, moves, within, names
+        self.here, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
 
     @contextmanager
     def collecting(self) -> Generator[None]:

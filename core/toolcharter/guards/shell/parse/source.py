@@ -126,3 +126,9 @@ def _may_alias(command: Command) -> bool:
     """Whether *command* may define an alias."""
     texts = [word.text for word in command.words]
     return texts[:1] == ["alias"] or (texts[:1] in (["command"], ["builtin"]) and ("alias" in texts or None in texts))
+
+
+def counts_processors(scanner: Scanner, positions: range) -> bool:
+    """Whether a substitution is `nproc`, which always prints a number and cannot be another program here."""
+    texts = [word.text for position in positions for word in scanner.commands[position].words]
+    return texts == ["nproc"] and not scanner.functions and "IFS" not in scanner.source

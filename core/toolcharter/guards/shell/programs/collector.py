@@ -78,6 +78,8 @@ class RequirementCollector:
                 self._unknown(role, word)
             elif role.kind == "said":
                 self.kept.append(word)
+        elif word.is_number and word.pattern and not word.splits and (role.kind == "number" or role.argument == "task"):
+            return
         elif word.text is None and not (role.takes_many and (may_grow or not word.splits)):
             self.need(word, "may become other words than one")
         elif role.kind not in _PLAIN_TEXTS or word.text is None:

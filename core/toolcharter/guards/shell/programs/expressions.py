@@ -16,6 +16,12 @@ from toolcharter.guards.shell.programs.table import Role, Table, Takes
 _SYNTAX: Final = frozenset({"(", ")", "!", ","})
 _JOINING: Final = frozenset({*_SYNTAX, "-not", "-o", "-or", "-exec", "-execdir", "-ok", "-okdir", "-follow"})
 """With one of these among them, words before a command are not all tests that have to hold."""
+_TESTS: Final = frozenset(
+    """-amin -atime -cmin -ctime -ilname -iname -inum -ipath -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime
+    -name -newer -path -perm -regex -samefile -size -type -user -wholename -xtype""".split()
+)
+"""Tests with one operand."""
+_FLAGS: Final = frozenset("-a -and -depth -empty -executable -print -print0 -prune -readable -true -writable".split())
 _UNCLEAR: Final = frozenset("/[\\")
 _MAX_POINTS: Final = 8
 _HERE: Final = Word(".", ".", prefix=".")
@@ -109,15 +115,34 @@ def _is_batch(words: Sequence[Word], place: int) -> bool:
 def tail_of(words: Sequence[Word], tests: Mapping[str, str | None]) -> str:
     """What the paths that pass *tests*, all in *words*, have behind their starting point, as a pattern for links.
 
-    A test counts only where all of them have to hold: none of `-o`, `!` and the like among them.
+    A test counts only where it has to hold: behind the last `-o`, and behind no `!`, where no parentheses stand among them.
     """
-    if not _JOINING.isdisjoint(word.text for word in words):
+    held = _held(words)
+    if held is not None:
+        tests = {name: held[name] for name in tests if name in held}
+    elif not _JOINING.isdisjoint(word.text for word in words):
         return "/**"
     if tests.get("-type") == "f":  # No link, without -L and its like.
         return ""
     name = tests.get("-name")
     # Of brackets and backslashes find and our globs may think differently.
     return "/**" if name is None or not _UNCLEAR.isdisjoint(name) else f"/**/{name}"
+
+
+def _held(words: Sequence[Word]) -> Mapping[str, str | None] | None:
+    """The tests that hold wherever the end of *words* is reached; None if that takes more than to read them in order."""
+    held, rest = dict[str, str | None](), iter([word.text or "" for word in words])
+    for word in rest:
+        is_denied = word in {"!", "-not"}
+        text = next(rest, "") if is_denied else word
+        if text in _TESTS:
+            value = next(rest, "")
+            held.update({} if is_denied else {text: value})
+        elif text in {"-o", "-or"} and not is_denied:
+            held.clear()
+        elif text not in _FLAGS:
+            return None
+    return held
 
 
 def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:

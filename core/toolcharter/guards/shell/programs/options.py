@@ -17,6 +17,10 @@ _PATHS: Final = frozenset(
     {"read", "tree", "node", "local", "folder", "chdir", "change", "into", "write", "made", "plain", "trusted", "mount"}
 )
 
+_NUMBER: Final = "[0-9]*"
+"""The pattern of a word that is a number, such as `$(nproc)`."""
+_TEXTS: Final = (["text"], ["number"])
+
 
 class Divided(NamedTuple):
     """The words of a command without its options."""
@@ -111,8 +115,9 @@ class _Walk:
         if word.prefix[:1] != "-":
             return False
         name, equals, _ = word.prefix.partition("=")
-        takes = self._find(name) if equals else None
-        if takes is None or word.pattern is None or takes.is_named or [role.kind for role in takes.roles] != ["text"]:
+        is_counted = word.pattern == word.prefix + _NUMBER and not word.splits
+        takes = self._find(name) if equals else self._options.get(word.prefix) if is_counted else None
+        if takes is None or word.pattern is None or takes.is_named or [role.kind for role in takes.roles] not in _TEXTS:
             self._asking.need(word, "cannot be determined, and may be an option")
         else:
             self.given.add(takes.name)

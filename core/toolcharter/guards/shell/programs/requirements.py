@@ -49,6 +49,11 @@ _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 # Of `set`: with these a line ends earlier than it would, or one of its pipelines fails.
 _STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[eu]+|[eu]*o (?:pipefail|errexit|nounset)))+")
 _WRAPPERS: Final = {"./gradlew": "gradle", "./mvnw": "mvn"}
+_INSTALLED: Final = re.compile(
+    r"(?:\./)?(?:node_modules/\.bin/(biome|cypress|esbuild|eslint|jest|mocha|next|nx|playwright|prettier|stylelint|tsc|turbo|vite|vitest)"
+    r"|vendor/bin/(phpunit)|bin/(rails|rake|rspec|rubocop)"
+    r"|\.?venv/bin/(bandit|black|coverage|flake8|isort|mypy|nox|pre-commit|pylint|pyright|pytest|ruff|tox))"
+)
 
 
 def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
@@ -119,8 +124,8 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
 def table_name(program: Word) -> str:
     """The name under which a program's table is looked up; a program in the workspace has none, whatever it is called.
 
-    But for the wrappers that gradle and maven put into projects: a rule has to write their path out, and their options
-    are those of what they fetch.
+    But for the wrappers that gradle and maven put into projects, and for tools that are installed there: a rule has to
+    write their path out, and their options are those of the program.
 
     Returns:
         Empty for a program that has no table.
@@ -128,7 +133,10 @@ def table_name(program: Word) -> str:
     text = program.text or ""
     if "/" not in text:
         return text
-    return text.rpartition("/")[2] if text.startswith("/") else _WRAPPERS.get(text, "")
+    if text.startswith("/"):
+        return text.rpartition("/")[2]
+    installed = _INSTALLED.fullmatch(text)
+    return _WRAPPERS.get(text, "") if installed is None else installed[installed.lastindex or 0]
 
 
 def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
