@@ -21,7 +21,7 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
     if command.words and command.words[0].text == "[[":
         # The same conditions in bash's own words: what is not the same is unsupported.
         return " ".join(word.form for word in _test(command.words))
-    if not command.words:
+    if not command.words or not (command.assignments or command.redirections):
         return None
     named = {need.form for need in needs}
     is_set = any(assignment.form in named for assignment in command.assignments)
