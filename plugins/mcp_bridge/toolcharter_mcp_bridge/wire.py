@@ -23,6 +23,8 @@ _MOST_FAULTS: Final = 100
 _MOST_UNASKED: Final = 1_000
 _UNASKED_S: Final = 10.0
 """A server that sends more than so many messages that answer nothing, in so many seconds, floods."""
+_LONGEST_NUMBER: Final = 200
+"""Of a request of the server's, in characters."""
 _MOST_REPLIES: Final = 16
 """Answers to the server's own requests under way at a time."""
 
@@ -214,7 +216,7 @@ class Session:
 
     def _answer(self, number: Any, method: str) -> None:
         """Answer a request of the server's: it may ask whether we are there, and for nothing else."""
-        if isinstance(number, str) and len(number) > 200:  # noqa: PLR2004 - longer than any number
+        if not (type(number) is int or (isinstance(number, str) and len(number) <= _LONGEST_NUMBER)):
             self._fault()
         elif method == "ping":
             self._reply({"jsonrpc": "2.0", "id": number, "result": {}})

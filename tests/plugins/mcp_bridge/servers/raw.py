@@ -79,7 +79,8 @@ def main() -> None:
     for line in todo.get("first", ()):
         sys.stdout.write(line + "\n")
     sys.stdout.flush()
-    sys.stderr.write("noise on standard error\n")
+    if not todo.get("quiet"):
+        sys.stderr.write("noise on standard error\n")
     if todo.get("exit") is not None:
         sys.exit(todo["exit"])
     for line in sys.stdin:
