@@ -328,6 +328,12 @@ KNOWN_GROUPS = ", ".join(map(repr, sorted({*GROUPS, "text", "mcp:pg", "mcp:gh"})
             id="group without its prefix",
         ),
         pytest.param(
+            "messaging",
+            "nothing provides a tool named 'messaging'.",
+            "Did you mean 'group:messaging'? If it comes later, add 'messaging' to `missing_ok`.",
+            id="group and toolset without their prefixes",
+        ),
+        pytest.param(
             "group:mcp:pq",
             "there is no group 'mcp:pq'.",
             f"Did you mean 'mcp:pg'? Known groups: {KNOWN_GROUPS}. If it comes later, add 'group:mcp:pq' to"

@@ -1,14 +1,29 @@
-"""When one rule covers another, for whatever a star may stand for."""
+"""When one rule covers another, for whatever a star may stand for; and what a rule could reach."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.policy.samples import rule, rules
+from tests.rows import each_row
 
-from toolcharter.policy.lint.coverage import Coverers, Reaching, ToolSignature, placeholder
+from toolcharter.policy.lint.coverage import Coverers, Reaching, Sense, ToolSignature, placeholder
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.rules import Rule, parse_rule
 
 BASH = ToolSignature(ToolFacts("bash", "bash"), gives_commands=True)
+SILENT = ToolSignature(ToolFacts("bash", "bash"))
+CLI = ToolSignature(ToolFacts("deploy", "cli"), gives_commands=True)
+GIT = ToolSignature(
+    ToolFacts(
+        "Git", "builtin", ("VCS",), frozenset({"team"}), {"log": frozenset({"fs:read"}), "push": frozenset({"net"})}
+    ),
+    frozenset({"action", "remote"}),
+    frozenset({"log", "push"}),
+)
+OPEN = ToolSignature(ToolFacts("mcp__gh__issue", "mcp", (), frozenset({"mcp"}), frozenset({"net"})))
 GLOBS = st.text("ab*", max_size=6)
 
 
@@ -22,6 +37,142 @@ def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -
 
     assert parse_glob(narrow).matches(subject)
     assert not covered or parse_glob(wide).matches(subject)
+
+
+@each_row(
+    ("wide", "narrow", "tool", "sense", "covers"),
+    [
+        pytest.param("bash:ls *", "bash:ls -l", BASH, "deny", True, id="star over words"),
+        pytest.param("bash:ls -l", "bash:ls *", BASH, "deny", False, id="not the other way round"),
+        pytest.param("bash:ls *", "bash:ls a*", BASH, "allow", True, id="allow: no whole word is left to the star"),
+        pytest.param("bash:ls *", "bash:ls -a *", BASH, "allow", False, id="allow: the star does not mention the word"),
+        pytest.param("bash:ls *", "bash:ls *", BASH, "allow", True, id="allow: itself"),
+        pytest.param("bash:*", "bash:ls -l", BASH, "allow", True, id="allow: all commands"),
+        pytest.param("*:ls *", "bash:LS -l", BASH, "deny", True, id="a star's prefix, without case"),
+        pytest.param("bash:ls *", "*:ls -l", BASH, "deny", False, id="a star's prefix is wider"),
+        pytest.param("bash", "bash:ls", BASH, "allow", True, id="the whole tool"),
+        pytest.param("git", "git:push", GIT, "deny", True, id="name over action"),
+        pytest.param("git:push", "git", GIT, "deny", False, id="action under name"),
+        pytest.param("git:p*", "git:push", GIT, "deny", True, id="glob over an action"),
+        pytest.param("git:p*", "git:*", GIT, "deny", False, id="not over all actions"),
+        pytest.param("vcs:push", "git:pu*", GIT, "deny", True, id="by another name"),
+        pytest.param("group:team", "git:log", GIT, "deny", True, id="group over action"),
+        pytest.param("group:team", "cap:net", GIT, "deny", True, id="group over capability"),
+        pytest.param("cap:net", "git:push", GIT, "deny", True, id="capability over the action that has it"),
+        pytest.param("cap:net", "git:log", GIT, "deny", False, id="not over one that has not"),
+        pytest.param("cap:*", "git", GIT, "deny", True, id="all capabilities"),
+        pytest.param("cap:net", "git", GIT, "deny", False, id="not over the tool"),
+        pytest.param("git:push", "cap:net", GIT, "deny", False, id="an action that declares nothing has it, too"),
+        pytest.param("cap:n*", "cap:net", GIT, "allow", True, id="allow: capability over capability"),
+        pytest.param("cap:n*", "git:push", GIT, "allow", False, id="allow: capability over no action"),
+        pytest.param("git", "cap:net", GIT, "allow", True, id="allow: the tool over its capability"),
+        pytest.param("mcp:gh:*", "mcp:gh:issue", OPEN, "deny", True, id="server over tool"),
+        pytest.param("mcp__gh__*", "mcp__gh__i*", OPEN, "deny", True, id="names over names"),
+        pytest.param("mcp__gh__*", "mcp:gh:issue", OPEN, "deny", True, id="a name holds for every action"),
+        pytest.param("*:mcp__gh__issue:x*", "mcp__gh__issue:xy", OPEN, "deny", True, id="any text may be an action"),
+        pytest.param("mcp__gh__issue:x*", "mcp__gh__issue:y*", OPEN, "deny", False, id="another action"),
+        pytest.param("mcp__gh__issue:x*", "cap:net", OPEN, "deny", False, id="not over all that has a capability"),
+        pytest.param("mcp__*", "mcp__gh__issue", OPEN, "allow", False, id="allow: a bare glob covers no such tool"),
+        pytest.param("git(remote=*)", "git(remote=a)", GIT, "deny", True, id="argument over argument"),
+        pytest.param("git(remote=a)", "git(remote=*)", GIT, "deny", False, id="argument under argument"),
+        pytest.param("git(remote=*)", "git", GIT, "deny", False, id="one that asks over one that does not"),
+        pytest.param("git", "git(remote=a)", GIT, "deny", True, id="one that does not ask"),
+        pytest.param(
+            {"rule": "git", "when": {"remote": {"const": "a", "type": "string"}}},
+            {"rule": "git:log", "when": {"remote": {"type": "string", "const": "a"}}},
+            GIT,
+            "deny",
+            True,
+            id="the same condition, its keys in another order",
+        ),
+        pytest.param(
+            {"rule": "git", "when": {"remote": {"const": 1}}},
+            {"rule": "git", "when": {"remote": {"const": True}}},
+            GIT,
+            "deny",
+            False,
+            id="one is not true",
+        ),
+        pytest.param({"rule": "git", "when": {"remote": {"const": 1}}}, "git", GIT, "deny", False, id="a condition"),
+    ],
+)
+def test_a_rule_covers_another(wide: Any, narrow: Any, tool: ToolSignature, sense: Sense, covers: bool) -> None:  # noqa: FBT001 - a table's row
+    """If each call of the tool that the narrow one matches is one of the wide one."""
+    both = [rule(wide), rule(narrow)]
+    found = Coverers(both[:1], placeholder(both)).first(Reaching(both[1]), tool, sense)
+
+    assert found == (both[0] if covers else None)
+
+
+def test_the_first_rule_that_covers_is_named() -> None:
+    """In the order of the list, which may end before the rule itself."""
+    listed = rules("bash:ls -l", "bash:l*", "bash:ls *", "bash:*")
+    coverers, narrow = Coverers(listed, placeholder(listed)), Reaching(rule("bash:ls -a"))
+
+    assert coverers.first(narrow, BASH, "deny") == listed[1]
+    assert coverers.first(narrow, BASH, "deny", before=1) is None
+    assert coverers.first(narrow, BASH, "deny", before=2) == listed[1]
+
+
+@each_row(
+    ("written", "tool", "deny", "allow", "covers"),
+    [
+        # Concerns the tool, acts on it and reaches it: in `deny`, in `allow`. Then whether it helps to permit a call.
+        pytest.param("bash:ls", BASH, (True, True, True), (True, True, True), True, id="command"),
+        pytest.param("bash:ls", SILENT, (False, False, False), (False, False, False), False, id="without commands"),
+        pytest.param("*:ls", BASH, (True, True, True), (False, False, False), False, id="star over commands"),
+        pytest.param("bash:ls", CLI, (True, True, True), (False, False, False), False, id="commands of another kind"),
+        pytest.param("cli:deploy", CLI, (True, True, True), (True, True, True), True, id="kind"),
+        pytest.param("git", GIT, (True, True, True), (True, True, True), True, id="name"),
+        pytest.param("git:push", GIT, (True, True, True), (True, True, True), True, id="action"),
+        pytest.param("git:pull", GIT, (True, False, False), (True, False, False), False, id="action there is not"),
+        pytest.param("gi*:p*", GIT, (True, True, True), (True, True, True), True, id="glob over name and action"),
+        pytest.param("svn:*", GIT, (False, False, False), (False, False, False), False, id="another tool"),
+        pytest.param("cap:net", GIT, (True, True, True), (True, True, True), True, id="capability"),
+        pytest.param("cap:other", GIT, (True, True, True), (True, True, True), False, id="capability not declared"),
+        pytest.param("git(remote=a)", GIT, (True, True, True), (True, True, True), True, id="argument"),
+        pytest.param("git(branch=a)", GIT, (True, True, False), (True, True, False), False, id="no such argument"),
+        pytest.param("mcp:gh:issue", OPEN, (True, True, True), (True, True, True), True, id="server and tool"),
+        pytest.param("mcp:gh:issue:x", OPEN, (False, False, False), (False, False, False), False, id="no action there"),
+        pytest.param("mcp__gh__issue:x", OPEN, (True, True, True), (True, True, True), True, id="any action"),
+        pytest.param("group:mcp", OPEN, (True, True, True), (True, True, True), False, id="no group permits it"),
+    ],
+)
+def test_what_a_rule_could_reach(written: Any, tool: ToolSignature, deny: Any, allow: Any, covers: bool) -> None:  # noqa: FBT001 - a table's row
+    """Too much rather than too little."""
+    reaching = Reaching(rule(written))
+    senses: tuple[Sense, Sense] = ("deny", "allow")
+
+    found = [(reaching.concerns(tool, one), reaching.acts_on(tool, one), reaching.reaches(tool, one)) for one in senses]
+
+    assert (found, reaching.could_cover(tool)) == ([deny, allow], covers)
+
+
+@each_row(
+    ("written", "tool", "lacks", "is_idle"),
+    [
+        pytest.param("git(branch=a, remote=b)", GIT, ("branch",), (), id="a glob needs its argument"),
+        pytest.param("git(branch=a)", OPEN, (), (), id="there may be any argument"),
+        pytest.param({"rule": "git", "when": {"branch": {"const": "a"}}}, GIT, ("branch",), (), id="a value"),
+        pytest.param({"rule": "git", "when": {"branch": {"const": None}}}, GIT, (), ("branch",), id="null is absence"),
+        pytest.param({"rule": "git", "when": {"branch": {"const": None}}}, OPEN, (), (), id="may be there"),
+        pytest.param(
+            {"rule": "git(branch=a)", "when": {"branch": {"const": None}}}, GIT, ("branch",) * 2, (), id="both"
+        ),
+        pytest.param(
+            {"rule": "git", "when": {"branch": {"const": None}, "tag": {"const": "a"}}},
+            GIT,
+            ("tag",),
+            ("branch",),
+            id="each by itself",
+        ),
+    ],
+)
+def test_arguments_that_a_tool_does_not_have(written: Any, tool: ToolSignature, lacks: Any, is_idle: Any) -> None:
+    """A condition on one never holds, or always: to `when` an absent argument is null."""
+    reaching = Reaching(rule(written))
+
+    assert (reaching.lacks(tool), reaching.is_idle(tool)) == (lacks, is_idle)
 
 
 def test_placeholder_stands_in_no_rule() -> None:

@@ -649,6 +649,12 @@ def entry(line: int, **fields: Any) -> Availability:
     [
         pytest.param([entry(1, callers=CallerPattern(agent=()))], {1: "no caller matches its `for`."}, id="nobody"),
         pytest.param(
+            [entry(1, callers=CallerPattern(provider=())), entry(2, callers=CallerPattern(group=()))],
+            {1: "no caller matches its `for`.", 2: "no caller matches its `for`."},
+            id="no provider, no group",
+        ),
+        pytest.param([entry(1, deny=(), also_allow=("git",))], {}, id="it only undoes"),
+        pytest.param(
             [entry(1, callers=CallerPattern(depth=((">=", 2), ("<", 2))))],
             {1: "no caller matches its `for`."},
             id="no-depth",
