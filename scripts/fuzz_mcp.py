@@ -49,6 +49,8 @@ STORM = 200
 """How often a server dies and is started again."""
 MOST_GROWTH_KB = 96_000
 """How much the process may grow after its first tenth, in KiB: what one server may have at most at a time, and slack."""
+_LONGEST_LINE = 250_000
+"""In bytes: more than the bridge takes."""
 _BROKEN_BYTE, _BROKEN_OFF = 0.05, 0.08
 """Of the lines, those with another byte, and with those the ones that end too early."""
 _LOST, _DOUBLED = 0.15, 0.25
@@ -74,6 +76,7 @@ class Messages:
             lines.append(self._line(self._unasked() if self._often(0.6) else self._right(request)))
         if self._often(0.9):
             lines.append(json.dumps(self._right(request)).encode())
+        lines = [line[:_LONGEST_LINE] for line in lines]  # they are this process's memory, too
         self.count += len(lines)
         return b"\n".join(lines) + b"\n"
 
@@ -146,7 +149,8 @@ class Messages:
             items = list(value)
             place = rng.randrange(len(items))
             items[place] = self._mutated(items[place])
-            return items * rng.choice((1, 1, 1, 30))
+            often = rng.choice((1, 1, 1, 30))
+            return items * often if len(str(items)) < _LONGEST_LINE // 30 else items
         return self._anything()
 
     def _anything(self) -> Any:
@@ -174,10 +178,10 @@ class Piped:
         """What the bridge reads."""
         return self._read
 
-    def read(self, most: int) -> bytes:
+    def read(self, max_bytes: int) -> bytes:
         """What the server has sent."""
         with suppress(BlockingIOError):
-            return os.read(self._read, most)
+            return os.read(self._read, max_bytes)
         return b""
 
     def write(self, data: bytes) -> int:
@@ -186,7 +190,7 @@ class Piped:
             return os.write(self._write, data)
         return 0
 
-    def wait(self, _timeout_s: float) -> int | None:
+    def wait(self, timeout_s: float) -> int | None:  # noqa: ARG002 - as `Running` has it
         """It never ends by itself."""
         return self.exit_code
 

@@ -83,9 +83,7 @@ def register_programs() -> Sequence[Path]:  # type: ignore[empty-body]
 
 
 @hookspec(firstresult=True)
-def discover_tools(  # type: ignore[empty-body]
-    profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None
-) -> Discovery:
+def discover_tools(profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None) -> Discovery:  # type: ignore[empty-body]
     """Find tools that no entry point names: declared in a profile, lying in folders, offered by servers.
 
     Called in the module of each extension that the profile lists, when a toolbox is built and the policies are
