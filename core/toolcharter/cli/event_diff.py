@@ -21,6 +21,8 @@ from toolcharter.guards.secrets import MASK
 
 MOST_CHANGES = 1000
 """How many different changes are told apart. What comes later is counted as one."""
+MOST_TOOLBOXES = 1000
+"""Of how many profiles in a file it is remembered where they were used."""
 REMEMBERED = 4096
 """How many decisions are remembered: agents repeat themselves."""
 REMEMBERED_BYTES = 1024
@@ -29,7 +31,7 @@ _LONGEST_FACT = 200
 """What a host says of a caller is cut there, without a notice."""
 _OTHERS = ("(others)", "")
 _FACTS = ("agent", "provider", "group", "session", "user", "project")
-_BEFORE = b'{"event":"%s"' % contract.BEFORE.encode()
+_READ = tuple(b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.TOOLBOX_OPEN))
 _SHAPE = re.compile(r"(?:str|list)\[\d+\]|null|int|float|bool")
 
 
@@ -49,30 +51,44 @@ class Change(NamedTuple):
 class EventDiff:
     """Takes one line after the other, and decides the calls that begin there.
 
+    A call belongs to the last `toolbox.open` before it that has its profile and digest.
+
     Args:
-        old: By which the calls are decided first.
-        new: By which they are decided then.
+        toolboxes: Gives the toolbox by which calls are decided first, and the one by which they are decided then,
+            for the workspace in which the calls were made; None where no line says which.
     """
 
-    def __init__(self, old: Toolbox, new: Toolbox) -> None:
+    def __init__(self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]]) -> None:
         self.calls = 0
         self.unreadable = 0
         self._changes = Counter[Change]()
         self._examples: dict[Change, str] = {}
         self._undecidable = Counter[tuple[str, str]]()
         self._left_out = 0
-        self._was, self._becomes = _decider(old), _decider(new)
+        self._toolboxes = toolboxes
+        self._workspaces: dict[tuple[str | None, str | None], str | None] = {}
+        self._decide = lru_cache(maxsize=REMEMBERED)(self._decide_anew)
 
     def add(self, line: EventLine) -> None:
         """Decide the call whose first event is *line*, by both; other events are passed over."""
-        if line.raw.startswith(b'{"event":') and not line.raw.startswith(_BEFORE):
+        if line.raw.startswith(b'{"event":') and not line.raw.startswith(_READ):
             return
         try:
             event = orjson.loads(line.raw)
             if event["event"] == contract.BEFORE:
                 self._add_call(event, line)
+            elif event["event"] == contract.TOOLBOX_OPEN:
+                self._add_toolbox(event)
         except (ValueError, KeyError, TypeError, RecursionError):
             self.unreadable += 1
+
+    def _add_toolbox(self, event: Mapping[str, Any]) -> None:
+        made_of, workspace = (event["profile"], event["profile_digest"]), event["workspace"]
+        require_words(*made_of, workspace)
+        self._workspaces.pop(made_of, None)
+        if len(self._workspaces) >= MOST_TOOLBOXES:
+            self._workspaces.pop(next(iter(self._workspaces)))
+        self._workspaces[made_of] = workspace
 
     def _add_call(self, event: Mapping[str, Any], line: EventLine) -> None:
         tool, action, depth = event["tool"], event["action"], event["depth"]
@@ -88,8 +104,10 @@ class EventDiff:
                 key if key in self._undecidable or len(self._undecidable) < MOST_CHANGES else _OTHERS
             ] += 1
             return
-        caller = Caller(**facts, depth=depth)
-        was, becomes = self._was(caller, tool, raw), self._becomes(caller, tool, raw)
+        made_of = event.get("profile"), event.get("profile_digest")
+        require_words(*made_of)
+        decide = self._decide if len(raw) <= REMEMBERED_BYTES else self._decide_anew
+        was, becomes = decide(self._workspaces.get(made_of), Caller(**facts, depth=depth), tool, raw)
         if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
             return
         change = Change(tool, action, *_facts(was), *_facts(becomes))
@@ -98,6 +116,12 @@ class EventDiff:
             self._examples.setdefault(change, f"{line.file}:{line.number}")
         else:
             self._left_out += 1
+
+    def _decide_anew(self, workspace: str | None, caller: Caller, tool: str, raw: bytes) -> tuple[Decision, Decision]:
+        old, new = self._toolboxes(workspace)
+        return old.for_caller(caller).decide(tool, orjson.loads(raw)), new.for_caller(caller).decide(
+            tool, orjson.loads(raw)
+        )
 
     def summary(self) -> dict[str, Any]:
         """All of it as JSON values; the most frequent first."""
@@ -133,14 +157,6 @@ def undecidable(event: Mapping[str, Any]) -> str | None:
         return "masked"
     is_cut = any(text.endswith(contract.CUT_NOTICE) for text in texts)
     return "cut" if is_cut or any(len(event[fact] or "") >= _LONGEST_FACT for fact in _FACTS) else None
-
-
-def _decider(toolbox: Toolbox) -> Callable[[Caller, str, bytes], Decision]:
-    def decide(caller: Caller, tool: str, raw: bytes) -> Decision:
-        return toolbox.for_caller(caller).decide(tool, orjson.loads(raw))
-
-    remembered = lru_cache(maxsize=REMEMBERED)(decide)
-    return lambda caller, tool, raw: (remembered if len(raw) <= REMEMBERED_BYTES else decide)(caller, tool, raw)
 
 
 def _facts(decision: Decision) -> tuple[str, str | None, str | None]:

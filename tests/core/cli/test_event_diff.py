@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from toolcharter.cli import event_diff
+from toolcharter.cli import event_diff, event_workspaces
 from toolcharter.cli.event_diff import undecidable
 from toolcharter.events.contract import CUT_NOTICE
 from toolcharter.guards.secrets import MASK
@@ -143,3 +143,69 @@ def test_memory_is_bounded_whatever_names_models_invent(run, desk, monkeypatch) 
     assert (found["changed"], [row["count"] for row in found["changes"]], found["more_changes"]) == (3, [2], 1)
     assert [(row["tool"], row["count"]) for row in found["not_decided"]] == [("(others)", 2), ("a", 1)]
     assert found["unreadable_lines"] == 4
+
+
+def test_a_call_is_decided_in_the_workspace_it_was_made_in(run, desk, tmp_path, monkeypatch) -> None:
+    """Run from elsewhere, each call in its own folder, and all in the one that `--workspace` names."""
+    homes = [tmp_path / name for name in ("one", "two")]
+    for home in homes:
+        home.mkdir()
+        words = ("--profile", "./demo.yaml", "--events", "file:e.jsonl", "--workspace", str(home))
+        run("call", "echo", "word=hi", *words)
+    (homes[1] / ".toolcharter").mkdir()
+    (homes[1] / ".toolcharter/policy.yaml").write_text("deny: [{rule: echo, reason: closed_here}]\n")
+    (desk / "open.yaml").write_text("profile: open\ntools: {echo: {allowed: []}}\n")
+
+    _, recorded = compared(run, "./demo.yaml", "./open.yaml", "e.jsonl")
+    _, named = compared(run, "./demo.yaml", "./open.yaml", "e.jsonl", "--workspace", str(homes[1]))
+
+    assert [(row["count"], row["becomes_reason"], row["first"]) for row in recorded["changes"]] == [
+        (1, "word_not_allowed", "e.jsonl:2")
+    ]
+    assert (recorded["same"], named["same"]) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["/" + "x" * 5000, "/a\0b", "", ".", "/dev/null"])
+def test_a_workspace_that_is_no_folder_is_told(run, recorded, name) -> None:
+    """Whatever text stands there."""
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    named = (orjson.dumps(line | {"workspace": name}) + b"\n" for line in lines)
+    recorded.write_bytes(b"".join(named))
+
+    result = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl")
+
+    assert (result.exit_code, result.stderr.count("does not exist"), "\0" in result.stderr) == (0, 1, False)
+
+
+@pytest.mark.parametrize("opens", [True, False], ids=["gone", "unrecorded"])
+def test_a_workspace_that_is_not_there_is_told_and_replaced(run, desk, tmp_path, opens) -> None:
+    """Once, with its name; without a word where `--workspace` names one."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = ("--profile", "./demo.yaml", "--events", "file:e.jsonl", "--workspace", str(gone))
+    run("call", "echo", "word=hi", *words)
+    run("call", "echo", "word=hi", *words)
+    gone.rmdir()
+    if not opens:
+        lines = (desk / "e.jsonl").read_bytes().splitlines(keepends=True)
+        (desk / "e.jsonl").write_bytes(b"".join(line for line in lines if b"toolbox.open" not in line))
+
+    here = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl")
+    named = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl", "--workspace", ".")
+
+    what = f"The recorded workspace {gone} does not exist" if opens else "No toolbox.open in the files says"
+    assert (here.stderr.count("\n"), here.stderr.startswith(f"toolcharter: {what}")) == (1, True)
+    assert ("decided in the current folder" in here.stderr, named.stderr) == (True, "")
+
+
+def test_many_workspaces_are_not_open_at_once(run, desk, tmp_path, monkeypatch) -> None:
+    """The first is closed, and opened again when a call needs it; a profile that is broken is named without calls, too."""
+    monkeypatch.setattr(event_workspaces, "MOST_WORKSPACES", 1)
+    for name in ("one", "two", "one"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        words = ("--profile", "./demo.yaml", "--events", "file:e.jsonl", "--workspace", str(tmp_path / name))
+        run("call", "echo", "word=hi", *words)
+    (desk / "none.jsonl").write_text("")
+
+    assert compared(run, "./demo.yaml", "./demo.yaml", "e.jsonl")[1]["same"] == 3
+    assert run("events", "diff", "./demo.yaml", "./no.yaml", "none.jsonl").exit_code == 2

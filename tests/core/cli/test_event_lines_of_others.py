@@ -51,7 +51,12 @@ def toolbox(tmp_path_factory):
 @settings(max_examples=200)
 def test_any_line_is_counted_or_called_unreadable(toolbox, raws: list[bytes]) -> None:
     """By every reader: what it counts adds up, and what it makes of it is JSON, text and HTML."""
-    stats, check, diff, wanted = EventStats(), EventCheck(), EventDiff(toolbox, toolbox), wanted_by({"event": "*"})
+    stats, check, diff, wanted = (
+        EventStats(),
+        EventCheck(),
+        EventDiff(lambda _: (toolbox, toolbox)),
+        wanted_by({"event": "*"}),
+    )
     for number, raw in enumerate(raws, 1):
         line = EventLine("f", number, raw)
         stats.add(line)
@@ -72,7 +77,7 @@ def test_any_line_is_counted_or_called_unreadable(toolbox, raws: list[bytes]) ->
 def test_a_line_nested_deeper_than_a_gate_writes_is_no_event(toolbox, depth: int) -> None:
     """Reading it does not exhaust the stack, nor does writing what was read."""
     deep = b'{"event":"hook.tool.before","args":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
-    diff = EventDiff(toolbox, toolbox)
+    diff = EventDiff(lambda _: (toolbox, toolbox))
 
     diff.add(EventLine("f", 1, orjson.dumps({**GOOD, "event": contract.BEFORE})[:-1] + b"," + deep[1:]))
 

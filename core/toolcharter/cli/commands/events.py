@@ -13,10 +13,9 @@ import click
 from toolcharter._lazy import lazy
 from toolcharter.cli import event_files, options
 from toolcharter.cli.output import in_one_line, print_json, print_table
-from toolcharter.cli.session import opened
 
 if TYPE_CHECKING:
-    from toolcharter.cli import event_check, event_diff, event_page, event_stats, event_tail
+    from toolcharter.cli import event_check, event_diff, event_page, event_stats, event_tail, event_workspaces
     from toolcharter.events import files as event_lines
     from toolcharter.events import schema
 else:
@@ -25,6 +24,7 @@ else:
     event_page = lazy("toolcharter.cli.event_page")
     event_stats = lazy("toolcharter.cli.event_stats")
     event_tail = lazy("toolcharter.cli.event_tail")
+    event_workspaces = lazy("toolcharter.cli.event_workspaces")
     event_lines = lazy("toolcharter.events.files")
     schema = lazy("toolcharter.events.schema")
 
@@ -153,20 +153,25 @@ def stats(files: Sequence[str], as_json: bool, html: str | None, top: int) -> No
 @click.argument("profile_a")
 @click.argument("profile_b")
 @event_files.names
-@options.workspace
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    help="The folder in which all calls are decided; default: the one in which each was made.",
+)
 @options.json_output
 @_top
-def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str, as_json: bool, top: int) -> None:
+def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str | None, as_json: bool, top: int) -> None:
     """Decide recorded calls by two profiles; tell what would change.
 
     Nothing is run. A call whose arguments were masked, cut or left out in its
     event is counted as undecidable. Exit status 1 if a call would be decided
     differently.
     """
-    with opened(profile_a, workspace, ()) as old, opened(profile_b, workspace, ()) as new:
-        compared = event_diff.EventDiff(old, new)
+    with event_workspaces.Pairs(profile_a, profile_b, workspace) as toolboxes:
+        compared = event_diff.EventDiff(toolboxes)
         for line in event_files.lines_of(files):
             compared.add(line)
+        toolboxes.require_usable()
     summary = compared.summary()
     if as_json:
         print_json(summary)

@@ -1,0 +1,104 @@
+"""Opens two profiles in the workspaces that recorded calls were made in: a decision is about the files that are there."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import click
+
+from toolcharter.cli.output import in_one_line
+from toolcharter.cli.session import opened
+from toolcharter.gate.toolbox import Toolbox
+
+MOST_WORKSPACES = 16
+"""How many are open at once; of more, the one that was opened first is closed."""
+MOST_WARNINGS = 20
+_HERE = "."
+
+
+class Pairs:
+    """The toolboxes of two profiles, by workspace.
+
+    Args:
+        old: A profile's name or path.
+        new: Another.
+        workspace: Where all calls are decided; None for where each was made.
+    """
+
+    def __init__(self, old: str, new: str, workspace: str | None) -> None:
+        self._profiles = old, new
+        self._workspace = workspace
+        self._open: dict[str, tuple[ExitStack, tuple[Toolbox, Toolbox]]] = {}
+        self._folders: dict[str | None, str] = {}
+        self._warnings = 0
+
+    def __call__(self, recorded: str | None) -> tuple[Toolbox, Toolbox]:
+        """Both, for a call that was made in *recorded*; None if the files do not say where.
+
+        Raises:
+            ConfigurationError: A profile cannot be used there.
+        """
+        folder = self._workspace if self._workspace is not None else self._folder_of(recorded)
+        if folder not in self._open:
+            if len(self._open) >= MOST_WORKSPACES:
+                self._open.pop(next(iter(self._open)))[0].close()
+            with ExitStack() as stack:
+                old, new = (stack.enter_context(opened(profile, folder, ())) for profile in self._profiles)
+                self._open[folder] = stack.pop_all(), (old, new)
+        return self._open[folder][1]
+
+    def _folder_of(self, recorded: str | None) -> str:
+        if recorded in self._folders:
+            return self._folders[recorded]
+        if recorded is not None and _is_folder(recorded):
+            folder = recorded
+        else:
+            folder = _HERE
+            self._warn(recorded)
+        if len(self._folders) < MOST_WARNINGS * MOST_WORKSPACES:
+            self._folders[recorded] = folder
+        return folder
+
+    def _warn(self, recorded: str | None) -> None:
+        self._warnings += 1
+        if self._warnings > MOST_WARNINGS:
+            return
+        where = (
+            "No toolbox.open in the files says in which workspace calls were made"
+            if recorded is None
+            else f"The recorded workspace {in_one_line(recorded)} does not exist"
+        )
+        click.echo(
+            f"toolcharter: {where}; they are decided in the current folder. --workspace names another.", err=True
+        )
+
+    def require_usable(self) -> None:
+        """Open both where no call has had them opened: a profile that cannot be used is named all the same.
+
+        Raises:
+            ConfigurationError: With all its faults.
+        """
+        if not self._open:
+            with (
+                opened(self._profiles[0], self._workspace or _HERE, ()),
+                opened(self._profiles[1], self._workspace or _HERE, ()),
+            ):
+                pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Close all."""
+        with ExitStack() as stack:
+            for opened_here, _ in self._open.values():
+                stack.push(opened_here)
+
+
+def _is_folder(name: str) -> bool:
+    """Whether *name*, which may be any text, is a folder that can be looked at."""
+    try:
+        return Path(name).is_absolute() and Path(name).is_dir()
+    except (OSError, ValueError):
+        return False
