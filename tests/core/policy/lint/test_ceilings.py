@@ -37,6 +37,13 @@ def test_nothing_is_taken_by_nobody() -> None:
     assert taken(Profile("p", allow=rules("p", "bash:ls")), Ceiling("admin"), Ceiling("ALLOWED_TOOL_PERMS")) == []
 
 
+def test_a_star_also_stands_for_characters_that_hardly_anybody_writes() -> None:
+    """A ceiling's rule on such a character takes away no command but its own."""
+    profile = Profile("p", allow=rules("p", "bash:ls *"))
+
+    assert taken(profile, Ceiling("admin", deny=rules("admin", "bash:ls \ue000"))) == []
+
+
 @pytest.mark.parametrize(
     ("ceiling", "found"),
     [

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from tests.rows import each_row
 
+from toolcharter.api.call import Decision
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, listed, review
+from toolcharter.policy.lint.rules import Finding, Reviewed, listed, review, why_hidden
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
@@ -132,6 +133,18 @@ def never(text: str, what: str, fix: str, path: str = "deny") -> list[Finding]:
             "Arguments: 'max_bytes', 'path'.",
             id="selector-and-when",
         ),
+        pytest.param(
+            "read_file(pth=a, remote=b)",
+            "no argument of 'read_file' is named 'pth'.",
+            "Did you mean 'path'? Arguments: 'max_bytes', 'path'.",
+            id="the-first-of-two-arguments",
+        ),
+        pytest.param(
+            "cli:cat",
+            "no tool of the profile has such a name.",
+            "Tools: 'read_file', 'git', 'enum', 'bash', 'deploy', 'open' and 1 more.",
+            id="another-name-of-another-kind",
+        ),
     ],
 )
 def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> None:
@@ -178,6 +191,49 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
             "",
             id="never-together",
         ),
+        *(
+            pytest.param(
+                (BASH,),
+                f"{kind}:*",
+                "deny",
+                f"no tool of the profile is of kind {kind!r}.",
+                "List one under `tools`, or remove the rule.",
+                id=f"no-{kind}",
+            )
+            for kind in ("builtin", "cli", "mcp", "custom")
+        ),
+        pytest.param(
+            (ENUM._replace(actions=frozenset({"set", "get", "add", "put", "list", "drop"})),),
+            "enum:zzz",
+            "deny",
+            "no action of 'enum' is of that name.",
+            "Actions: 'add', 'drop', 'get', 'list', 'put', 'set'.",
+            id="actions-in-order",
+        ),
+        pytest.param(
+            (READ._replace(arguments=frozenset()),),
+            "read_file(path=a)",
+            "deny",
+            "no argument of 'read_file' is named 'path'.",
+            "Arguments: none.",
+            id="no-arguments",
+        ),
+        pytest.param(
+            (CLI._replace(facts=CLI.facts._replace(capabilities=frozenset("edbca"))),),
+            "cap:net",
+            "deny",
+            "no tool of the profile declares such a capability.",
+            "Capabilities: 'a', 'b', 'c', 'd', 'e'.",
+            id="capabilities-in-order",
+        ),
+        pytest.param(
+            (ENUM,),
+            "cap:net",
+            "deny",
+            "no tool of the profile declares such a capability.",
+            "Capabilities: none.",
+            id="no-capabilities",
+        ),
     ],
 )
 def test_rule_that_needs_other_tools_is_told(tools, rule, path, what, fix) -> None:
@@ -204,11 +260,29 @@ def test_rule_that_needs_other_tools_is_told(tools, rule, path, what, fix) -> No
         "cap:net",
         "git(remote=*)",
         {"rule": "git:push", "when": {"remote": {"const": "origin"}}},
+        {"rule": "*", "when": {"remote": {"type": ["null", "string"]}}},
+        "*(max_bytes=9)",
     ],
 )
 def test_rule_that_could_match_is_no_finding(rule) -> None:
     """Nothing is said of what might be meant."""
     assert said(deny=[rule]) == []
+
+
+@each_row(
+    ("tools", "rule"),
+    [
+        pytest.param(
+            (GIT, GIT._replace(facts=GIT.facts._replace(name="gut", capabilities={"zz": frozenset({"net"})}))),
+            "g*t:zz",
+            id="an-action-of-one-of-two",
+        ),
+        pytest.param((BASH._replace(actions=frozenset({"run"})),), "bash:ls", id="a-command-is-no-action"),
+    ],
+)
+def test_a_rule_that_could_match_one_tool_is_no_finding(tools, rule) -> None:
+    """What only one tool has, or does in another way, is enough."""
+    assert said(tools, deny=[rule]) == []
 
 
 def test_nothing_is_said_of_what_may_come_later() -> None:
@@ -274,6 +348,42 @@ def test_allow_after_which_a_person_is_asked_all_the_same_is_told() -> None:
     assert said([BASH], allow=["bash:git push *", "bash:git *"], ask=["bash:git p*"]) == [
         Finding("asked", "allow:1:5", "allow", what, fix)
     ]
+
+
+@each_row(
+    ("deny", "ask", "allow"),
+    [
+        pytest.param(["deploy"], ["*"], [], id="one tool is denied, the others are asked about"),
+        pytest.param([], ["git"], ["builtin:*"], id="a person is asked about one tool, the others are allowed"),
+        pytest.param(["git", "*"], [], [], id="one tool is denied before, the others are not"),
+    ],
+)
+def test_a_rule_taken_from_one_tool_keeps_its_effect_on_others(deny, ask, allow) -> None:
+    """Only what is taken from every tool that the rule reaches is told."""
+    assert said(deny=deny, ask=ask, allow=allow, mode="restrict") == []
+
+
+def test_a_rule_is_held_against_the_tools_that_it_reaches_alone() -> None:
+    """That other tools are not denied, or not asked about, gives it no effect."""
+    by = "by 'group:fs' (deny:1:5)."
+    asked = f"all that a person would be asked about is denied {by}"
+
+    assert said(deny=["group:fs"], ask=["read_file"]) == idle("read_file", asked, "Remove it.", path="ask")
+    assert said(deny=["group:fs", "read_file"]) == idle(
+        "read_file", f"all that it denies is denied before, {by}", "Remove it.", line=2, path="deny"
+    )
+
+
+def test_a_glob_over_names_denies_tools_of_every_kind() -> None:
+    """What only in `allow` needs the tool's own name."""
+    what = "all that it denies is denied before, by 'mcp__*' (deny:1:5)."
+
+    assert said(deny=["mcp__*", "mcp__jira__find"]) == idle("mcp__jira__find", what, "Remove it.", line=2, path="deny")
+
+
+def test_a_star_also_stands_for_characters_that_hardly_anybody_writes() -> None:
+    """A rule on such a character does not cover one with a star."""
+    assert said(deny=["open:\ue000", "open:*"]) == []
 
 
 def test_a_tool_that_only_a_person_permits_is_not_said_to_be_hidden() -> None:
@@ -357,6 +467,51 @@ def idle(text: str, what: str, fix: str, *, line: int = 1, path: str = "allow") 
 def test_allow_that_permits_nothing_new_is_told(rule, mode, what, fix) -> None:
     """The mode table, and what never allows an unbounded tool."""
     assert said(allow=[rule], mode=mode) == idle(rule, what, fix)
+
+
+def by_action(**actions: Any) -> ToolSignature:
+    """An unbounded tool that declares the capabilities of these actions, and not of others."""
+    return ToolSignature(
+        ToolFacts("deploy", "cli", capabilities={name: frozenset(one) for name, one in actions.items()})
+    )
+
+
+@each_row(
+    ("tools", "rule", "what", "fix"),
+    [
+        pytest.param(
+            (CLI, JIRA, BASH, ToolSignature(ToolFacts("report", "custom", capabilities=frozenset({"x"})))),
+            "*",
+            "a glob allows no unbounded tool, such as 'deploy', 'mcp__jira__find', 'bash', 'report'.",
+            "Write the tool's own name, or a rule that begins with 'bash:' or 'cli:' or 'custom:' or 'mcp:'.",
+            id="kinds-in-order",
+        ),
+        pytest.param(
+            (by_action(go={"net"}),),
+            "cap:net",
+            "'cap:' allows no unbounded tool, such as 'deploy'.",
+            "Write the tool's own name, or a rule that begins with 'cli:'.",
+            id="capability-of-one-action",
+        ),
+        pytest.param(
+            (by_action(go={"b", "d"}, stop={"a", "c", "e"}),),
+            "cap:net",
+            "no tool of the profile declares such a capability.",
+            "Capabilities: 'a', 'b', 'c', 'd', 'e'.",
+            id="capability-of-no-action",
+        ),
+        pytest.param(
+            (by_action(go=()),),
+            "cap:net",
+            "no tool of the profile declares such a capability.",
+            "Capabilities: none.",
+            id="actions-that-touch-nothing",
+        ),
+    ],
+)
+def test_allow_that_permits_nothing_of_these_tools_is_told(tools, rule, what, fix) -> None:
+    """The kinds that would permit them, or what they declare, are named in the order of the alphabet."""
+    assert said(tools, allow=[rule], mode="restrict") == idle(rule, what, fix)
 
 
 @each_row(
@@ -516,6 +671,44 @@ def test_rule_that_hardly_means_what_it_says_is_told(rule, what, fix) -> None:
 
 
 @each_row(
+    ("tool", "rule", "what", "fix"),
+    [
+        pytest.param(
+            READ._replace(textless=frozenset({"path", "max_bytes"})),
+            "read_file(path=a, max_bytes=9)",
+            "'read_file(path=a, max_bytes=9)': no call of 'read_file' has text in 'path', and a glob matches nothing else.",
+            "Write the long form with `when`.",
+            id="the-first-without-text",
+        ),
+        pytest.param(
+            READ,
+            {"rule": "read_file", "when": {"pth": {"type": "null"}, "remote": {"type": "null"}}},
+            "'read_file' asks of 'pth', which no argument of 'read_file' is named: that always holds.",
+            "Did you mean 'path'? Arguments: 'max_bytes', 'path'.",
+            id="the-first-that-always-holds",
+        ),
+        pytest.param(
+            READ._replace(arguments=frozenset()),
+            {"rule": "read_file", "when": {"pth": {"type": "null"}}},
+            "'read_file' asks of 'pth', which no argument of 'read_file' is named: that always holds.",
+            "Arguments: none.",
+            id="no-arguments",
+        ),
+        pytest.param(
+            by_action(go=()),
+            "cap:x",
+            "no tool of the profile declares what 'cap:x' names: it matches only actions that declare nothing.",
+            "Capabilities: none.",
+            id="no-capabilities",
+        ),
+    ],
+)
+def test_rule_that_hardly_means_what_it_says_of_a_tool_is_told(tool, rule, what, fix) -> None:
+    """Of several such arguments the first is named, and what there is instead."""
+    assert said([tool], deny=[rule]) == [Finding("risky", "deny:1:5", "deny", what, fix)]
+
+
+@each_row(
     ("rule", "what"),
     [
         ("bash:python *", "'python' can run any other program, and 'bash:python *' leaves its arguments open."),
@@ -568,7 +761,19 @@ def test_allow_of_a_tool_that_starts_what_it_is_told_is_told() -> None:
     assert said([process], allow=["background_process(action=list)"]) == []
 
 
-@pytest.mark.parametrize("rule", ["bash:python -V", "bash:wc *", "bash:ls*", "deploy"])
+@each_row(
+    "tool",
+    [
+        BASH._replace(facts=BASH.facts._replace(name="background_process"), gives_commands=False),
+        CLI._replace(gives_commands=True),
+    ],
+)
+def test_allow_of_a_tool_that_starts_nothing_by_command_is_no_finding(tool) -> None:
+    """Only of kind bash, and with commands to look at, it can be written command by command."""
+    assert said([tool], allow=[tool.facts.name]) == []
+
+
+@pytest.mark.parametrize("rule", ["bash:/bin/wc *", "bash:python -V", "bash:wc *", "bash:ls*", "deploy"])
 def test_allow_of_a_plain_program_is_no_finding(rule) -> None:
     """A program that runs no other, or an interpreter with all its words."""
     assert said(allow=[rule]) == []
@@ -640,6 +845,16 @@ def test_tool_that_no_rule_could_cover_is_told() -> None:
     assert list(review(subject)) == [Finding("hidden", "p:2:3", "tools.bash", what)]
 
 
+def test_what_is_not_known_of_a_profile_s_places_is_left_out() -> None:
+    """Without a file there is no place, and some findings have nothing to mend."""
+    assert [(one.place, one.fix) for one in review(Reviewed(Profile("p"), (BASH,)))] == [("", "")]
+
+
+def test_a_decision_without_message_is_told_by_its_reason() -> None:
+    """The sentence ends with a word at least."""
+    assert why_hidden(Decision("deny", "capability", "over_limit")) == "over_limit."
+
+
 def entry(line: int, **fields: Any) -> Availability:
     return Availability(**{"deny": ("git",), **fields}, place=f"p:{line}:3")
 
@@ -704,4 +919,5 @@ def test_availability_that_does_nothing_is_told(entries, whats) -> None:
 
 def test_long_lists_are_cut() -> None:
     """A message stays readable."""
+    assert listed("abcdef") == "'a', 'b', 'c', 'd', 'e', 'f'"
     assert (listed("abc"), listed("abcdefgh")) == ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', 'f' and 2 more")

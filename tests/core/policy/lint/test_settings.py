@@ -93,11 +93,43 @@ def depending(*args: str) -> SessionGuards:
             "Arguments: 'path', 'text'.",
             id="both-sides-once",
         ),
+        pytest.param(
+            skipping("zzz", match="*"),
+            "session_guards.skip_duplicate.0.args",
+            "no argument of 'read_file', 'write_file' is named 'zzz'.",
+            "Arguments: 'path', 'text'.",
+            id="any-tool",
+        ),
     ],
 )
 def test_an_argument_that_no_tool_has_is_told(memory, path, what, fix) -> None:
     """The guard would compare nothing with nothing."""
     assert said(session_guards=memory) == [Finding("risky", path.replace(".", ":"), path, what, fix)]
+
+
+@each_row(
+    ("tool", "memory", "fix"),
+    [
+        pytest.param(
+            ToolSignature(ToolFacts("git"), frozenset({"pth"})),
+            SessionGuards(ReadBeforeWrite("warn", ("read_file",), argument="pth")),
+            "Did you mean 'path'? Arguments: 'path'.",
+            id="only of another tool",
+        ),
+        pytest.param(
+            ToolSignature(ToolFacts("git"), frozenset()), skipping("x", match="git"), "Arguments: none.", id="none"
+        ),
+        pytest.param(
+            ToolSignature(ToolFacts("git"), frozenset("edbca")),
+            skipping("x", match="git"),
+            "Arguments: 'a', 'b', 'c', 'd', 'e'.",
+            id="in order",
+        ),
+    ],
+)
+def test_the_arguments_that_there_are_instead_are_told(tool, memory, fix) -> None:
+    """Those of the tools that the guard is about, in the order of the alphabet."""
+    assert [one.fix for one in said(READ, tool, session_guards=memory)] == [fix]
 
 
 @each_row(
@@ -107,6 +139,8 @@ def test_an_argument_that_no_tool_has_is_told(memory, path, what, fix) -> None:
         pytest.param(TOOLS, (), SessionGuards(ReadBeforeWrite("strict", argument="text")), id="one-tool-has-it"),
         pytest.param(TOOLS, ("Edit_File",), SessionGuards(ReadBeforeWrite("strict", argument="file")), id="may-come"),
         pytest.param((OPEN,), (), skipping("x", match="open"), id="any-argument"),
+        pytest.param((READ, OPEN), (), skipping("x", match="*"), id="any-argument-of-one-tool"),
+        pytest.param((READ,), ("Cat",), skipping("x", match="cat"), id="a-tool-of-another-one-s-name-may-come"),
         pytest.param((OPEN,), (), skipping("x"), id="no-tool"),
         pytest.param(TOOLS, ("later",), skipping("x", match="*"), id="any-tool-may-come"),
         pytest.param(TOOLS, ("later",), skipping("x", match="later"), id="this-tool-may-come"),
@@ -136,8 +170,9 @@ def test_numbers_above_those_for_every_call_are_told() -> None:
     )
     found = said(limits=Limits(60), tool_limits={"read_file": Limits(90.5, 7)}, rates=rates)
 
-    assert [(one.word, one.path, one.place, one.what) for one in found] == [
-        ("never_matters", path, path.replace(".", ":"), f"{what}, and the smaller number wins.")
+    fix = "Lower it, or raise the other."
+    assert found == [
+        Finding("never_matters", path.replace(".", ":"), path, f"{what}, and the smaller number wins.", fix)
         for path, what in (
             ("limits.tools.read_file.timeout_s", "90.5 never matters: for every call it is 60"),
             ("limits.tools.read_file.calls_per_minute", "11 never matters: for every call it is 10"),
@@ -156,6 +191,23 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
     what = "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
     told = Finding("risky", "tools:sh", "tools.sh", what, "The plugin's author has to add it.")
     assert found == ([told] if is_told else [])
+
+
+def test_an_argument_that_is_run_as_code_is_told() -> None:
+    """Each at the tool's place: no rule can tell one program from another."""
+    found = said(READ, ToolSignature(ToolFacts("awk", "cli"), evaluated=("program", "source")))
+
+    assert found == [
+        Finding(
+            "risky",
+            "tools:awk",
+            "tools.awk",
+            f"a shell or an interpreter gets its argument {argument!r} as code, or a program starts it: "
+            "who calls it writes programs.",
+            "Give the program a file or words, or let `ask` mode have each call looked at.",
+        )
+        for argument in ("program", "source")
+    ]
 
 
 @each_row(
