@@ -8,6 +8,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
+from toolcharter.cli import event_stats
 from toolcharter.cli.output import shown
 
 WIDTH = 720
@@ -161,7 +162,7 @@ def _table(rows: Sequence[Mapping[str, Any]], top: int) -> str:
     def cells(tag: str, values: Mapping[str, Any]) -> Iterator[str]:
         for column in columns:
             kind = ' class="number"' if column in numbers else ""
-            yield f"<{tag}{kind}>{_text('' if values[column] is None else values[column])}</{tag}>"
+            yield f"<{tag}{kind}>{_text(event_stats.cell(column, values[column]))}</{tag}>"
 
     head = "".join(cells("th", {column: column.replace("_", " ") for column in columns}))
     body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows[:top])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolcharter.cli.output import in_one_line
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
 
@@ -23,6 +24,8 @@ MOST_SPANS = 96
 MOST_ANSWERS = 10_000
 """How many answered calls may be waiting for their end, which names the rule."""
 SLOWEST = 10
+LONGEST_ARGS = 60
+"""In characters: what a table shows of a call's arguments."""
 OTHERS = "(others)"
 _GROWTH = math.log(1.02)
 _LEAST_MS = 0.001
@@ -44,6 +47,17 @@ class Slow(NamedTuple):
     action: str | None
     outcome: str
     ts: str
+    agent: str | None
+    user: str | None
+    args: str | None
+
+
+class Example(NamedTuple):
+    """The first call of a row: the place of its rule, the line of the event, and what the call was about."""
+
+    rule_source: str | None
+    first: str
+    args: str | None
 
 
 class Latencies:
@@ -134,12 +148,13 @@ class EventStats:
         self.unreadable = 0
         self.redactions = 0
         self._counts: dict[str, Counter[Hashable]] = {}
+        self._examples: dict[tuple[str, Hashable], Example] = {}
         self._latencies: dict[Hashable, Latencies] = {}
         self._all = Latencies()
         self._spans = Spans()
         self._slowest: list[Slow] = []
         self._asked_because: dict[str, str | None] = {}
-        self._answered: dict[str, tuple[str | None, ...]] = {}
+        self._answered: dict[str, tuple[tuple[str | None, ...], Example]] = {}
         self._seen = 0
 
     def add(self, line: EventLine) -> None:
@@ -150,24 +165,26 @@ class EventStats:
             event = orjson.loads(line.raw)
             match event["event"]:
                 case contract.AFTER:
-                    self._add_call(event)
+                    self._add_call(event, line)
                 case contract.APPROVAL_REQUEST:
                     require_words(event["call_id"], event["reason"])
                     _keep(self._asked_because, event["call_id"], event["reason"])
                 case contract.APPROVAL_DECISION:
-                    self._add_answer(event)
+                    self._add_answer(event, line)
                 case _:
                     pass
         except (ValueError, KeyError, TypeError, OverflowError):
             self.unreadable += 1
 
-    def _add_call(self, event: dict[str, Any]) -> None:
+    def _add_call(self, event: dict[str, Any], line: EventLine) -> None:
         outcome, elapsed_ms, ts = event["outcome"], float(event["elapsed_ms"]), event["ts"]
-        redactions, rule = int(event["redactions"]), event["rule"]["text"] if event["rule"] else None
+        redactions = int(event["redactions"])
+        rule, source = (event["rule"]["text"], event["rule"].get("source")) if event["rule"] else (None, None)
         tool, action, who, reason = event["tool"], event["action"], (event["agent"], event["user"]), event["reason"]
         doing = (tool, action)
-        require_words(outcome, ts, event["call_id"], tool, action, *who, reason, rule, event["profile"])
-        slow = Slow(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts)
+        require_words(outcome, ts, event["call_id"], tool, action, *who, reason, rule, source, event["profile"])
+        example = Example(source, f"{line.file}:{line.number}", short_args(event.get("args")))
+        slow = Slow(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts, *who, example.args)
         self._spans.add(ts, outcome)
         self._seen += 1
         (heapq.heappush if len(self._slowest) < SLOWEST else heapq.heappushpop)(self._slowest, slow)
@@ -180,33 +197,36 @@ class EventStats:
         self._all.add(elapsed_ms)
         answer = self._answered.pop(event["call_id"], None)
         if answer is not None:
-            self._count("approvals", (*answer, rule, *who))
+            self._count("approvals", (*answer[0], rule, *who), answer[1]._replace(rule_source=source))
         elif rule is not None and rule.startswith(_KEPT):
-            self._count("approvals", (*doing, None, "kept", None, rule, *who))
+            self._count("approvals", (*doing, None, "kept", None, rule, *who), example)
         if outcome == "denied":
-            self._count("denials", (event["profile"], *doing, reason, rule, *who))
+            self._count("denials", (event["profile"], *doing, reason, rule, *who), example)
             self._count("reasons", reason)
         elif outcome == "error":
             self._count("errors", (tool, reason))
 
-    def _add_answer(self, event: dict[str, Any]) -> None:
+    def _add_answer(self, event: dict[str, Any], line: EventLine) -> None:
         because = self._asked_because.pop(event["call_id"], None)
         answer = (event["tool"], event["action"], event["approver"], event["answer"], because)
         require_words(event["call_id"], *answer)
-        late = _keep(self._answered, event["call_id"], answer)
+        example = Example(None, f"{line.file}:{line.number}", short_args(event.get("args")))
+        late = _keep(self._answered, event["call_id"], (answer, example))
         if late is not None:
-            self._count("approvals", (*late, None, None, None))
+            self._count("approvals", (*late[0], None, None, None), late[1])
 
-    def _count(self, table: str, key: Hashable) -> Hashable:
+    def _count(self, table: str, key: Hashable, example: Example | None = None) -> Hashable:
         counts = self._counts.setdefault(table, Counter())
         chosen = key if key in counts or len(counts) < MOST_KEYS else OTHERS
         counts[chosen] += 1
+        if example is not None:
+            self._examples.setdefault((table, chosen), example)
         return chosen
 
     def summary(self) -> dict[str, Any]:
         """All tables, as JSON values; the most frequent first."""
-        for answer in self._answered.values():  # Of calls whose end is not in the files.
-            self._count("approvals", (*answer, None, None, None))
+        for answer, example in self._answered.values():  # Of calls whose end is not in the files.
+            self._count("approvals", (*answer, None, None, None), example)
         self._answered.clear()
         outcomes = self._counts.get("outcomes", Counter())
         calls = outcomes.total()
@@ -236,7 +256,11 @@ class EventStats:
     def _rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
         counts = self._counts.get(table, Counter())
         return [
-            {"count": count, **dict(zip(columns, key if isinstance(key, tuple) else [key] * len(columns), strict=True))}
+            {
+                "count": count,
+                **dict(zip(columns, key if isinstance(key, tuple) else [key] * len(columns), strict=True)),
+                **(example._asdict() if (example := self._examples.get((table, key))) else {}),
+            }
             for key, count in counts.most_common()
         ]
 
@@ -262,6 +286,27 @@ def require_words(*values: object) -> None:
     """
     if not all(value is None or isinstance(value, str) for value in values):
         raise TypeError
+
+
+def short_args(args: object) -> str | None:
+    """What a call was about, in few characters that cannot drive a terminal: its command, its path, or all as JSON."""
+    if not isinstance(args, dict) or not args:
+        return None
+    text = next((args[name] for name in ("command", "path") if isinstance(args.get(name), str)), None)
+    if text is None:
+        try:
+            text = orjson.dumps(args).decode()
+        except TypeError:  # Nested deeper than what a gate writes.
+            return None
+    cut = text if len(text) <= LONGEST_ARGS else f"{text[:LONGEST_ARGS]}..."
+    return in_one_line(cut)
+
+
+def cell(column: str, value: object) -> str:
+    """What a table for people shows of *value*; `-` for an approver that did not give a name."""
+    if value is None:
+        return "-" if column == "approver" else ""
+    return str(value)
 
 
 def _keep(kept: dict[str, Any], call_id: str, value: Any) -> Any:

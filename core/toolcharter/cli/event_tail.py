@@ -179,7 +179,8 @@ def parts_of(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
     action = event.get("action")
     yield f"{event.get('tool')}:{action}" if action else f"{event.get('tool')}", {"bold": True}
     if name == contract.APPROVAL_DECISION:
-        yield f"{event.get('answer')} by {event.get('approver') or 'nobody'}", {}
+        answer = event.get("answer")
+        yield f"{answer} by {event.get('approver') or ('nobody' if answer == 'none' else 'unnamed')}", {}
     if reason := event.get("reason"):
         yield str(reason), {"fg": "cyan"}
     if isinstance(rule := event.get("rule"), dict):

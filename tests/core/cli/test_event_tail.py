@@ -67,6 +67,17 @@ def test_a_rule_is_matched_and_shown_by_its_text_and_place() -> None:
     assert (shown_rule, len(shown_args), shown_args[-3:]) == ("bash:*sudo* (a.yaml:3)", 203, "...")
 
 
+@pytest.mark.parametrize(
+    ("answer", "approver", "shown"),
+    [("deny", "ann", "deny by ann"), ("deny", None, "deny by unnamed"), ("none", None, "none by nobody")],
+)
+def test_who_answered_is_named_or_called_unnamed(answer, approver, shown) -> None:
+    """An answer without a name is not one that nobody gave."""
+    event = {"event": "hook.approval.decision", "tool": "echo", "answer": answer, "approver": approver}
+
+    assert shown in [text for text, _ in parts_of(event)]
+
+
 def test_what_is_no_event_is_passed_over(run, desk) -> None:
     """A torn line, a line of another program, and one without an end: `events check` names them."""
     (desk / "e.jsonl").write_bytes(b'{"event":"hook.tool.a\n[1]\n{}\n\n{"event":"hook.tool.after","tool":"x"}\n{"ev')

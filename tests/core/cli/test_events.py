@@ -106,7 +106,8 @@ def test_stats_answer_what_was_denied_why_and_for_whom(run, recorded) -> None:
     tool = {k: v for k, v in found["tools"][0].items() if not k.endswith("_ms")}
     assert tool == {"tool": "echo", "calls": 3, "denied": 1, "errors": 1, "deny_rate": 0.3333}
     denial = {"count": 1, "profile": "demo", "tool": "echo", "action": None, "reason": "word_not_allowed"}
-    assert found["denials"] == [{**denial, "rule": None, "agent": None, "user": None}]
+    first = {"rule_source": None, "first": "events.jsonl:10", "args": '{"word":"no"}'}
+    assert found["denials"] == [{**denial, "rule": None, "agent": None, "user": None, **first}]
     assert (found["calls"], found["outcomes"]) == (3, {"ok": 1, "denied": 1, "error": 1})
     assert len(found["slowest"]) == 3
     plain = run("events", "stats", "events.jsonl").stdout
@@ -119,7 +120,7 @@ def test_approvals_are_counted_by_who_gave_them() -> None:
     """Who approved what, for whom, because of which rule; what was given for good; and what has no end in the files."""
     asked = {"event": "hook.approval.request", "call_id": "c", "reason": "not_in_allow"}
     facts = {"tool": "echo", "action": None, "approver": "ann", "answer": "allow_once"}
-    answered = {"event": "hook.approval.decision", "call_id": "c", **facts}
+    answered = {"event": "hook.approval.decision", "call_id": "c", **facts, "args": {"command": "ls"}}
     kept = {"text": "approval 3f", "source": "kept.db"}
 
     found = summary_of(
@@ -130,16 +131,63 @@ def test_approvals_are_counted_by_who_gave_them() -> None:
         ended(outcome="denied", call_id="e"),
     )
 
-    nobody = {"user": None, "agent": None}
+    nobody = {"user": None, "agent": None, "rule_source": None}
+    source = "demo.yaml:3"
     assert found["approvals"] == [
-        {"count": 1, **facts, "asked_because": "not_in_allow", "rule": "bash:*sudo*", "agent": None, "user": "ann"},
+        {"count": 1, **facts, "asked_because": "not_in_allow", "rule": "bash:*sudo*", "agent": None, "user": "ann",
+         "rule_source": source, "first": "f:2", "args": "ls"},
         {
             "count": 1, **facts, "approver": None, "answer": "kept", "asked_because": None, "rule": "approval 3f",
-            "agent": None, "user": "ann",
+            "agent": None, "user": "ann", "rule_source": "kept.db", "first": "f:4", "args": None,
         },
-        {"count": 1, **facts, "answer": "deny", "asked_because": None, "rule": None, **nobody},
+        {"count": 1, **facts, "answer": "deny", "asked_because": None, "rule": None, **nobody, "first": "f:5", "args": "ls"},
     ]  # fmt: skip
     assert [(row["rule"], row["user"]) for row in found["denials"]] == [("bash:*sudo*", "ann")]
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({"command": "git push\n\x1b[2J"}, "git push\\n\\x1b[2J"),
+        ({"action": "add", "path": "a/b"}, "a/b"),
+        ({"command": ["ls"], "n": 1}, '{"command":["ls"],"n":1}'),
+        ({"path": "x" * 61}, "x" * 60 + "..."),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_row_shows_what_its_first_call_was_about(args, shown) -> None:
+    """In a form that is short, and that drives no terminal; its place, the rule's, and whom it was for."""
+    found = summary_of(*(ended(outcome="denied", args=args, elapsed_ms=ms) for ms in (1, 2)), ended(args={}))
+
+    example = {"rule_source": "demo.yaml:3", "first": "f:1", "args": shown}
+    assert {key: found["denials"][0][key] for key in example} == example
+    slowest = found["slowest"][0]
+    assert (slowest["elapsed_ms"], slowest["agent"], slowest["user"], slowest["args"]) == (2, None, "ann", shown)
+
+
+def test_tables_and_page_name_the_first_call(run, desk) -> None:
+    """As JSON does."""
+    (desk / "e.jsonl").write_bytes(ended(outcome="denied", args={"command": "<b>\u202e"}))
+
+    plain = run("events", "stats", "e.jsonl").stdout
+    run("events", "stats", "e.jsonl", "--html", "page.html")
+
+    assert "demo.yaml:3  e.jsonl:1  <b>\\u202e\n" in plain
+    assert "<td>demo.yaml:3</td><td>e.jsonl:1</td><td>&lt;b&gt;\\u202e</td>" in (desk / "page.html").read_text()
+
+
+def test_an_approver_without_a_name_is_no_blank(run, desk) -> None:
+    """As of an `approver` in Python that returns a word; in JSON it is null."""
+    facts = {"tool": "echo", "action": None, "approver": None, "answer": "deny"}
+    (desk / "e.jsonl").write_bytes(orjson.dumps({"event": "hook.approval.decision", "call_id": "c", **facts}))
+
+    plain = run("events", "stats", "e.jsonl").stdout.splitlines()
+    run("events", "stats", "e.jsonl", "--html", "page.html")
+
+    assert plain[-1].split()[:4] == ["1", "echo", "-", "deny"]
+    assert "<td>echo</td><td></td><td>-</td><td>deny</td>" in (desk / "page.html").read_text()
+    assert json.loads(run("events", "stats", "e.jsonl", "--json").stdout)["approvals"][0]["approver"] is None
 
 
 def test_answers_without_an_end_do_not_pile_up(monkeypatch) -> None:

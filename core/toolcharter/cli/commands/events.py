@@ -187,10 +187,6 @@ def _print_tables(summary: Mapping[str, Any], tables: Sequence[str], top: int) -
         rows = summary[table]
         if rows:
             click.echo(f"\n{table}:")
-            print_table(tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows[:top]])
+            print_table(tuple(rows[0]), [[event_stats.cell(*pair) for pair in row.items()] for row in rows[:top]])
             if len(rows) > top:
                 click.echo(f"{len(rows) - top} more: --top {len(rows)}")
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
