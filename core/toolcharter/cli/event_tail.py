@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from toolcharter.events import contract
-from toolcharter.events.files import LONGEST_LINE, event_lines, is_compressed, unreadable
+from toolcharter.events.files import LONGEST_LINE, event_lines, file_size, is_compressed, unreadable
 
 SHOWN = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
 """The events that are shown unless others are asked for: of each call what came of it, and what a person was asked."""
@@ -105,6 +105,7 @@ def opened(name: str) -> BinaryIO:
     Raises:
         ConfigurationError: It cannot be read.
     """
+    file_size(name)  # Opening a pipe would wait for its writer.
     try:
         return Path(name).open("rb")
     except OSError as error:

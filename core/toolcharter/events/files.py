@@ -2,6 +2,7 @@
 
 import io
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -69,9 +70,12 @@ def file_size(name: str) -> int:
     if Path(name).suffix in _NOT_READ:
         raise unreadable(name, "this compression is not read.", "Decompress it, and read it from standard input: '-'.")
     try:
-        return Path(name).stat().st_size
+        there = Path(name).stat()
     except OSError as error:
         raise unreadable(name, f"{error.strerror}.") from error
+    if not stat.S_ISREG(there.st_mode):
+        raise unreadable(name, "it is no regular file.", "What a pipe gives is read from standard input: '-'.")
+    return there.st_size
 
 
 def with_rotated(name: str) -> list[str]:

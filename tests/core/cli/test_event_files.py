@@ -43,6 +43,21 @@ def test_compressed_files_and_standard_input_are_read(run, desk, name, packed) -
 
 
 @pytest.mark.parametrize(
+    "words", [("stats",), ("check",), ("tail",), ("tail", "--no-follow"), ("diff", "./demo.yaml", "./demo.yaml")]
+)
+def test_what_is_no_regular_file_is_refused(run, desk, words) -> None:
+    """A pipe would be waited for without end; a folder has no lines."""
+    os.mkfifo("e.fifo")
+
+    found = [run("events", *words, name) for name in ("e.fifo", ".")]
+
+    assert [result.exit_code for result in found] == [2, 2]
+    assert found[0].stderr.endswith(
+        "e.fifo: it is no regular file.\nWhat a pipe gives is read from standard input: '-'.\n"
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("no.jsonl", None, "no.jsonl: No such file or directory."),
