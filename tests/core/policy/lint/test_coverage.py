@@ -24,6 +24,19 @@ GIT = ToolSignature(
     frozenset({"log", "push"}),
 )
 OPEN = ToolSignature(ToolFacts("mcp__gh__issue", "mcp", (), frozenset({"mcp"}), frozenset({"net"})))
+BY_ACTION = ToolSignature(
+    ToolFacts("deploy", "cli", capabilities={"go": frozenset({"net"}), "stop": frozenset({"fs:read"})})
+)
+"""Takes any action, and declares what two of them touch."""
+UNLISTED = ToolSignature(
+    ToolFacts(
+        "log", capabilities={"": frozenset({"fs:read"}), "tail": frozenset({"fs:read"}), "up": frozenset({"net"})}
+    ),
+    frozenset({"action"}),
+    frozenset({"tail"}),
+)
+"""Declares what an action touches that its arguments do not list."""
+SHELL = ToolSignature(ToolFacts("shell", "builtin", capabilities=frozenset({"proc"})), gives_commands=True)
 GLOBS = st.text("ab*", max_size=6)
 
 
@@ -86,6 +99,14 @@ def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -
             id="the same condition, its keys in another order",
         ),
         pytest.param(
+            {"rule": "git", "when": {"remote": {"type": "string", "const": "a"}}},
+            {"rule": "git:log", "when": {"remote": {"const": "a", "type": "string"}}},
+            GIT,
+            "deny",
+            True,
+            id="the same condition, the keys of the wide one in another order",
+        ),
+        pytest.param(
             {"rule": "git", "when": {"remote": {"const": 1}}},
             {"rule": "git", "when": {"remote": {"const": True}}},
             GIT,
@@ -94,6 +115,15 @@ def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -
             id="one is not true",
         ),
         pytest.param({"rule": "git", "when": {"remote": {"const": 1}}}, "git", GIT, "deny", False, id="a condition"),
+        pytest.param("bash:LS *", "bash:LS -l", BASH, "deny", True, id="commands have a case"),
+        pytest.param("bash:ls *", "bash:LS -l", BASH, "deny", False, id="another case is another command"),
+        pytest.param("cap:*", "git:push", GIT, "allow", False, id="allow: all capabilities over no action"),
+        pytest.param("cap:n*", "cap:fs", GIT, "allow", False, id="allow: one capability not over another"),
+        pytest.param("cap:n*", "cap:net", BY_ACTION, "deny", True, id="capability over capability, action by action"),
+        pytest.param("cap:fs:*", "cap:net", BY_ACTION, "deny", False, id="not over an action that has another"),
+        pytest.param("git:*", "git", GIT, "deny", False, id="all actions are not all calls"),
+        pytest.param("group:g*", "mcp:gh:issue", OPEN, "deny", False, id="a group's name is not a server's"),
+        pytest.param("cap:mcp__*", "mcp__gh__issue:x", OPEN, "deny", False, id="a capability's name is not a tool's"),
     ],
 )
 def test_a_rule_covers_another(wide: Any, narrow: Any, tool: ToolSignature, sense: Sense, covers: bool) -> None:  # noqa: FBT001 - a table's row
@@ -112,6 +142,22 @@ def test_the_first_rule_that_covers_is_named() -> None:
     assert coverers.first(narrow, BASH, "deny") == listed[1]
     assert coverers.first(narrow, BASH, "deny", before=1) is None
     assert coverers.first(narrow, BASH, "deny", before=2) == listed[1]
+
+
+def test_the_first_of_many_rules_that_cover_is_named() -> None:
+    """However far apart they are."""
+    listed = rules("bash:a", "bash:ls *", *(f"bash:b{number}" for number in range(6)), "bash:l*")
+
+    assert Coverers(listed, placeholder(listed)).first(Reaching(rule("bash:ls -a")), BASH, "deny") == listed[1]
+
+
+def test_named_actions_are_those_of_the_arguments_or_of_the_capabilities() -> None:
+    """Without case, like all that a rule names; a call without action has none."""
+    declaring = ToolSignature(ToolFacts("t", capabilities={"Push": frozenset[str](), "": frozenset[str]()}))
+
+    assert declaring.named_actions == {"push"}
+    assert declaring._replace(actions=frozenset({"log"})).named_actions == {"log"}
+    assert UNLISTED._replace(advertised=frozenset({"up"})).open_actions == frozenset()
 
 
 @each_row(
@@ -135,6 +181,12 @@ def test_the_first_rule_that_covers_is_named() -> None:
         pytest.param("mcp:gh:issue", OPEN, (True, True, True), (True, True, True), True, id="server and tool"),
         pytest.param("mcp:gh:issue:x", OPEN, (False, False, False), (False, False, False), False, id="no action there"),
         pytest.param("mcp__gh__issue:x", OPEN, (True, True, True), (True, True, True), True, id="any action"),
+        pytest.param(
+            "group:team:*", GIT, (False, False, False), (False, False, False), False, id="no action of groups"
+        ),
+        pytest.param("gi", GIT, (False, False, False), (False, False, False), False, id="part of a name"),
+        pytest.param("*:ls", SHELL, (True, True, True), (False, False, False), False, id="commands of a bounded tool"),
+        pytest.param("cap:net", UNLISTED, (True, True, True), (True, True, True), True, id="of an unlisted action"),
         pytest.param("group:mcp", OPEN, (True, True, True), (True, True, True), False, id="no group permits it"),
     ],
 )
@@ -156,6 +208,10 @@ def test_what_a_rule_could_reach(written: Any, tool: ToolSignature, deny: Any, a
         pytest.param({"rule": "git", "when": {"branch": {"const": "a"}}}, GIT, ("branch",), (), id="a value"),
         pytest.param({"rule": "git", "when": {"branch": {"const": None}}}, GIT, (), ("branch",), id="null is absence"),
         pytest.param({"rule": "git", "when": {"branch": {"const": None}}}, OPEN, (), (), id="may be there"),
+        pytest.param({"rule": "git", "when": {"remote": {"const": None}}}, GIT, (), (), id="is there"),
+        pytest.param(
+            {"rule": "git(remote=a)", "when": {"branch": {"const": None}}}, GIT, (), ("branch",), id="beside a glob"
+        ),
         pytest.param(
             {"rule": "git(branch=a)", "when": {"branch": {"const": None}}}, GIT, ("branch",) * 2, (), id="both"
         ),
@@ -180,3 +236,4 @@ def test_placeholder_stands_in_no_rule() -> None:
     found = placeholder(map(parse_rule, ["bash:\ue000*", "git(remote=\ue001)"]))
 
     assert found == "\ue002"
+    assert placeholder([]) == "\ue000"
