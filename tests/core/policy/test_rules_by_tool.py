@@ -400,6 +400,13 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: RuleInput) -> R
         pytest.param(['bash:echo "$A B" *'], 'echo "$A B" x', {'"$A B"'}, "1", id="a word that is no literal"),
         pytest.param([r"bash:ls '\*'"], "ls '*'", {"'*'"}, "1", id="a star that is a star"),
         pytest.param(["bash:ls *"], "ls x", set(), "1", id="nothing to name"),
+        pytest.param(
+            ["bash:find * -delete", "bash:find . -delete"],
+            "find . -delete",
+            {"-delete"},
+            "1",
+            id="the first that names",
+        ),
     ],
 )
 def test_a_rule_has_to_name_what_is_out_of_the_ordinary(written, command, words, expected) -> None:
@@ -411,6 +418,44 @@ def test_a_rule_has_to_name_what_is_out_of_the_ordinary(written, command, words,
 
     assert (found and found.source) == expected
     assert permits.name_everything is ("bash:*" in written)
+
+
+@each_row(
+    ("written", "words", "expected"),
+    [
+        pytest.param(["bash:make *"], set(), "1", id="without its assignment"),
+        pytest.param(["bash:A=1 make *"], set(), "1", id="with it"),
+        pytest.param(["bash:A=2 make *", "bash:m*"], set(), "2", id="another assignment"),
+        pytest.param(["bash:make *"], {"-C"}, None, id="without a word that has to be named"),
+        pytest.param(["bash:make *", "bash:make -C *"], {"-C"}, "2", id="with that word"),
+    ],
+)
+def test_a_rule_covers_a_command_with_or_without_its_assignments(written, words, expected) -> None:
+    """If they change nothing that a rule would have to say."""
+    subject = RuleInput(
+        commands=("A=1 make -C x",), needs=(Requirements(frozenset(words), "why" if words else None, bare="make -C x"),)
+    )
+
+    assert first_permit(written, BASH, subject) == expected
+
+
+@each_row(
+    ("text", "facts", "could"),
+    [
+        pytest.param("git", GIT, True, id="name"),
+        pytest.param("git:push", GIT, True, id="action"),
+        pytest.param("deploy", GIT, False, id="another tool"),
+        pytest.param("group:team", GIT, True, id="group"),
+        pytest.param("bash:ls", GIT, True, id="command"),
+        pytest.param("*:ls", GIT, True, id="command, or name"),
+        pytest.param("cap:net", GIT, True, id="capability"),
+        pytest.param("cap:fs", GIT, False, id="another capability"),
+        pytest.param("cap:net", BY_ACTION, True, id="capability of one action"),
+    ],
+)
+def test_a_list_knows_whether_it_could_deny_a_call_of_a_tool_at_all(text, facts, could) -> None:
+    """Which tools run commands, nobody has said: each may."""
+    assert DenyRules(rule_list("other", text), facts).could_match() is could
 
 
 @pytest.mark.parametrize("rule_text", ["bash:curl *", "*:CURL *"])
