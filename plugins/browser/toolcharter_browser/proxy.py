@@ -61,6 +61,7 @@ class Proxy:
         self._left = max_bytes
         self._refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_ending = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolcharter browser proxy", daemon=True)
         self._thread.start()
@@ -84,6 +85,13 @@ class Proxy:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _end(self) -> None:
+        self._is_ending = True
+        for listener in self._server.sockets:
+            self._loop.remove_reader(listener.fileno())
+        # What the loop has taken from the kernel becomes a connection within three rounds. A server that is closed
+        # before would leave it open, without an owner.
+        for _ in range(3):
+            await asyncio.sleep(0)
         self._server.close()
         tasks = list(self._tasks)
         for task in tasks:
@@ -93,12 +101,15 @@ class Proxy:
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         peer = writer.get_extra_info("peername")  # None if it has hung up already
-        if peer is None or len(self._tasks) >= MAX_CONNECTIONS or not is_ours(peer[1], self.port):
+        is_open = peer is not None and not self._is_ending and len(self._tasks) < MAX_CONNECTIONS
+        if not is_open or not is_ours(peer[1], self.port):
             writer.close()
             return
         task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # Not in the task: one that is cancelled before its first step runs nothing of itself.
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         try:
@@ -108,8 +119,6 @@ class Proxy:
                 await self._connect(*target, reader, writer)
         except (OSError, EOFError, TimeoutError):
             pass  # whoever hangs up or says nothing of sense is let go
-        finally:
-            writer.close()
 
     async def _connect(self, host: str, port: int, reader: StreamReader, writer: StreamWriter) -> None:
         try:

@@ -1,10 +1,12 @@
 """The browser's only way out, spoken to as the browser speaks to it, over real sockets."""
 
 import asyncio
+import gc
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -387,3 +389,23 @@ def test_a_look_up_that_does_not_end_is_given_up(build_proxy: Callable[..., Prox
         threads[-1].join()
 
     assert len(threads) == 2
+
+
+def test_what_connects_while_the_proxy_closes_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection whose turn has not come is closed, too, and no socket is left to the collector."""
+    left: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: left.append(str(found.exc_value)))
+
+    for _ in range(30):
+        proxy = Proxy(Client().connector(NetworkPolicy(), 1.0), 1000)
+        callers = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(8)]
+        proxy.close()
+        for caller in callers:
+            caller.settimeout(5)
+            with suppress(ConnectionResetError):
+                assert caller.recv(1) == b""
+            caller.close()
+        del proxy
+        gc.collect()
+
+    assert left == []
