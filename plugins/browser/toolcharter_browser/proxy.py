@@ -101,8 +101,8 @@ class Proxy:
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         peer = writer.get_extra_info("peername")  # None if it has hung up already
-        is_open = peer is not None and not self._is_ending and len(self._tasks) < MAX_CONNECTIONS
-        if not is_open or not is_ours(peer[1], self.port):
+        is_full = self._is_ending or len(self._tasks) >= MAX_CONNECTIONS
+        if peer is None or is_full or not is_ours(peer[1], self.port):
             writer.close()
             return
         task = self._loop.create_task(self._serve(reader, writer))
