@@ -79,6 +79,24 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import Reload as Reload
     from toolcharter.api.runtime import ToolContext as ToolContext
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
+    from toolcharter.api.store import AsyncStore as AsyncStore
+    from toolcharter.api.store import Change as Change
+    from toolcharter.api.store import Page as Page
+    from toolcharter.api.store import RecordKind as RecordKind
+    from toolcharter.api.store import Store as Store
+    from toolcharter.api.store import Stored as Stored
+    from toolcharter.api.store import StoreLease as StoreLease
+    from toolcharter.api.store import StoreRecord as StoreRecord
+    from toolcharter.api.store import StoreTransaction as StoreTransaction
+    from toolcharter.api.store_engine import EngineTransaction as EngineTransaction
+    from toolcharter.api.store_engine import ExportedFence as ExportedFence
+    from toolcharter.api.store_engine import ExportedItem as ExportedItem
+    from toolcharter.api.store_engine import ExportedRow as ExportedRow
+    from toolcharter.api.store_engine import NewRow as NewRow
+    from toolcharter.api.store_engine import Row as Row
+    from toolcharter.api.store_engine import Scope as Scope
+    from toolcharter.api.store_engine import StoreEngine as StoreEngine
+    from toolcharter.api.store_engine import StoreExport as StoreExport
     from toolcharter.api.tool import ToolSpec as ToolSpec
     from toolcharter.api.trace import read_trace as read_trace
     from toolcharter.api.trace import within_trace as within_trace
@@ -89,6 +107,8 @@ if TYPE_CHECKING:
     from toolcharter.errors import NotGated as NotGated
     from toolcharter.errors import PluginError as PluginError
     from toolcharter.errors import SpecError as SpecError
+    from toolcharter.errors import StoreConflict as StoreConflict
+    from toolcharter.errors import StoreUnavailable as StoreUnavailable
     from toolcharter.errors import SyncCallInLoop as SyncCallInLoop
     from toolcharter.errors import ToolboxClosed as ToolboxClosed
     from toolcharter.errors import ToolcharterError as ToolcharterError
@@ -124,8 +144,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "toolcharter._lazy": "lazy",
     "toolcharter.errors": (
-        "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError SyncCallInLoop "
-        "ToolboxClosed ToolcharterError ToolError"
+        "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError StoreConflict StoreUnavailable "
+        "SyncCallInLoop ToolboxClosed ToolcharterError ToolError"
     ),
     "toolcharter.events.files": "EventLine event_lines with_rotated",
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
@@ -157,6 +177,10 @@ _HOMES = {
     "toolcharter.api.reasons": "GuardReason Reason",
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
+    "toolcharter.api.store": "AsyncStore Change Page RecordKind Store StoreLease StoreRecord StoreTransaction Stored",
+    "toolcharter.api.store_engine": (
+        "EngineTransaction ExportedFence ExportedItem ExportedRow NewRow Row Scope StoreEngine StoreExport"
+    ),
     "toolcharter.api.tool": "ToolSpec",
     "toolcharter.api.trace": "read_trace within_trace",
 }

@@ -100,6 +100,20 @@ class ToolError(ToolcharterError):
         super().__init__(message)
 
 
+class StoreUnavailable(Denied):
+    """The store cannot be reached, read or decrypted: what needs it is denied."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__("store_unavailable", message, hint=hint)
+
+
+class StoreConflict(ToolError):
+    """A record is not what the writer expected, or a lease was lost; nothing was written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="store_conflict", retryable=True)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
     by_lower = {word.lower(): word for word in sorted(known)}

@@ -54,6 +54,8 @@ class GuardReason(StrEnum):
     HARD_LINK = "hard_link"
     PATH_LOCKED = "path_locked"
     LOCKS_UNAVAILABLE = "locks_unavailable"
+    STORE_UNAVAILABLE = "store_unavailable"
+    STORE_CONFLICT = "store_conflict"
     PROGRAM_NOT_FOUND = "program_not_found"
     URL_NOT_UNDERSTOOD = "url_not_understood"
     SCHEME_NOT_ALLOWED = "scheme_not_allowed"
@@ -164,6 +166,14 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
     GuardReason.LOCKS_UNAVAILABLE: ReasonInfo(
         "denied",
         "It cannot be found out whether the path is locked, or others were at work for too long; nothing is written past a lock.",
+        retryable=True,
+    ),
+    GuardReason.STORE_UNAVAILABLE: ReasonInfo(
+        "denied", "The store cannot be reached, read or decrypted, so nothing that needs it happens.", retryable=True
+    ),
+    GuardReason.STORE_CONFLICT: ReasonInfo(
+        "error",
+        "Somebody else changed the record meanwhile, or the lease was lost; nothing was written.",
         retryable=True,
     ),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),

@@ -1,0 +1,1 @@
+"""Events of tools as messages of NATS, and a bus of JetStream."""
