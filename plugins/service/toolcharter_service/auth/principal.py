@@ -1,0 +1,74 @@
+"""Who asks, and what that one may do: `Principal`, `Role`, and the table of the roles. Values only."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+
+class Role(StrEnum):
+    """What a principal may do; one has as many as it needs. `INCLUDES` says which hold others."""
+
+    VIEWER = "viewer"
+    """Looks on: tools, calls, events, usage, metrics, who waits for an approval. Changes nothing."""
+    CALLER = "caller"
+    """An agent: lists the tools it may call, decides, explains and calls, registers tools as `agent`, and deletes those."""
+    APPROVER = "approver"
+    """Answers approvals that others asked for."""
+    OPERATOR = "operator"
+    """Runs the place: discovery, tools of the system, custom tools, MCP servers, workers."""
+    ADMIN = "admin"
+    """Everything, and alone: tokens, users, sessions, secrets, grants, and the review of access requests."""
+
+
+class CallerScope(StrEnum):
+    """What `X-Caller-Scopes` and a token's scopes may leave: whoever names scopes has these alone."""
+
+    READ_REGISTRY = "read_registry"
+    INVOKE_TOOL = "invoke_tool"
+
+
+INCLUDES = MappingProxyType(
+    {
+        Role.VIEWER: frozenset({Role.VIEWER}),
+        Role.CALLER: frozenset({Role.CALLER}),
+        Role.APPROVER: frozenset({Role.APPROVER, Role.VIEWER}),
+        Role.OPERATOR: frozenset({Role.OPERATOR, Role.VIEWER}),
+        Role.ADMIN: frozenset(Role),
+    }
+)
+"""Which roles each role holds. An agent does not look on: it would see what other agents do."""
+
+Means = Literal["token", "jwt", "session", "dev"]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who a request comes from, as its credentials say."""
+
+    tenant: str
+    name: str
+    """Of the token, the user or the subject; events and records name it."""
+    roles: frozenset[Role]
+    agents: frozenset[str] | None = None
+    """For whom it may speak; None for any agent of the tenant."""
+    scopes: frozenset[str] | None = None
+    """None for all that the roles permit."""
+    token_id: str = ""
+    """Names the token or the session without being it; safe to log."""
+    projects: frozenset[str] | None = None
+    """Which `X-Project-ID` it may name; None for any."""
+    means: Means = "token"
+
+    def has(self, role: Role) -> bool:
+        """Whether one of the roles holds *role*."""
+        return any(role in INCLUDES[own] for own in self.roles)
+
+    def narrowed(self, scopes: frozenset[str]) -> "Principal":
+        """The same with no other scopes than these."""
+        return replace(self, scopes=scopes if self.scopes is None else self.scopes & scopes)
+
+
+def dev_principal(tenant: str) -> Principal:
+    """Whoever asks `serve --dev`, which listens on loopback alone."""
+    return Principal(tenant, "dev", frozenset(Role), means="dev")
