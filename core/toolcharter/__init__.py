@@ -140,6 +140,8 @@ if TYPE_CHECKING:
     from toolcharter.guards.state_folder import state_path as state_path
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
+    from toolcharter.profile.settings_file import SettingsFile as SettingsFile
+    from toolcharter.profile.settings_file import read_settings as read_settings
 
 _HOMES = {
     "toolcharter._lazy": "lazy",
@@ -164,6 +166,7 @@ _HOMES = {
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
+    "toolcharter.profile.settings_file": "SettingsFile read_settings",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Channel Notification Pause Sender",

@@ -31,7 +31,7 @@ def document(
         faults: Gets what is wrong, each fault at its place.
         least: What to write into an empty file.
     """
-    text = _decoded(content, file, faults)
+    text = decoded(content, file, faults)
     root = None if text is None else parse(text, file, faults, least=least)
     if root is None:
         return None, None
@@ -82,7 +82,8 @@ def _without(tree: Node, error: ValidationError) -> Node | None:
     return Node({**entries(kept), **lacking}, kept.place) if lacking else kept
 
 
-def _decoded(content: bytes, file: str, faults: list[Fault]) -> str | None:
+def decoded(content: bytes, file: str, faults: list[Fault]) -> str | None:
+    """The text of a file; None, and a fault, if it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

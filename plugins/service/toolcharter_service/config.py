@@ -1,0 +1,186 @@
+"""`ServiceConfig`: what `toolcharter serve --config FILE` reads, strictly, with all faults at once.
+
+Paths are relative to the file's folder.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from toolcharter import ConfigurationError, Fault, SettingsFile, ToolPolicy, read_settings
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+"""The form of a tenant's and of an agent's name: a word that keys, subjects, paths and URLs hold as it is."""
+Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+LEAST = "tenants: {NAME: {agents: {NAME: {profile: PROFILE, workspace: FOLDER}}}}"
+
+
+class FromEnvironment(ToolPolicy):
+    """A value that the environment holds, since it has a password in it."""
+
+    env: str
+
+
+class Listen(ToolPolicy):
+    """Where the service listens."""
+
+    host: str = "127.0.0.1"
+    """An IP address. One that others can reach needs `hosts`."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8081
+    """0 for any that is free."""
+
+
+class JwtIssuer(ToolPolicy):
+    """Who signs tokens that the service believes."""
+
+    issuer: str
+    audience: str
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    """The only ones that are accepted."""
+    jwks: str
+    """The URL or the file of the issuer's keys."""
+
+
+class Oidc(ToolPolicy):
+    """An OpenID provider where people sign in."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None = None
+    """`secret:NAME`, or nothing for a public client."""
+
+
+class AuthConfig(ToolPolicy):
+    """How the service knows who asks."""
+
+    passwords: bool = False
+    """Whether people sign in with passwords."""
+    jwt: tuple[JwtIssuer, ...] = ()
+    oidc: Oidc | None = None
+
+
+class AgentConfig(ToolPolicy):
+    """One agent of a tenant."""
+
+    profile: str
+    """The name of a profile, or a path."""
+    workspace: str
+    """The folder that its tools may touch."""
+
+
+class TenantConfig(ToolPolicy):
+    """Whose agents these are; no tenant sees anything of another."""
+
+    agents: Annotated[Mapping[Name, AgentConfig], Field(min_length=1)]
+
+
+class ServiceConfig(ToolPolicy):
+    """All of the file."""
+
+    listen: Listen = Listen()
+    store: str | FromEnvironment = "sqlite:"
+    """Where state outlives the process: a URL, or the environment variable that holds it."""
+    bus: str | FromEnvironment | None = None
+    """How several processes hear of each other; by default there is one."""
+    events: tuple[str, ...] = ("stderr:",)
+    """Where the events of all calls go."""
+    hosts: tuple[str, ...] = ()
+    """The names that clients use, for `Host` and `Origin`; loopback's are always served on a loopback address."""
+    auth: AuthConfig = AuthConfig()
+    stop_s: Annotated[float, Field(ge=0, le=600)] = 10.0
+    """How long calls under way may go on when the service stops, in seconds."""
+    tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]
+
+
+class ConfigFile(NamedTuple):
+    """A configuration and where it was read from."""
+
+    config: ServiceConfig
+    """Its paths are absolute."""
+    read: SettingsFile[ServiceConfig] | None = None
+    """None if it was not read from a file."""
+
+    def fault(self, path: tuple[str | int, ...], what: str, fix: str = "") -> Fault:
+        """A fault of the value at *path*."""
+        if self.read is None:
+            return Fault(".".join(map(str, path)), "", what, fix)
+        return self.read.fault(path, what, fix)
+
+
+def read_config(file: str | Path) -> ConfigFile:
+    """Read the configuration *file*.
+
+    Raises:
+        ConfigurationError: With every fault of the file; those of the profiles come when their toolboxes are built.
+    """
+    read = read_settings(file, ServiceConfig, least=LEAST)
+    folder = Path(file).absolute().parent
+    config = _absolute(read.values, folder)
+    found = ConfigFile(config, read)
+    faults = [*_unreachable(found), *_exposed(found)]
+    if faults:
+        raise ConfigurationError(faults)
+    return found
+
+
+def url_of(value: "str | FromEnvironment") -> str:
+    """The URL that a setting means.
+
+    Raises:
+        KeyError: The environment does not hold it.
+    """
+    return os.environ[value.env] if isinstance(value, FromEnvironment) else value
+
+
+def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
+    tenants = {
+        name: tenant.model_copy(
+            update={
+                "agents": {
+                    agent: one.model_copy(
+                        update={
+                            "workspace": os.path.normpath(folder / one.workspace),
+                            "profile": one.profile
+                            if _PROFILE_NAME.fullmatch(one.profile)
+                            else os.path.normpath(folder / one.profile),
+                        }
+                    )
+                    for agent, one in tenant.agents.items()
+                }
+            }
+        )
+        for name, tenant in config.tenants.items()
+    }
+    return config.model_copy(update={"tenants": tenants})
+
+
+def _unreachable(found: ConfigFile) -> Iterator[Fault]:
+    """What the file names and the machine does not have."""
+    for name, tenant in found.config.tenants.items():
+        for agent, one in tenant.agents.items():
+            if not Path(one.workspace).is_dir():
+                path = ("tenants", name, "agents", agent, "workspace")
+                yield found.fault(path, f"there is no folder {one.workspace!r}.", "Make it, or name another.")
+    for key in ("store", "bus"):
+        value = getattr(found.config, key)
+        if isinstance(value, FromEnvironment) and not os.environ.get(value.env):
+            yield found.fault((key, "env"), f"the environment variable {value.env!r} is not set.", "Set it.")
+
+
+def _exposed(found: ConfigFile) -> Iterator[Fault]:
+    """An address that is none, or that others reach though nothing says by which names."""
+    listen = found.config.listen
+    try:
+        is_loopback = ip_address(listen.host).is_loopback
+    except ValueError:
+        yield found.fault(("listen", "host"), f"{listen.host!r} is no IP address.", "Write 127.0.0.1 or 0.0.0.0, say.")
+        return
+    if not is_loopback and not found.config.hosts:
+        what = f"{listen.host} can be reached from elsewhere, and `hosts` names none that clients use."
+        yield found.fault(("listen", "host"), what, "Write hosts: [tools.example.org], say.")

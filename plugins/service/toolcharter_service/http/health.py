@@ -1,0 +1,53 @@
+"""`/healthz`: the process answers. `/readyz`: which of its parts are away."""
+
+import asyncio
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from toolcharter_service.service import Service
+
+READY_S = 2.0
+"""How long one part may take to answer, in seconds."""
+
+
+class Health(BaseModel):
+    """That the process answers."""
+
+    status: str
+
+
+class Readiness(BaseModel):
+    """Whether all parts of the service can be reached."""
+
+    ready: bool
+    away: dict[str, str]
+    """Parts that cannot be reached, each with why."""
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes, which need no credentials."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz")
+    async def healthz() -> Health:
+        return Health(status="ok")
+
+    @router.get("/readyz", responses={503: {"model": Readiness}})
+    async def readyz(response: Response) -> Readiness:
+        names = list(service.parts)
+        found = await asyncio.gather(*(_asked(service, name) for name in names))
+        away = {name: why for name, why in zip(names, found, strict=True) if why is not None}
+        response.status_code = 503 if away else 200
+        return Readiness(ready=not away, away=away)
+
+    return router
+
+
+async def _asked(service: Service, name: str) -> str | None:
+    try:
+        return await asyncio.wait_for(service.parts[name](), READY_S)
+    except TimeoutError:
+        return f"It did not answer in {READY_S:g} s."
+    except Exception as error:  # noqa: BLE001 - a part that cannot say how it is, is away
+        return type(error).__name__

@@ -1,0 +1,191 @@
+"""`Service`: the store, the toolboxes of each tenant's agents, the bus, and what runs in the background."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+from toolcharter import Caller, ConfigurationError, Fault, LiveToolbox, Sink, Store, Toolbox, open_live
+from toolcharter_service.config import AgentConfig, ConfigFile
+
+DISTRIBUTION = "toolcharter-service"
+"""Whose records the service's own are."""
+
+
+class Stores(Protocol):
+    """One engine, bound to tenants: what `toolcharter.open_store` gives."""
+
+    def bound(self, tenant: str, distribution: str) -> Store:
+        """The records of one tenant and distribution."""
+        ...
+
+    def close(self) -> None:
+        """Release what is held."""
+        ...
+
+
+class UnknownAgent(LookupError):
+    """The tenant has no such agent, or there is no such tenant."""
+
+
+class _Place(NamedTuple):
+    """What agents have to have in common to share a toolbox."""
+
+    tenant: str
+    profile: str
+    workspace: str
+    agent: str
+    """Empty for agents without tools of their own."""
+
+
+class Service:
+    """One process of the service. `start` builds all toolboxes; `stop` ends what runs.
+
+    Args:
+        file: The configuration.
+        stores: Where state outlives the process.
+        dev: Whether it is `serve --dev`: one profile, loopback, no credentials, and each answer warns.
+    """
+
+    def __init__(self, file: ConfigFile, *, stores: Stores, dev: bool = False) -> None:
+        self.file = file
+        self.config = file.config
+        self.dev = dev
+        self.sinks: list[str | Sink] = list(file.config.events)
+        """Where the events of all toolboxes go; parts of the service add theirs before `start`."""
+        self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
+        """What `/readyz` asks: by name, a function that says why the part is away, or None."""
+        self.bus: Any = None
+        self._stores = stores
+        self._bound: dict[str, Store] = {}
+        self._boxes: dict[_Place, LiveToolbox] = {}
+        self._own: set[tuple[str, str]] = set()
+        self._lock = threading.RLock()
+        self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def store(self, tenant: str) -> Store:
+        """The service's own records of *tenant*; those of the service as a whole for an empty one."""
+        known = self._bound.get(tenant)
+        if known is None:
+            known = self._bound[tenant] = self._stores.bound(tenant, DISTRIBUTION)
+        return known
+
+    def agent(self, tenant: str, agent: str) -> AgentConfig:
+        """Profile and workspace of an agent.
+
+        Raises:
+            UnknownAgent: The configuration does not have it.
+        """
+        try:
+            return self.config.tenants[tenant].agents[agent]
+        except KeyError:
+            raise UnknownAgent(f"There is no agent {agent!r}.") from None
+
+    def toolbox(self, tenant: str, agent: str) -> LiveToolbox:
+        """The toolbox of an agent, which others may share: take a view of `toolbox.current` for each caller.
+
+        Raises:
+            UnknownAgent: The configuration does not have it.
+            ConfigurationError: It is built now, since the agent has got tools of its own, and cannot be.
+        """
+        place = self._place(tenant, agent)
+        known = self._boxes.get(place)
+        return self._build(place) if known is None else known
+
+    def view(self, caller: Caller, *, tenant: str, agent: str) -> Toolbox:
+        """The present tools of *agent*'s toolbox for *caller*."""
+        return self.toolbox(tenant, agent).current.for_caller(caller)
+
+    def toolboxes(self, tenant: str | None = None) -> Iterator[LiveToolbox]:
+        """All that are open, or those of one tenant."""
+        with self._lock:
+            boxes = list(self._boxes.items())
+        return (box for place, box in boxes if tenant in {None, place.tenant})
+
+    def separate(self, tenant: str, agent: str) -> None:
+        """Give an agent a toolbox of its own, since it has tools that others do not have."""
+        self.agent(tenant, agent)
+        self._own.add((tenant, agent))
+
+    def run_in_background(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Have *work* run from `start` to `stop`, which cancels it; it begins again a second after it has raised."""
+        self._background.append((name, work))
+
+    def emit(self, event: str, /, **fields: Any) -> None:
+        """Write an event of the service itself, such as `service.admin`, to the sinks of the configuration."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        line = json.dumps({"event": event, "level": "info", "ts": now, **fields}, default=str).encode() + b"\n"
+        del line  # The sinks of the service follow.
+
+    async def start(self) -> None:
+        """Build every toolbox, and begin what runs in the background.
+
+        Raises:
+            ConfigurationError: With every fault of every profile; nothing stays open.
+        """
+        await asyncio.to_thread(self._build_all)
+        self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
+
+    async def stop(self) -> None:
+        """End what runs in the background, let calls end, and close everything."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        with self._lock:
+            boxes, self._boxes = list(self._boxes.values()), {}
+        await asyncio.gather(*(box.aclose() for box in boxes), return_exceptions=True)
+        await asyncio.to_thread(self._stores.close)
+
+    def _place(self, tenant: str, agent: str) -> _Place:
+        one = self.agent(tenant, agent)
+        return _Place(tenant, one.profile, one.workspace, agent if (tenant, agent) in self._own else "")
+
+    def _build(self, place: _Place) -> LiveToolbox:
+        with self._lock:
+            known = self._boxes.get(place)
+            if known is None:
+                known = self._boxes[place] = open_live(
+                    place.profile,
+                    workspace=place.workspace,
+                    caller=Caller(agent=place.agent or None),
+                    events=self.sinks,
+                )
+            return known
+
+    def _build_all(self) -> None:
+        faults: dict[Fault, None] = {}
+        for tenant, one in self.config.tenants.items():
+            for agent in one.agents:
+                try:
+                    self.toolbox(tenant, agent)
+                except ConfigurationError as error:
+                    faults |= dict.fromkeys(self._placed(error, tenant, agent))
+        if faults:
+            for box in self.toolboxes():
+                with suppress(ExceptionGroup):
+                    box.close()
+            self._boxes.clear()
+            raise ConfigurationError(faults)
+
+    def _placed(self, error: ConfigurationError, tenant: str, agent: str) -> Iterator[Fault]:
+        """The faults of a profile; one that has no place in a file is told where the configuration names the profile."""
+        for fault in error.faults:
+            if fault.place.startswith("profile "):
+                yield self.file.fault(("tenants", tenant, "agents", agent, "profile"), fault.what, fault.fix)
+            else:
+                yield fault
+
+
+async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001 - it begins again; what it says of itself is for its own part
+            await asyncio.sleep(1)
+        else:
+            return

@@ -1,0 +1,77 @@
+"""A service that uvicorn serves on a free port of loopback, in a thread: for the tests of all its parts."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from toolcharter import StoreUnavailable
+from toolcharter_service.config import ConfigFile, ServiceConfig
+
+PROFILE = """
+profile: served
+description: Reads and writes, runs echo and sleep.
+runner: host
+tools: {read_file: {}, write_file: {}, list_files: {}, text_search: {}, bash: {}}
+allow: ["bash:echo *", "bash:sleep *", "bash:false"]
+limits: {timeout_s: 30}
+"""
+
+
+class NoStores:
+    """There is no store."""
+
+    def bound(self, tenant: str, distribution: str) -> Any:
+        raise StoreUnavailable(f"There is no store for {tenant!r} and {distribution!r}.")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def configured(place: Path, agents: Mapping[str, str] | None = None, **more: Any) -> ConfigFile:
+    """A configuration with the tenant `acme`, its agents with their profiles, and a workspace for each profile.
+
+    Args:
+        place: A folder of the test.
+        agents: By name, the text of the profile; by default `reviewer` with `PROFILE`.
+        more: Other keys of the configuration.
+    """
+    named: dict[str, dict[str, str]] = {}
+    files: dict[str, Path] = {}
+    for agent, text in (agents or {"reviewer": PROFILE}).items():
+        if text not in files:
+            files[text] = place / f"profile{len(files)}.yaml"
+            files[text].write_text(text)
+            files[text].with_suffix("").mkdir()
+        named[agent] = {"profile": str(files[text]), "workspace": str(files[text].with_suffix(""))}
+    values = {
+        "listen": {"port": 0},
+        "events": [f"file:{place / 'events.jsonl'}"],
+        "tenants": {"acme": {"agents": named}},
+        **more,
+    }
+    return ConfigFile(ServiceConfig.from_profile(values))
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The address of *app*, such as `http://127.0.0.1:40123`."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="uvicorn", daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started and thread.is_alive() and time.monotonic() < until:
+        time.sleep(0.005)
+    assert server.started, "the service did not start"
+    try:
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
