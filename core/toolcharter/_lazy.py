@@ -11,6 +11,7 @@ REASONS = {
     "events": "few profiles write to a socket or follow a rotated file",
     "gate": "the first call pays for what it uses: asyncio, approvals and dry runs only where there are some",
     "guards": "a guard's heavy half (an HTTP client, Redis, a parser, supervision of processes) serves few profiles",
+    "hosts": "few hosts request anything themselves",
     "loader": "what explains a fault in an installation is not needed where there is none",
     "policy": "what words a fault, and matchers of few rules",
     "profile": "schemas, other YAML readers and what words a fault",

@@ -5,6 +5,7 @@ A host gets schemas in its model's format, makes calls by name, and may put tool
 
 from toolcharter.hosts.formats import FORMATS, Format, HostTool, arguments_of, formatted
 from toolcharter.hosts.host import Host, open_host
+from toolcharter.hosts.network import open_http, require_public
 from toolcharter.hosts.pending import PendingApproval, StateRejected
 from toolcharter.hosts.results import HostResult, described
 
@@ -20,4 +21,6 @@ __all__ = [
     "described",
     "formatted",
     "open_host",
+    "open_http",
+    "require_public",
 ]
