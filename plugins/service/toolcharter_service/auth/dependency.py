@@ -61,7 +61,7 @@ def require(*roles: Role, scope: CallerScope | None = None) -> Any:
 
     Args:
         roles: One of them is enough.
-        scope: Which of the scopes of source 001's header lets the route be used by who has narrowed itself to some;
+        scope: Which scope, as `X-Caller-Scopes` names it, lets the route be used by who has narrowed itself to some;
             None for a route that only a principal with all scopes may use.
     """
     return Depends(RequireRole(frozenset(roles), scope))
