@@ -300,7 +300,7 @@ def test_profile_keys_are_listed() -> None:
 
     assert names(page, "key") == list(keys_of(ProfileFile))
     for name, key in keys_of(ProfileFile).items():
-        if tables.form_below(key) is not None and name not in {"availability", "hidden"}:
+        if tables.form_below(key) is not None and name not in {"availability", "hidden", "store"}:
             assert names(page, f"key of {described.get(name, f'`{name}`')}"), name
 
 

@@ -38,7 +38,9 @@ each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: fold
             id="package root only",
         ),
         pytest.param(
-            sorted([*CONTRACTS["Plugins do not know each other"]["modules"], "toolcharter_stores"]),  # A library of some.
+            sorted(
+                [*CONTRACTS["Plugins do not know each other"]["modules"], "toolcharter_stores"]
+            ),  # A library of some.
             id="independence",
         ),
     ],

@@ -138,8 +138,10 @@ if TYPE_CHECKING:
     from toolcharter.guards.state_folder import StateFolder as StateFolder
     from toolcharter.guards.state_folder import UnsafeState as UnsafeState
     from toolcharter.guards.state_folder import state_path as state_path
+    from toolcharter.guards.store.handle import StoreHandle as StoreHandle
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
+    from toolcharter.loader.stores import open_store as open_store
     from toolcharter.profile.settings_file import SettingsFile as SettingsFile
     from toolcharter.profile.settings_file import read_settings as read_settings
 
@@ -164,8 +166,10 @@ _HOMES = {
     "toolcharter.guards.secrets.values": "scrub_value",
     "toolcharter.guards.shell.git.settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
+    "toolcharter.guards.store.handle": "StoreHandle",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
+    "toolcharter.loader.stores": "open_store",
     "toolcharter.profile.settings_file": "SettingsFile read_settings",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",

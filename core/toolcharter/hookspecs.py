@@ -26,6 +26,8 @@ from toolcharter.api.tool import ToolSpec
 if TYPE_CHECKING:
     import click
 
+    from toolcharter.api.store_engine import StoreEngine
+
 PROJECT = "toolcharter"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -59,7 +61,7 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
 
     Returns:
         A list with one spec per extension: for each entry point that names this module, unless
-        the module itself implements `open_sink` or `open_channel` and the entry point is there for that.
+        the module itself implements `open_sink`, `open_channel` or `open_store` and the entry point is there for that.
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
@@ -231,4 +233,27 @@ def open_channel(url: str) -> Channel:  # type: ignore[empty-body]
             start-up with the entry's place in the profile. Nothing is delivered in another way.
         Exception: Anything else raised stops the start-up with the distribution's name and version, and
             the entry's place.
+    """
+
+
+@hookspec(firstresult=True)
+def open_store(url: str) -> "StoreEngine":  # type: ignore[empty-body]
+    """Open the store behind *url*, whose scheme is the name of the plugin's entry point.
+
+    Called when a toolbox is built whose profile names the store under `store`, when a tool first uses `rt.store` under a
+    profile that names none (`sqlite:`), and when a host calls `toolcharter.open_store`: only in the plugin whose entry
+    point bears the name of the scheme, and that plugin is not imported before. Check the URL here, and connect to
+    nothing: the first use of the store does that, by `migrate` or `require_current`.
+
+    Args:
+        url: As the operator wrote it, with everything behind the scheme; it never comes from a repository or a model.
+
+    Returns:
+        A `StoreEngine`; it is closed with the toolbox or by the host.
+
+    Raises:
+        ValueError: The URL cannot be used. Its text says why, does not repeat the URL, and stops the start-up with
+            the place in the profile.
+        Exception: Anything else raised stops the start-up with the distribution's name and version. While calls run
+            already, what needs the store is denied with `store_unavailable`.
     """

@@ -39,6 +39,8 @@ class Caller:
     project: str | None = None
     depth: int = 0
     """How many agents are above this one; 0 for the first."""
+    tenant: str = ""
+    """Whose calls are kept apart from all others' where several share a service; empty where there is one tenant only."""
 
 
 class TraceContext(NamedTuple):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
     from toolcharter.api.network import HttpLimits, NetworkPolicy
+    from toolcharter.api.store import Store
 
 
 class DiscovererPolicy(ExtensionPolicy):
@@ -87,6 +88,11 @@ class DiscoveryRuntime(Protocol):
 
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on wherever they appear: in results, events and questions."""
+        ...
+
+    @property
+    def store(self) -> "Store":
+        """The records of the extension's distribution, and of the tenant that the toolbox was built for."""
         ...
 
     def announce(self) -> None:

@@ -14,6 +14,7 @@ from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSiz
 
 if TYPE_CHECKING:
     from toolcharter.api.network import Http
+    from toolcharter.api.store import Store
 
 
 class Reload(NamedTuple):
@@ -161,6 +162,14 @@ class ToolRuntime(Protocol):
     @property
     def http(self) -> "Http":
         """The network, as far as a tool's policy goes."""
+        ...
+
+    @property
+    def store(self) -> "Store":
+        """Records that outlive the process: those of the tool's distribution, for the tenant of the current call.
+
+        Nothing is written before the mark of a staged body or in a dry run; reading works there, too.
+        """
         ...
 
     @property

@@ -1,9 +1,13 @@
 """Stores: typed records that outlive a process, as tools and hosts see them: those of one tenant and one distribution."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import override
+
+from toolcharter.errors import SpecError
 
 MAX_KEY_CHARS = 512
 """How long the text of a record's key may be."""
@@ -11,6 +15,10 @@ MAX_DOCUMENT_BYTES = 1_048_576
 """How large a record may be as JSON."""
 MAX_PAGE = 1_000
 """How many records one page, search or list may hold."""
+
+MAX_INDEXED_CHARS = 512
+"""How long the text of an indexed field may be."""
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Where = Mapping[str, "str | int | bool | None"]
 """Values that indexed fields have to have."""
@@ -35,11 +43,45 @@ class StoreRecord(BaseModel):
     """Base of what is kept: frozen, unknown fields refused, read as strict JSON.
 
     A subclass says in `store_kind` what a store has to know of it. Fields that are added later need a default.
+
+    Raises:
+        SpecError: With every contradiction at once, when the class is made.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     store_kind: ClassVar[RecordKind]
+
+    @classmethod
+    @override
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        faults = list(_kind_faults(cls)) if hasattr(cls, "store_kind") else []
+        if faults:
+            raise SpecError(f"{cls.__name__}.store_kind: {'; '.join(faults)}")
+
+
+def _kind_faults(model: type[StoreRecord]) -> Iterator[str]:
+    kind = model.store_kind
+    if not isinstance(kind, RecordKind):
+        yield "it is no RecordKind"
+        return
+    if not isinstance(kind.name, str) or _KIND.fullmatch(kind.name) is None:
+        yield f"{kind.name!r} is no name of a kind: write [a-z][a-z0-9_]{{0,63}}"
+    if not kind.key:
+        yield "its key names no field"
+    for role in ("key", "indexed", "secret", "full_text"):
+        names = getattr(kind, role)
+        if not isinstance(names, tuple) or len(set(names)) < len(names):
+            yield f"{role} is no tuple of different names"
+            continue
+        yield from (f"{role} names {name!r}, which is no field" for name in names if name not in model.model_fields)
+    shown = {*kind.key, *kind.indexed, *kind.full_text}
+    yield from (
+        f"{name!r} is secret, and so no key, not indexed and not searched" for name in kind.secret if name in shown
+    )
+    for name, field in model.model_fields.items():
+        if field.alias is not None or field.serialization_alias is not None or field.exclude:
+            yield f"{name!r} has an alias or is left out, and would not come back as it was"
 
 
 R = TypeVar("R", bound=StoreRecord)

@@ -1,6 +1,8 @@
 """Store engines: what the hook `open_store` gives, rows of text of all tenants and distributions. No tool sees them."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from toolcharter.api.store import Change, StoreLease, Where
@@ -8,13 +10,19 @@ from toolcharter.api.store import Change, StoreLease, Where
 T = TypeVar("T")
 
 
+TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""The form of a tenant's name: a word that keys, subjects, paths and URLs hold as it is."""
+DISTRIBUTION = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+"""The form of a distribution's name, normalised. Source: PyPA specification "Names and normalization"."""
+
+
 class Scope(NamedTuple):
     """Whose rows an engine reads and writes; no row is seen from another scope."""
 
     tenant: str
-    """Empty where there is one tenant only."""
+    """As `TENANT` says, or empty where there is one tenant only."""
     distribution: str
-    """The distribution that keeps them, such as `toolcharter-service`."""
+    """The distribution that keeps them, such as `toolcharter-service`; as `DISTRIBUTION` says."""
 
 
 class Row(NamedTuple):
@@ -69,6 +77,13 @@ class StoreEngine(Protocol):
 
     has_full_text: bool
     """Whether `search` works; what needs it does not start without."""
+
+    def keeps_state_in(self) -> Sequence[Path]:
+        """The files and folders of this machine that hold the store, absolute; none for a server.
+
+        They must lie outside the workspace, and no tool changes them.
+        """
+        ...
 
     def migrate(self) -> None:
         """Bring what is stored to the form that this version reads, under a lease; nothing if it has it.

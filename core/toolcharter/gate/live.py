@@ -88,7 +88,7 @@ class LiveToolbox:
         self._subscribers: dict[object, Subscriber] = {}
         self._retired: list[Toolbox] = []
         self._closed = False
-        base.reload = self._reload_for_a_tool
+        base.reload, base.opened_for = self._reload_for_a_tool, caller
         late = LateRuntime(base, is_live=True)
         self._plan = plan = discover_late(plan, base, late)
         self._first = _folded(plan.discovered.fingerprints)

@@ -21,12 +21,17 @@ from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
+    from toolcharter.api import store_engine
     from toolcharter.api.network import Http
+    from toolcharter.api.store import Store
     from toolcharter.gate import http
     from toolcharter.guards.shell.git import settings as git_settings
+    from toolcharter.guards.store import view as store_view
 else:
     http = lazy("toolcharter.gate.http")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
+    store_engine = lazy("toolcharter.api.store_engine")
+    store_view = lazy("toolcharter.guards.store.view")
 
 
 class Runtime:
@@ -40,8 +45,10 @@ class Runtime:
         *,
         staged: bool,
         bounded: bool = True,
+        distribution: str = "toolcharter",
     ) -> None:
         self._state = state
+        self._distribution = distribution
         self.leases = WorkspaceLeases(state.workspace, lambda: self.caller, self._deadline)
         self._paths: Paths = paths.acting(self._require_mark, self.leases, _note_change)
         self._view = view
@@ -87,6 +94,18 @@ class Runtime:
     @cached_property
     def _http(self) -> "Http":
         return http.GovernedHttp(lambda: self._state.client, self._require_mark, self._deadline)
+
+    @property
+    def store(self) -> "Store":
+        """Records that outlive the process."""
+        return self._store
+
+    @cached_property
+    def _store(self) -> "Store":
+        def scope() -> store_engine.Scope:
+            return store_engine.Scope(current_call().caller.tenant, self._distribution)
+
+        return self._state.store.handle.view(store_view.Access(scope, _time_for_the_store, self._require_mark))
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
         """Call *function* in a child process; it acts on nothing, and so may come before the mark."""
@@ -226,6 +245,11 @@ def _present_call_goes_on() -> Callable[[], bool]:
     """A function that says whether the call whose body runs here is under way; any thread may call it."""
     ctx = current_call()
     return lambda: not ctx.closed
+
+
+def _time_for_the_store() -> float:
+    check_deadline()
+    return min(current_call().deadline - monotonic(), store_view.TIMEOUT_S)
 
 
 def check_deadline() -> None:

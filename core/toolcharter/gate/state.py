@@ -15,7 +15,7 @@ from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.runner import RunnerScope
-from toolcharter.errors import ToolboxClosed, ToolcharterError
+from toolcharter.errors import StoreUnavailable, ToolboxClosed, ToolcharterError
 from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
@@ -34,6 +34,7 @@ from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
     from toolcharter.api.runtime import Reload
+    from toolcharter.api.store_engine import StoreEngine
     from toolcharter.events.notify import Notifier
     from toolcharter.gate.stages import s4_confine
     from toolcharter.gate.stages.s4_session import SessionStage
@@ -43,11 +44,14 @@ if TYPE_CHECKING:
     from toolcharter.guards.paths import WorkspacePaths
     from toolcharter.guards.rates.binding import RateLimits
     from toolcharter.guards.shell.programs.tables import Tables
+    from toolcharter.guards.store import handle as store_handle
+    from toolcharter.guards.store.handle import StoreHandle
     from toolcharter.loader.discover import Late
 else:
     compute_pool = lazy("toolcharter.guards.compute")
     network_client = lazy("toolcharter.guards.network.client")
     s4_confine = lazy("toolcharter.gate.stages.s4_confine")
+    store_handle = lazy("toolcharter.guards.store.handle")
 CLOSE_WAIT_S = 5.0
 """How long closing a toolbox waits for calls under way, in seconds."""
 
@@ -124,6 +128,56 @@ class ToolboxView(Protocol):
         ...
 
 
+def _no_store(_: str) -> "StoreEngine":
+    raise StoreUnavailable("This toolbox has no store.")
+
+
+class ProfileStore:
+    """Where the tools of a profile keep records: one store for a session, with all of its reloads.
+
+    Args:
+        url: What the profile says; empty if it names none.
+        open_engine: Opens the engine for a URL, or for the store of those who name none; nothing connects yet.
+
+    Raises:
+        ConfigurationError: The profile names a store that cannot be used.
+    """
+
+    def __init__(self, url: str = "", open_engine: "Callable[[str], StoreEngine]" = _no_store) -> None:
+        self._open_engine = open_engine
+        self._handle: StoreHandle | None = None
+        self._engine: StoreEngine | None = open_engine(url) if url else None
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a fork's child: a thread of the parent may be at it."""
+        self._lock = threading.Lock()
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The files and folders of a store that the profile names."""
+        return () if self._engine is None else tuple(self._engine.keeps_state_in())
+
+    @property
+    def handle(self) -> "StoreHandle":
+        """The store; nothing is opened yet."""
+        with self._lock:
+            if self._handle is None:
+                self._handle = store_handle.StoreHandle(self._open)
+            return self._handle
+
+    def _open(self) -> "StoreEngine":
+        return self._engine or self._open_engine("")
+
+    def close(self) -> None:
+        """Release the store."""
+        if self._handle is not None:
+            self._handle.close()
+        elif self._engine is not None:
+            self._engine.close()
+
+
 @dataclass(eq=False)
 class ToolboxState:
     """What all calls of one toolbox use; made by `build_tools`, closed once."""
@@ -151,6 +205,8 @@ class ToolboxState:
     """What plugins know of programs besides the core; None if that is nothing."""
     inventory: Inventory = field(default_factory=lambda: Inventory(Path()))
     """What no tool may change in the workspace."""
+    store: ProfileStore = field(default_factory=ProfileStore)
+    """Where its tools keep records."""
     runners: Runners = field(default_factory=lambda: Runners(None, None, RunnerScope(Path())))
     """Where programs run."""
     facts: dict[str, ToolFacts] = field(default_factory=dict)

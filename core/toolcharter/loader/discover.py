@@ -65,8 +65,8 @@ class Late(NamedTuple):
 
     discoverers: Mapping[str, Callable[..., Any]]
     """What the objects of extensions implement, by the name of the extension."""
-    runtime: DiscoveryRuntime | None
-    """What they may use; None if they may use nothing."""
+    runtime_of: Callable[[str], DiscoveryRuntime] | None
+    """What the extensions of a distribution may use; None if that is nothing."""
 
 
 _NO_OBJECTS = Late(MappingProxyType({}), None)
@@ -98,7 +98,10 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: 
         for name, extension in loaded.extension_specs.items()
         if name in policies
         for view in (ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs)),)
-        for hook, runtime in ((extension.discover, None), (late.discoverers.get(name), late.runtime))
+        for hook, runtime in (
+            (extension.discover, None),
+            (late.discoverers.get(name), late.runtime_of and late.runtime_of(extension.distribution)),
+        )
         if hook is not None
     ]
     for name, extension, answer in answers:

@@ -18,6 +18,7 @@ MODULE_HOOKS = (
     "check_call",
     "open_sink",
     "open_channel",
+    "open_store",
 )
 OBJECT_HOOKS = ("discover_tools", "check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
 

@@ -21,11 +21,12 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
 from toolcharter.loader.module import PluginModule, load_module
-from toolcharter.loader.openers import Opener, Openers, open_channel, open_sink, openers_of
+from toolcharter.loader.openers import Opener, Openers, open_channel, open_sink, open_store, openers_of
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import CHANNEL, RUNNER, SINK, Need, needs_of, pin_faults, select
+from toolcharter.loader.select import CHANNEL, RUNNER, SINK, STORE, Need, channel_needs, needs_of, pin_faults, select
 
 if TYPE_CHECKING:
+    from toolcharter.api.store_engine import StoreEngine
     from toolcharter.guards.shell.programs import tables
     from toolcharter.guards.shell.programs.tables import Tables
 else:
@@ -90,6 +91,8 @@ class Loaded(NamedTuple):
     """What opens runners, by the name of the extension; known after `build_extensions`."""
     channels: Openers = _NOTHING
     """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
+    stores: Openers = _NOTHING
+    """What opens stores, by scheme."""
     discoverers: Mapping[str, Callable[..., Any]] = _NOTHING
     """What the objects of extensions implement of `discover_tools`, by the name of the extension; known after
     `build_extensions`."""
@@ -159,6 +162,14 @@ class Loaded(NamedTuple):
         """
         return open_channel(self.channels, name, url, place)
 
+    def open_store(self, url: str, place: str) -> "StoreEngine":
+        """Open the store behind *url*, which *place* names; nothing connects yet.
+
+        Raises:
+            PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown.
+        """
+        return open_store(self.stores, url, place)
+
     def with_channels(self, channels: Mapping[str, str], index: Installed) -> "Loaded":
         """Load the plugins of more channels, which ceilings have asked for since.
 
@@ -173,7 +184,7 @@ class Loaded(NamedTuple):
         missing = {name: place for name, place in missing.items() if name not in self.extension_specs}
         if not missing:
             return self
-        more = load_plugins({}, channels=missing, index=index)
+        more = load_plugins({}, others=channel_needs(missing), index=index)
         for name, module in more.manager.list_name_plugin():
             if not self.manager.has_plugin(name):  # its hooks count as those of any loaded module
                 self.manager.register(module, name)
@@ -195,7 +206,7 @@ def load_plugins(
     missing_ok: Collection[str] = frozenset(),
     *,
     runner: str | None = None,
-    channels: Mapping[str, str] = _NOTHING,
+    others: Iterable[Need] = (),
     index: Installed | None = None,
 ) -> Loaded:
     """Load what one profile needs.
@@ -207,7 +218,7 @@ def load_plugins(
         pins: `{distribution: (specifier, place)}`.
         missing_ok: Tools that may be absent.
         runner: Which of *extensions* the profile names as its runner and nowhere else.
-        channels: The names of the channels that notifications name, each with the place of an entry.
+        others: What else it needs: `channel_needs`, `store_need`.
         index: What is installed; default `installed()`.
 
     Returns:
@@ -218,7 +229,7 @@ def load_plugins(
             wrong, nothing was imported.
     """
     index = index or installed()
-    chosen, faults = select(needs_of(profile_tools, extensions, sinks, runner, channels), index, missing_ok)
+    chosen, faults = select([*needs_of(profile_tools, extensions, sinks, runner), *others], index, missing_ok)
     failures = Failures([*faults, *pin_faults(pins, index), *_shared_modules(chosen.values())])
     failures.stop()
 
@@ -247,6 +258,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
     extension_specs: dict[str, LoadedExtension] = {}
     openers: dict[str, Opener] = {}
     channels: dict[str, Opener] = {}
+    stores: dict[str, Opener] = {}
     for need, entry in chosen.items():
         plugin = modules[entry.module]
         if need.group == TOOLS:
@@ -254,6 +266,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
             continue
         openers |= openers_of(manager, "open_sink", plugin.module, need.name, entry.owner)
         channels |= openers_of(manager, "open_channel", plugin.module, need.name, entry.owner)
+        stores |= openers_of(manager, "open_store", plugin.module, need.name, entry.owner)
         if need.noun in {"extension", RUNNER}:
             spec = plugin.extensions[need.name]
             extension_specs[need.name] = LoadedExtension(
@@ -272,6 +285,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         checks=_checks(manager),
         openers=openers,
         channels=channels,
+        stores=stores,
     )
 
 
@@ -309,13 +323,16 @@ def _unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions:
     """What a plugin that loaded well does not offer in the role it is needed in."""
     owner, module = plugin.entry.owner, plugin.entry.module
     if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
-        what = f"{module} registers no extension {need.name!r}; it only opens event sinks or channels."
+        what = f"{module} registers no extension {need.name!r}; it only opens event sinks, channels or stores."
         yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
     if need.name in extensions:  # then its object may open what the module does not
         return
     if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
         what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
         yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
+    if need.noun == STORE and implementation(manager, "open_store", plugin.module) is None:
+        what = f"{module} of {owner} implements no hook open_store, so it opens no store '{need.name}:'."
+        yield Fault(need.place, need.path, what, "Write the URL of a store, such as 'sqlite:'.")
     if need.noun == CHANNEL and implementation(manager, "open_channel", plugin.module) is None:
         what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
         fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."

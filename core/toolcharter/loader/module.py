@@ -13,6 +13,7 @@ from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
 
+_OPENING = ("open_sink", "open_channel", "open_store")
 S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 
 
@@ -43,8 +44,8 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
         *_missing(entry, "tool", names[TOOLS] - {spec.name for spec in tools}),
         *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
     ]
-    if not any(implementation(manager, hook, module) for hook in ("open_sink", "open_channel")):
-        # A plugin that opens sinks or channels needs no spec: what it opens bears the name of its entry point.
+    if not any(implementation(manager, hook, module) for hook in _OPENING):
+        # A plugin that opens sinks, channels or stores needs no spec: what it opens bears the name of its entry point.
         faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
     if faults:
         raise PluginError(faults)

@@ -1,7 +1,7 @@
-"""Calls the hooks that open something for a URL: `open_sink` and `open_channel`. The URL itself is never shown."""
+"""Calls the hooks that open something for a URL: `open_sink`, `open_channel` and `open_store`. No URL is ever shown."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
@@ -10,11 +10,15 @@ from toolcharter.api.extension import Sink
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation
 
+if TYPE_CHECKING:
+    from toolcharter.api.store_engine import StoreEngine
+
 _HIDDEN = "(the URL)"
+_OF_ENGINES = ("keeps_state_in", "migrate", "require_current", "transact", "seal", "unseal", "close")
 
 
 class Opener(NamedTuple):
-    """One implementation of `open_sink` or `open_channel`."""
+    """One implementation of a hook that opens something."""
 
     owner: str
     """Distribution and version."""
@@ -22,7 +26,7 @@ class Opener(NamedTuple):
 
 
 Openers = Mapping[str, Opener]
-"""By the name of the entry point: the scheme of a sink, the word under `deliver` of a channel."""
+"""By the name of the entry point: the scheme of a sink or a store, the word under `deliver` of a channel."""
 
 
 def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, owner: str) -> dict[str, Opener]:
@@ -87,4 +91,37 @@ def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:
         what = f"the hook open_channel of {opener.owner} returned {type(channel).__name__}, which has no connect."
         raise PluginError([Fault(place, "notify.deliver", what, "The plugin's author has to mend it.")])
     opened: Channel = channel
+    return opened
+
+
+def open_store(openers: Openers, url: str, place: str) -> "StoreEngine":
+    """Open the store behind *url* through the plugin whose entry point is its scheme.
+
+    Args:
+        openers: Those of the loaded plugins.
+        url: Its URL.
+        place: Where it is written, `file:line:column`; or who asks for it.
+
+    Raises:
+        PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown: it may hold a
+            password.
+    """
+    scheme = url.partition(":")[0]
+    opener = openers.get(scheme)
+    if opener is None:
+        fix = f"Install the plugin that has an entry point {scheme!r} and implements open_store."
+        raise PluginError([Fault(place, "store", f"no loaded plugin opens the store '{scheme}:'.", fix)])
+    try:
+        engine = opener.function(url)
+    except ValueError as error:
+        what = f"the URL of the store '{scheme}:' cannot be used: {cause(error)}".replace(url, _HIDDEN)
+        raise PluginError([Fault(place, "store", what, "Mend the URL.")]) from None
+    except Exception as error:
+        what = f"the hook open_store of {opener.owner} raised {cause(error)}".replace(url, _HIDDEN)
+        raise PluginError([Fault(place, "store", what, "Mend the URL, or install another version.")]) from error
+    missing = [name for name in _OF_ENGINES if not callable(getattr(engine, name, None))]
+    if missing:
+        what = f"the hook open_store of {opener.owner} returned {type(engine).__name__}, which has no {missing[0]}."
+        raise PluginError([Fault(place, "store", what, "The plugin's author has to mend it.")])
+    opened: StoreEngine = engine
     return opened

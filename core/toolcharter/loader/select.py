@@ -1,7 +1,6 @@
 """Which distribution answers for each name a profile needs; nothing is imported here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
@@ -28,16 +27,18 @@ else:
     packaging_version = lazy("packaging.version")
 
 _MOST_NAMES = 20
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 RUNNER = "runner"
 SINK = "event sink"
 CHANNEL = "channel"
+STORE = "store"
 COMMAND = "command"
 _NOUNS = {TOOLS: "tool", EXTENSIONS: "extension", COMMANDS: COMMAND}
 _RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
 """The runners that come with distributions of ours."""
 _CHANNELS = {"webhook": "toolcharter-webhook"}
 """The channels that come with distributions of ours."""
+_STORES = {name: f"toolcharter-{name}" for name in ("sqlite", "postgresql", "redis")}
+"""The stores that come with distributions of ours."""
 
 
 class Need(NamedTuple):
@@ -50,7 +51,7 @@ class Need(NamedTuple):
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
-    """`tool`, `extension`, `runner`, `event sink`, `channel` or `command`."""
+    """`tool`, `extension`, `runner`, `event sink`, `channel`, `store` or `command`."""
 
 
 def needs_of(
@@ -58,7 +59,6 @@ def needs_of(
     extensions: Mapping[str, str],
     sinks: Iterable[str],
     runner: str | None = None,
-    channels: Mapping[str, str] = _NOTHING,
 ) -> list[Need]:
     """Turn names with their places into needs, in their order.
 
@@ -67,7 +67,6 @@ def needs_of(
         extensions: Those that it lists, and its runner.
         sinks: Schemes of their URLs.
         runner: Which of *extensions* the profile names as its runner alone.
-        channels: Those that notifications name under `deliver`.
     """
     return [
         *(Need(TOOLS, name, place, f"tools.{name}", "tool") for name, place in tools.items()),
@@ -78,8 +77,17 @@ def needs_of(
             for name, place in extensions.items()
         ),
         *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", SINK) for name in dict.fromkeys(sinks)),
-        *(Need(EXTENSIONS, name, place, "notify.deliver", CHANNEL) for name, place in channels.items()),
     ]
+
+
+def channel_needs(channels: Mapping[str, str]) -> list[Need]:
+    """The needs of the *channels* that notifications name under `deliver`, each with the place of an entry."""
+    return [Need(EXTENSIONS, name, place, "notify.deliver", CHANNEL) for name, place in channels.items()]
+
+
+def store_need(url: str, place: str) -> Need:
+    """The need of a store, by its *url*."""
+    return Need(EXTENSIONS, url.partition(":")[0], place, "store", STORE)
 
 
 def select(
@@ -152,7 +160,7 @@ def _doubts(
 
 
 def _unknown(need: Need, index: Installed) -> Fault:
-    article = "a" if need.noun in {"tool", RUNNER, CHANNEL, COMMAND} else "an"
+    article = "a" if need.noun in {"tool", RUNNER, CHANNEL, STORE, COMMAND} else "an"
     names = list(index.usable(need.group))
     plural = f"{_NOUNS[need.group]}s"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
@@ -164,6 +172,8 @@ def _unknown(need: Need, index: Installed) -> Fault:
         known = (
             f"Install the distribution {_RUNNERS[need.name]}, or name another runner: `runner: host` contains nothing."
         )
+    if need.noun == STORE and need.name in _STORES:
+        known = f"Install the distribution {_STORES[need.name]}."
     if need.noun == CHANNEL:
         install = _CHANNELS.get(need.name)
         known = f"Install the distribution {install}, or write `deliver: log`." if install else known

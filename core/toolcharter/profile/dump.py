@@ -40,6 +40,7 @@ def written(profile: Profile) -> dict[str, Any]:
         "limits": _limits(profile),
         "notify": [_given(entry) for entry in profile.notify],
         "runner": profile.runner,
+        "store": None if profile.store is None else profile.store.written(),
         "extensions": dict(profile.extensions),
         "plugins": dict(profile.plugins),
         "hidden": _hidden(profile),

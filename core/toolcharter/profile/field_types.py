@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from toolcharter._lazy import lazy
+from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.profile.conditions import Condition, ConditionError, Conditions
 from toolcharter.profile.forms import (
     INLINE,
@@ -43,6 +44,9 @@ _CLAUSE = r"\s*(?:===|~=|[=!<>]=|<|>)\s*[^\s,]+\s*"
 _CLAUSES = rf"[\s,]*{_CLAUSE}(?:,(?:{_CLAUSE}|\s*))*"
 _RULE = Words("a rule", "Write such as 'git:push' or 'bash:git log *'.")
 _RULE_SCHEMA = {"type": "string", "pattern": whole(PATTERN)}
+_STORE_URL = r"[a-z][a-z0-9+.-]*:[\s\S]*"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_STORE_FIX = "Write such as `sqlite:`, or `{env: NAME}` for the variable that holds a URL with a password."
 _DEPTH = Words("a depth", "Write a number, or comparisons such as '>=1' or '>=1,<3'.")
 
 
@@ -205,3 +209,70 @@ DenyRules = Annotated[tuple[Annotated[Rule, TextOr(Deny, _rule_text, _RULE_SCHEM
 AskRules = Annotated[tuple[Annotated[Rule, TextOr(Ask, _rule_text, _RULE_SCHEMA)], ...], RuleList]
 RULE_SCHEMA = _RULE_SCHEMA
 read_rule = _rule_text
+
+
+class StoreUrl(NamedTuple):
+    """Where the tools of a profile keep records."""
+
+    url: str
+    """Empty where a variable holds it."""
+    env: str = ""
+    place: str = ""
+
+    def resolved(self, environ: Mapping[str, str]) -> str:
+        """The URL itself.
+
+        Raises:
+            ConfigurationError: The variable is not set, or holds no URL.
+        """
+        if not self.env:
+            return self.url
+        url = environ.get(self.env, "")
+        if not is_store_url(url):
+            what = f"the variable {self.env!r} is not set." if not url else f"the variable {self.env!r} holds no URL."
+            raise ConfigurationError([Fault(self.place, "store", what, "Set it to such as `sqlite:`.")])
+        return url
+
+    def written(self) -> str | dict[str, str]:
+        """As a profile says it."""
+        return {"env": self.env} if self.env else self.url
+
+    def without_password(self) -> str | dict[str, str]:
+        """The same for a digest: what decides where records are, and nothing secret."""
+        if self.env:
+            return {"env": self.env}
+        scheme, mark, rest = self.url.partition("://")
+        if not mark:
+            return self.url.partition("?")[0]
+        # The last one: a password that was not encoded may hold `@` and `/`.
+        user, at, address = rest.rpartition("@")
+        return f"{scheme}://{user.partition(':')[0]}{at}{address.partition('?')[0]}"
+
+
+def is_store_url(text: str) -> bool:
+    """Whether *text* begins as a URL does."""
+    scheme, colon, _ = text.partition(":")
+    return bool(colon) and scheme.isascii() and scheme[:1].islower() and scheme.replace("+", "").isalnum()
+
+
+def _store_url(text: str, _: Reading) -> StoreUrl:
+    if not is_store_url(text):
+        raise unlike("the URL of a store", _STORE_FIX)
+    return StoreUrl(str(text), place=str(text.node.place) if isinstance(text, LocatedText) else "")
+
+
+@form("the URL of a store, or a mapping with `env`", finish=lambda read: StoreUrl("", read.env, read.place))
+class _StoreVariable(NamedTuple):
+    """The environment variable that holds the URL of a store."""
+
+    env: Annotated[
+        str,
+        Field(pattern=whole(_VARIABLE)),
+        Words("the name of an environment variable", _STORE_FIX),
+        Needed("Write `env: NAME`, or the URL alone."),
+    ]
+    """The variable that holds the URL."""
+    place: str = ""
+
+
+StoreSetting = Annotated[StoreUrl, TextOr(_StoreVariable, _store_url, {"type": "string", "pattern": whole(_STORE_URL)})]

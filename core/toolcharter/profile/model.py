@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Stage, Verdict
-from toolcharter.profile.field_types import Count, Flag, Seconds
+from toolcharter.profile.field_types import Count, Flag, Seconds, StoreUrl
 from toolcharter.profile.forms import form
 from toolcharter.profile.names import same_tool
 from toolcharter.profile.rules import Rule
@@ -107,6 +107,8 @@ class Profile:
     extensions: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
     runner: str | None = None
     """Where programs run; None if the profile does not say, so that only bounded tools run any."""
+    store: StoreUrl | None = None
+    """Where tools keep records; None for the store of those who name none."""
     plugins: Mapping[str, str] = field(default_factory=_nothing)
     """Accepted versions by distribution, names as written."""
     limits: Limits = field(default_factory=Limits)
@@ -189,6 +191,7 @@ class Profile:
             "ceilings": values_of(tuple(ceilings)),
             "missing_ok": sorted(self.missing_ok),
             "distributions": dict(distributions),
+            **({} if self.store is None else {"store": self.store.without_password()}),
             **({"discovered": dict(discovered)} if discovered else {}),
         }
         text = json.dumps(effective, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -14,6 +14,7 @@ from toolcharter.profile.field_types import (
     DenyRules,
     Reason,
     Specifier,
+    StoreSetting,
     ToolGlobs,
 )
 from toolcharter.profile.forms import INLINE, Names, Needed, Words, fault, form, listed, mapping
@@ -210,6 +211,8 @@ class ProfileFile(NamedTuple):
     """Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing."""
     hidden: HiddenGlobs = DEFAULT_HIDDEN
     """Files that no tool reads or changes and no program in a sandbox sees. Without it: files of credentials; see below."""
+    store: StoreSetting | None = None
+    """Where tools keep records: the URL of a store, or `{env: NAME}`. Without it: `sqlite:`, in the user's state folder."""
     plugins: Annotated[
         Mapping[str, Specifier],
         Names(

@@ -74,6 +74,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         approver: Any = None,
         ceilings: tuple[Ceiling, ...] = (),
         channels: dict[str, Opener] | None = None,
+        stores: dict[str, Opener] | None = None,
         strict: bool = False,
         **settings: Any,
     ) -> Toolbox:
@@ -83,6 +84,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         for name, check in (checks or {}).items():
             manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
         loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {}, channels=channels or {})
+        loaded = loaded._replace(stores=stores or {})
         given = policies or {}
         written: dict[str, Any] = dict(settings)
         written |= {key: rules(settings[key]) for key in settings.keys() & {"deny", "ask", "allow"}}
@@ -100,6 +102,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
             {},
             ceilings,
             tmp_path.resolve(),
+            store_url="" if profile.store is None else profile.store.url,
         )
         toolbox = open_toolbox(
             plan,

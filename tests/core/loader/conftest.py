@@ -15,6 +15,7 @@ import pytest
 import toolcharter
 from toolcharter.loader.load import Loaded, load_plugins
 from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.select import channel_needs, store_need
 
 HEAD = """
 from toolcharter import *
@@ -98,9 +99,12 @@ def index(site: Site) -> Callable[..., Installed]:
 def load(index: Callable[..., Installed]) -> Callable[..., Loaded]:
     """Load tools (at lines of a profile), trusting the site directory alone."""
 
-    def load_from_site(*tools: str, path: tuple[Path, ...] = (), **needs: object) -> Loaded:
+    def load_from_site(
+        *tools: str, path: tuple[Path, ...] = (), channels: Mapping[str, str] = {}, store: str = "", **needs: object
+    ) -> Loaded:
         places = {name: f"p.yaml:{line}:3" for line, name in enumerate(tools, 2)}
-        return load_plugins(places, **needs, index=index(*path))  # type: ignore[arg-type]
+        others = [*channel_needs(channels), *([store_need(store, "p.yaml:9:8")] if store else [])]
+        return load_plugins(places, **needs, others=others, index=index(*path))  # type: ignore[arg-type]
 
     return load_from_site
 

@@ -172,7 +172,7 @@ def test_aliases_have_to_be_free() -> None:
 
 def test_objects_are_asked_beside_modules() -> None:
     """The object of an extension gets what it may use; its answer joins that of the module."""
-    used = object()
+    used = {"toolcharter-x": object()}
     shown = []
 
     def ask(_profile: ProfileView, _workspace: Path | None, runtime: object) -> Discovery:
@@ -184,7 +184,7 @@ def test_objects_are_asked_beside_modules() -> None:
     extension = LoadedExtension(spec, "toolcharter-x", "2.0", "x", lambda *_: module)
     loaded = Loaded({}, {"x0": extension}, {}, {}, new_manager(), (), {})
 
-    found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, Late({"x0": ask}, used))  # type: ignore[arg-type]
+    found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, Late({"x0": ask}, used.get))  # type: ignore[arg-type]
 
-    assert (shown, [*found.tools], found.later) == ([used], ["a", "b"], ("mcp__x__*", "mcp__y__*"))
+    assert (shown, [*found.tools], found.later) == ([*used.values()], ["a", "b"], ("mcp__x__*", "mcp__y__*"))
     assert (found.wait_s, found.asked_about) == (2.5, frozenset({"b"}))

@@ -46,7 +46,7 @@ def test_loading_raises_every_fault_at_once(write) -> None:
         "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
         "'events', "
         "'extends', 'extensions', 'groups', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
-        "'runner', 'session_guards', 'tools', 'toolsets'.\n"
+        "'runner', 'session_guards', 'store', 'tools', 'toolsets'.\n"
         "p.yaml:3:16: events.args: expected one of 'full', 'shape', 'none', found the text 'al'."
     )
 

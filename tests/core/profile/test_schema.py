@@ -11,7 +11,7 @@ KEYS = (
     "Known keys: 'allow', 'approvals', 'ask', 'availability', 'capabilities', 'cases', 'deny', 'description', "
     "'events', "
     "'extends', 'extensions', 'groups', 'hidden', 'limits', 'missing_ok', 'mode', 'notify', 'plugins', 'profile', "
-    "'runner', 'session_guards', 'tools', 'toolsets'."
+    "'runner', 'session_guards', 'store', 'tools', 'toolsets'."
 )
 STAGES = ", ".join(map(repr, get_args(Stage)))
 WEEK = "expected seconds above 0 and up to 604800, found"

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -24,20 +24,25 @@ from toolcharter.policy.compile import compile_availability
 if TYPE_CHECKING:
     import httpx
 
+    from toolcharter.api import store_engine
     from toolcharter.guards.network import transport
     from toolcharter.guards.secrets import engine
     from toolcharter.guards.shell.git import settings as git_settings
+    from toolcharter.guards.store import view as store_view
+    from toolcharter.guards.store.view import BoundStore
 else:
     engine = lazy("toolcharter.guards.secrets.engine")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
-    transport = lazy("toolcharter.guards.network.transport")
+    store_engine = lazy("toolcharter.api.store_engine")
+    store_view = lazy("toolcharter.guards.store.view")
+transport = lazy("toolcharter.guards.network.transport")
 
 _GATHERS_S = 0.05
 """How long a session waits after an announcement for others that come with it, in seconds."""
 
 
 class LateRuntime:
-    """Satisfies `DiscoveryRuntime`; one for each toolbox, or for each session."""
+    """What all discoverers of a toolbox, or of a session, share of their `DiscoveryRuntime`."""
 
     def __init__(self, state: ToolboxState, *, is_live: bool) -> None:
         self.is_live = is_live
@@ -46,6 +51,7 @@ class LateRuntime:
         self._answering: Callable[[], object] | None = None
         self._lock = threading.Lock()
         self._is_answered = False
+        self._of: dict[str, ExtensionRuntime] = {}
 
     def spawn(
         self,
@@ -72,6 +78,18 @@ class LateRuntime:
         """For an `httpx.AsyncClient`, under the network guard."""
         self._require_open()
         return transport.AsyncGuardedTransport(lambda: self._state.client.lines(policy, limits, inf))
+
+    def of(self, distribution: str) -> "ExtensionRuntime":
+        """The runtime of the extensions of *distribution*."""
+        with self._lock:
+            return self._of.setdefault(distribution, ExtensionRuntime(self, distribution))
+
+    def store_of(self, distribution: str) -> "BoundStore":
+        """The records of *distribution*, for the tenant that the toolbox was built for."""
+        scope = store_engine.Scope(self._state.opened_for.tenant, distribution)
+        return self._state.store.handle.view(
+            store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, self._require_open)
+        )
 
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on."""
@@ -113,6 +131,24 @@ class LateRuntime:
             raise Denied(Reason.SANDBOX_UNAVAILABLE, "The toolbox is closed.")
 
 
+class ExtensionRuntime:
+    """Satisfies `DiscoveryRuntime`, for the extensions of one distribution."""
+
+    def __init__(self, shared: LateRuntime, distribution: str) -> None:
+        self.is_live = shared.is_live
+        self.spawn = shared.spawn
+        self.transport = shared.transport
+        self.keep_secret = shared.keep_secret
+        self.announce = shared.announce
+        self.shared = shared
+        self._distribution = distribution
+
+    @cached_property
+    def store(self) -> "BoundStore":
+        """The distribution's records."""
+        return self.shared.store_of(self._distribution)
+
+
 def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) -> Plan:
     """*plan* with what the objects of its extensions find, now that there is a toolbox; *state* is made to fit.
 
@@ -126,7 +162,7 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
     """
     if not state.discoverers:
         return plan
-    state.late = late = Late(state.discoverers, runtime)
+    state.late = late = Late(state.discoverers, None if runtime is None else runtime.of)
     names = installed().tools
     plan = with_discovered(plan, state.workspace, names, late)
     began = monotonic()

@@ -28,7 +28,7 @@ from toolcharter.gate.runners import PROTECTED_FROM_TOOLS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline
 from toolcharter.gate.stages.s1_arguments import ArgumentReader
 from toolcharter.gate.stages.s8_result import OutputLimit
-from toolcharter.gate.state import ToolboxState, ToolboxView
+from toolcharter.gate.state import ProfileStore, ToolboxState, ToolboxView
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
@@ -42,11 +42,13 @@ from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
+    from toolcharter.api.store_engine import StoreEngine
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.build import late
     from toolcharter.gate.stages import s4_session, s5_approval
     from toolcharter.guards.rates import binding
+    from toolcharter.loader import stores
 else:
     notify = lazy("toolcharter.events.notify")
     ledger = lazy("toolcharter.gate.approvals.ledger")
@@ -55,6 +57,7 @@ else:
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
     binding = lazy("toolcharter.guards.rates.binding")
+    stores = lazy("toolcharter.loader.stores")
 
 __all__ = ["Plan", "build_toolbox", "build_tools", "open_toolbox", "plan_profile"]
 
@@ -163,6 +166,7 @@ def open_toolbox(
             calls alone.
     """
     plan, state = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
+    state.opened_for = caller or state.opened_for
     try:
         if state.discoverers:
             plan = late.discover_late(plan, state, late.LateRuntime(state, is_live=False) if framed else None)
@@ -192,7 +196,8 @@ def open_state(
     code = code_of_the_gate(root, plan.index or installed())
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
-    inventory = inventory_of(root, code, plan.files, sinks, os.environ, believed)
+    store = _store(plan, root)
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
     notifier, rates = _notifier(plan, loaded), _rates(plan)
@@ -215,6 +220,7 @@ def open_state(
         notifier=notifier,
         tables=loaded.program_tables() if loaded.program_files else None,
         inventory=inventory,
+        store=store,
         runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
         open_approval=partial(_approval_service, answering, profile.approvals),
         has_approver=answering is not None,
@@ -224,7 +230,12 @@ def open_state(
         discoverers=loaded.discoverers,
     )
     state.calls.on_close(let_imports_in)
-    for close in (*loaded.closers, state.runners.close, *(one.close for one in (notifier, rates) if one is not None)):
+    for close in (
+        store.close,
+        *loaded.closers,
+        state.runners.close,
+        *(one.close for one in (notifier, rates) if one is not None),
+    ):
         state.calls.on_close(close)
     try:
         state.paths = paths = WorkspacePaths(
@@ -259,6 +270,17 @@ def _rates(plan: Plan) -> "binding.RateLimits | None":
     if all(one == Rates(per=one.per, store=one.store) for one in rates):
         return None
     return binding.RateLimits(rates, aliases=plan.loaded.aliases)
+
+
+def _store(plan: Plan, workspace: Path) -> ProfileStore:
+    """The store that the profile names, which must lie elsewhere; or the user's own, which is opened on first use."""
+
+    def open_engine(url: str) -> "StoreEngine":
+        loaded = plan.loaded if url else None
+        place = plan.store_place if url else "rt.store"
+        return stores.open_engine(url, place, workspace=workspace, loaded=loaded, index=plan.index)
+
+    return ProfileStore(plan.store_url, open_engine)
 
 
 def _approval_service(
@@ -329,7 +351,7 @@ def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runt
         assert base.view is not None  # noqa: S101 - as above, before any call
         return base.view(caller)
 
-    return Runtime(home, home.paths, view, staged=loaded.spec.staged, bounded=bounded)
+    return Runtime(home, home.paths, view, staged=loaded.spec.staged, bounded=bounded, distribution=loaded.distribution)
 
 
 def _build(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime) -> BuiltTool:

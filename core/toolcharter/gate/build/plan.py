@@ -19,6 +19,7 @@ from toolcharter.loader.discover import NOTHING, Discovered, Ground, Late, disco
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.select import channel_needs, store_need
 from toolcharter.policy.availability import ToolCatalog
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.policy.names import limit_faults
@@ -55,6 +56,8 @@ class Plan:
     """What its discoverers have added to the tools that are loaded."""
     index: Installed | None = None
     """What is installed, as it was listed for the plan."""
+    store_url: str = field(default="", repr=False)
+    """Of the store that the profile names; it may hold a password."""
 
     @cached_property
     def digest(self) -> str:
@@ -74,6 +77,11 @@ class Plan:
     def universe(self) -> ToolCatalog:
         """What rules and availability can name."""
         return universe_of(self.profile, self.specs, self.discovered.later)
+
+    @property
+    def store_place(self) -> str:
+        """Where the profile names its store."""
+        return "" if self.profile.store is None else self.profile.store.place
 
     @property
     def specs(self) -> list[ToolSpec[Any]]:
@@ -133,6 +141,7 @@ def plan_profile(
     if source.profile is None:
         raise ConfigurationError(faults)
     places, chosen = source.places, source.profile
+    store_url = _store_url(chosen, faults)
     try:
         loaded = load_plugins(
             {name: places.of("tools", name) for name in chosen.tools},
@@ -141,7 +150,10 @@ def plan_profile(
             {name: (wanted, places.of("plugins", name)) for name, wanted in chosen.plugins.items()},
             chosen.missing_ok,
             runner=None if chosen.runner in chosen.extensions else chosen.runner,
-            channels=_channels(chosen, ceilings),
+            others=[
+                *channel_needs(_channels(chosen, ceilings)),
+                *([store_need(store_url, chosen.store.place)] if chosen.store and store_url else ()),
+            ],
             index=index,
         )
     except PluginError as error:
@@ -151,7 +163,9 @@ def plan_profile(
     policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
     extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
     rules = dict(_tool_rules(source, loaded, policies, faults))
-    plan = Plan(chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index)
+    plan = Plan(
+        chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index, store_url=store_url
+    )
     try:
         plan = with_discovered(plan, workspace, index.tools)
     except ConfigurationError as error:
@@ -167,6 +181,15 @@ def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
     """The channels that notifications name, each with the place of the first entry that does."""
     entries = [*profile.notify, *(entry for ceiling in ceilings for entry in ceiling.notify)]
     return {entry.deliver: entry.place for entry in reversed(entries) if entry.deliver != "log"}
+
+
+def _store_url(profile: Profile, faults: list[Fault]) -> str:
+    """The URL of the profile's store; empty if it names none, or what is wrong went to *faults*."""
+    try:
+        return "" if profile.store is None else profile.store.resolved(os.environ)
+    except ConfigurationError as error:
+        faults.extend(error.faults)
+        return ""
 
 
 def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:

@@ -24,7 +24,7 @@ from toolcharter import (
     hookimpl,
 )
 from toolcharter.api.call import Caller
-from toolcharter.gate.build.late import LateRuntime
+from toolcharter.gate.build.late import ExtensionRuntime
 from toolcharter.gate.build.open import open_state, open_toolbox
 from toolcharter.gate.build.plan import Plan
 from toolcharter.guards.secrets.text import scrub_text
@@ -204,8 +204,8 @@ def test_the_session_leaves_questions_to_a_discoverer_that_asks(
 def test_announcements_before_anybody_listens_are_not_lost(world: World) -> None:
     """One that comes while the toolbox is being built is answered afterwards; several at once are answered once."""
     toolbox = world.open()
-    runtime = world.runtime
-    assert isinstance(runtime, LateRuntime)
+    assert isinstance(world.runtime, ExtensionRuntime)
+    runtime = world.runtime.shared
     answered = threading.Semaphore(0)
     runtime.announce()
     runtime.announce()

@@ -1,0 +1,119 @@
+"""`StoreHandle`: one store engine, opened on first use and shared by many tenants, distributions and calls."""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from toolcharter._fork import renew_in_child
+from toolcharter.api.store import Store, StoreRecord
+from toolcharter.api.store_engine import Scope, StoreEngine
+from toolcharter.errors import ConfigurationError, SpecError, StoreUnavailable, ToolcharterError
+from toolcharter.guards.store.view import TIMEOUT_S, Access, BoundStore, OpenEngine, require_scope
+
+
+def _anywhere() -> None:
+    """A host may write at any time."""
+
+
+class StoreHandle:
+    """A store for a host, or behind `rt.store`. Safe from many threads.
+
+    Args:
+        open_engine: Opens the engine; called on first use, and again if that failed.
+        migrates: Whether the first use brings what is stored to the present form. If not, another form is refused.
+    """
+
+    def __init__(self, open_engine: Callable[[], StoreEngine], *, migrates: bool = True) -> None:
+        self._open_engine = open_engine
+        self._migrates = migrates
+        self._engine: StoreEngine | None = None
+        self._is_current = False
+        self._models: dict[tuple[str, str], str] = {}
+        self._is_closed = False
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a fork's child: a thread of the parent may be opening the engine."""
+        self._opening = threading.Lock()
+
+    @property
+    def engine(self) -> StoreEngine:
+        """The rows of all scopes, for commands and for those who watch over a store; opened and current.
+
+        Raises:
+            StoreUnavailable: The store cannot be opened.
+        """
+        return self._opened(TIMEOUT_S)
+
+    @property
+    def has_full_text(self) -> bool:
+        """Whether records can be searched."""
+        return self.engine.has_full_text
+
+    def bound(self, tenant: str, distribution: str, *, timeout_s: float = TIMEOUT_S) -> Store:
+        """The records of one tenant and one distribution.
+
+        Args:
+            tenant: Letters, digits, `_` and `-`; empty where there is one tenant only.
+            distribution: Normalised: `toolcharter-service`.
+            timeout_s: How long one use may take, in seconds.
+
+        Raises:
+            StoreUnavailable: One of the names is none that a store can keep records for.
+        """
+        scope = require_scope(Scope(tenant, distribution))
+        return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere))
+
+    def view(self, access: Access) -> BoundStore:
+        """The records that *access* says, as far as it says."""
+        return BoundStore(OpenEngine(self._opened, self._claim), access)
+
+    def _opened(self, timeout_s: float) -> StoreEngine:
+        engine = self._engine
+        if engine is not None and self._is_current:
+            return engine
+        if not self._opening.acquire(timeout=max(0.0, min(timeout_s, TIMEOUT_S))):
+            raise StoreUnavailable("The store could not be opened in time.")
+        try:
+            return self._current()
+        except ConfigurationError as error:
+            raise StoreUnavailable(str(error)) from error
+        except ToolcharterError:
+            raise
+        except Exception as error:
+            raise StoreUnavailable(f"The store cannot be opened: {type(error).__name__}.") from error
+        finally:
+            self._opening.release()
+
+    def _current(self) -> StoreEngine:
+        if self._is_closed:
+            raise StoreUnavailable("The store is closed.")
+        engine = self._engine = self._engine or self._open_engine()
+        if not self._is_current:
+            engine.migrate() if self._migrates else engine.require_current()
+            self._is_current = True
+        return engine
+
+    def _claim(self, distribution: str, model: type[StoreRecord]) -> None:
+        """Note whose model a kind is; refuse another one of the same distribution."""
+        name = f"{model.__module__}.{model.__qualname__}"
+        first = self._models.setdefault((distribution, model.store_kind.name), name)
+        if first != name:
+            raise SpecError(f"the kind {model.store_kind.name!r} of {distribution} is that of {first}, not of {name}")
+
+    def close(self) -> None:
+        """Release the engine; what uses it from now on is refused."""
+        with self._opening:
+            self._is_closed, engine, self._engine = True, self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

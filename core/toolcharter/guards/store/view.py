@@ -1,0 +1,375 @@
+"""`BoundStore`: the `Store` of one tenant and one distribution, for a tool's calls or for a host."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from math import isfinite
+from typing import Any, NamedTuple, TypeVar
+
+from toolcharter.api.store import (
+    MAX_DOCUMENT_BYTES,
+    MAX_KEY_CHARS,
+    MAX_PAGE,
+    Change,
+    Page,
+    RecordKind,
+    Stored,
+    StoreLease,
+    StoreRecord,
+    StoreTransaction,
+    Where,
+)
+from toolcharter.api.store_engine import DISTRIBUTION, TENANT, EngineTransaction, Row, Scope, StoreEngine
+from toolcharter.errors import SpecError, StoreUnavailable, ToolcharterError, ToolError
+from toolcharter.guards.secrets import engine as scrubber
+from toolcharter.guards.store.asynchronous import AsyncBoundStore
+from toolcharter.guards.store.rows import (
+    Seals,
+    is_plain,
+    kind_of,
+    new_row,
+    refuse,
+    require_key,
+    require_where,
+    stored,
+    texts_of,
+)
+
+R = TypeVar("R", bound=StoreRecord)
+T = TypeVar("T")
+TIMEOUT_S = 30.0
+"""How long one use of a store may take, in seconds; a call that has less time waits less."""
+MAX_WORDS = 32
+"""How many words a search may have."""
+MAX_TTL_S = 86_400.0
+"""How long a lease may last, in seconds."""
+_MAX_CURSOR_CHARS = 8_192
+_WITHIN: ContextVar[tuple[int, ...]] = ContextVar("toolcharter_transactions", default=())
+"""Which engines run a transaction around what runs here."""
+
+
+class Access(NamedTuple):
+    """What a store is bound to; asked at each use."""
+
+    scope: Callable[[], Scope]
+    timeout_s: Callable[[], float]
+    """How long one use may take, in seconds; refuses what has no time."""
+    require_writable: Callable[[], object]
+    """Refuses to write where nothing may act."""
+
+
+class OpenEngine(NamedTuple):
+    """Gives the engine, and keeps one model for one kind."""
+
+    engine: Callable[[float], StoreEngine]
+    """The engine, which is opened if it has to be, within so many seconds."""
+    claim: Callable[[str, type[StoreRecord]], None]
+    """Notes that a distribution keeps records of a model; refuses a second model of one kind."""
+
+
+class BoundTransaction:
+    """Satisfies `StoreTransaction`, while its transaction lasts."""
+
+    def __init__(self, within: "BoundStore", engine: StoreEngine, scope: Scope, rows: EngineTransaction) -> None:
+        self._within = within
+        self._engine = engine
+        self._seals = Seals(engine, scope)
+        self._rows = rows
+        self.is_over = False
+
+    def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
+        """The record with this key."""
+        kind = self._kind(model)
+        row = self._rows.get(kind.name, require_key(kind, key))
+        return None if row is None else self._records(model, (row,))[0]
+
+    def put(self, record: StoreRecord, /, *, expected: int | None = None) -> int:
+        """Write *record*, and return its version."""
+        kind = self._kind(type(record), writes=True)
+        row = new_row(record, self._seals)
+        scrubber.remember(texts_of(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
+        return self._rows.put(kind.name, row, expected=_version(expected))
+
+    def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
+        """Delete the record with this key; returns whether there was one."""
+        kind = self._kind(model, writes=True)
+        return self._rows.delete(kind.name, require_key(kind, key), expected=_version(expected))
+
+    def page(
+        self,
+        model: type[R],
+        /,
+        *,
+        where: Where | None = None,
+        order: str = "",
+        descending: bool = False,
+        after: str = "",
+        limit: int = 100,
+    ) -> Page[R]:
+        """Records of a kind, by their key, or by an indexed field and then the key."""
+        kind = self._kind(model)
+        if order and order not in kind.indexed:
+            raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
+        if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_plain(after):
+            refuse("`after` is what the page before gave.")
+        rows, following = self._rows.page(
+            kind.name,
+            where=require_where(kind, where),
+            order=order,
+            descending=descending,
+            after=after,
+            limit=_limit(limit),
+        )
+        return Page(self._records(model, rows), following)
+
+    def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
+        """How many records `page` would give in all."""
+        kind = self._kind(model)
+        return self._rows.count(kind.name, where=require_where(kind, where))
+
+    def search(
+        self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
+    ) -> tuple[Stored[R], ...]:
+        """Records whose full-text fields hold each word of *text*, the best first."""
+        kind = self._kind(model)
+        if not kind.full_text:
+            raise SpecError(f"the kind {kind.name!r} has no full-text field")
+        words = re.findall(r"\w+", text)
+        if len(words) > MAX_WORDS or len(text) > MAX_DOCUMENT_BYTES:
+            refuse(f"A search has up to {MAX_WORDS} words.")
+        checked, most = require_where(kind, where), _limit(limit)
+        if not words:
+            return ()
+        return self._records(model, self._rows.search(kind.name, words, where=checked, limit=most))
+
+    def push(self, name: str, item: Any, /, *, cap: int) -> None:
+        """Put *item*, which is JSON, at the head of the list *name*, and keep its first *cap* items."""
+        self._open(writes=True)
+        self._rows.push(require_name(name), _json(item), cap=_limit(cap))
+
+    def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
+        """The head of the list *name*: what was pushed last comes first."""
+        self._open()
+        found = self._rows.items(require_name(name), limit=_limit(limit))
+        try:
+            return tuple(map(json.loads, found))
+        except ValueError as error:
+            raise StoreUnavailable(f"The list {name!r} cannot be read: an item is not JSON.") from error
+
+    def require_lease(self, lease: StoreLease, /) -> None:
+        """Let the transaction happen only if *lease* is still held when it does."""
+        self._open()
+        self._rows.require_lease(lease)
+
+    def _open(self, *, writes: bool = False) -> None:
+        if self.is_over:
+            raise ToolError("the transaction is over: its reads and writes belong into its function")
+        if writes:
+            self._within.require_writable()
+
+    def _kind(self, model: type[StoreRecord], *, writes: bool = False) -> RecordKind:
+        self._open(writes=writes)
+        kind = kind_of(model)
+        self._within.claim(self._seals.scope.distribution, model)
+        if kind.full_text and not self._engine.has_full_text:
+            raise StoreUnavailable(f"The store has no full text, which records of the kind {kind.name!r} need.")
+        return kind
+
+    def _records(self, model: type[R], rows: Sequence[Row]) -> tuple[Stored[R], ...]:
+        secrets: list[str] = []
+        found = tuple(stored(model, row, self._seals, secrets) for row in rows)
+        if secrets:
+            scrubber.remember(secrets)
+        return found
+
+
+class BoundStore:
+    """Satisfies `Store`."""
+
+    def __init__(self, opened: OpenEngine, access: Access) -> None:
+        self._opened = opened
+        self._access = access
+        self.claim = opened.claim
+        self.require_writable = access.require_writable
+
+    def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
+        """The record with this key."""
+        return self.transact(lambda each: each.get(model, *key))
+
+    def put(self, record: StoreRecord, /, *, expected: int | None = None) -> int:
+        """Write *record*, and return its version."""
+        self.require_writable()
+        return self.transact(lambda each: each.put(record, expected=expected))
+
+    def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
+        """Delete the record with this key; returns whether there was one."""
+        self.require_writable()
+        return self.transact(lambda each: each.delete(model, *key, expected=expected))
+
+    def page(
+        self,
+        model: type[R],
+        /,
+        *,
+        where: Where | None = None,
+        order: str = "",
+        descending: bool = False,
+        after: str = "",
+        limit: int = 100,
+    ) -> Page[R]:
+        """Records of a kind, by their key, or by an indexed field and then the key."""
+        return self.transact(
+            lambda each: each.page(model, where=where, order=order, descending=descending, after=after, limit=limit)
+        )
+
+    def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
+        """How many records `page` would give in all."""
+        return self.transact(lambda each: each.count(model, where=where))
+
+    def search(
+        self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
+    ) -> tuple[Stored[R], ...]:
+        """Records whose full-text fields hold each word of *text*, the best first."""
+        return self.transact(lambda each: each.search(model, text, where=where, limit=limit))
+
+    def push(self, name: str, item: Any, /, *, cap: int) -> None:
+        """Put *item*, which is JSON, at the head of the list *name*, and keep its first *cap* items."""
+        self.require_writable()
+        self.transact(lambda each: each.push(name, item, cap=cap))
+
+    def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
+        """The head of the list *name*: what was pushed last comes first."""
+        return self.transact(lambda each: each.items(name, limit=limit))
+
+    def require_lease(self, lease: StoreLease, /) -> None:
+        """Refuse to go on unless *lease* is held now."""
+        self.transact(lambda each: each.require_lease(lease))
+
+    def transact(self, work: Callable[[StoreTransaction], T], /) -> T:
+        """Run *work* in a transaction, and return what it returns; what it raises undoes everything."""
+        engine, scope, timeout_s = self._begin()
+        raised: list[BaseException] = []
+
+        def attempt(rows: EngineTransaction) -> T:
+            transaction = BoundTransaction(self, engine, scope, rows)
+            token = _WITHIN.set((*_WITHIN.get(), id(engine)))
+            try:
+                return work(transaction)
+            except BaseException as error:
+                raised.append(error)
+                raise
+            finally:
+                _WITHIN.reset(token)
+                transaction.is_over = True
+
+        return _governed(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
+
+    def changes(
+        self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
+    ) -> tuple[Change, ...]:
+        """What was put and deleted since the change number *after*, the oldest first."""
+        engine, scope, timeout_s = self._begin()
+        kinds = [kind_of(model).name for model in models]
+        return _governed(lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s))
+
+    def last_change(self) -> int:
+        """The number of the latest change; 0 if there was none."""
+        engine, scope, timeout_s = self._begin()
+        return _governed(lambda: engine.last_change(scope, timeout_s=timeout_s))
+
+    def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
+        """Take the lease *name* for *ttl_s* seconds; None if somebody else has it."""
+        self.require_writable()
+        engine, scope, timeout_s = self._begin()
+        checked = require_name(name), require_name(holder), _ttl(ttl_s)
+        return _governed(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
+
+    def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
+        """The same lease for *ttl_s* seconds from now."""
+        self.require_writable()
+        engine, scope, timeout_s = self._begin()
+        return _governed(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
+
+    def release(self, lease: StoreLease, /) -> None:
+        """Let go of *lease*; nothing happens if it was lost."""
+        self.require_writable()
+        engine, scope, timeout_s = self._begin()
+        _governed(lambda: engine.release(scope, lease, timeout_s=timeout_s))
+
+    def asynchronous(self) -> AsyncBoundStore:
+        """The same for asynchronous code."""
+        return AsyncBoundStore(self)
+
+    def _begin(self) -> tuple[StoreEngine, Scope, float]:
+        scope, timeout_s = require_scope(self._access.scope()), self._access.timeout_s()
+        engine = self._opened.engine(timeout_s)
+        if id(engine) in _WITHIN.get():
+            raise ToolError("the store was used within its own transaction: use what the function is handed")
+        return engine, scope, timeout_s
+
+
+def _governed(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
+    """What *run* gives. An engine that fails in its own way is unavailable; *raised* is what its caller has raised.
+
+    Raises:
+        StoreUnavailable: The engine has failed.
+    """
+    try:
+        return run()
+    except ToolcharterError:
+        raise
+    except Exception as error:
+        if any(error is one for one in raised):
+            raise
+        raise StoreUnavailable(f"The store has failed: {type(error).__name__}.") from error
+
+
+def require_scope(scope: Scope) -> Scope:
+    """*scope*, if its names can be part of every key.
+
+    Raises:
+        StoreUnavailable: One of them cannot.
+    """
+    if scope.tenant and TENANT.fullmatch(scope.tenant) is None:
+        message = "The tenant's name is none that a store can keep records for: letters, digits, '_' and '-', up to 64."
+        raise StoreUnavailable(message)
+    if DISTRIBUTION.fullmatch(scope.distribution) is None:
+        raise StoreUnavailable(f"{scope.distribution!r} is no normalised name of a distribution.")
+    return scope
+
+
+def require_name(name: str) -> str:
+    """*name*, if a list, a lease or its holder can have it."""
+    if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_plain(name):
+        refuse(f"A name in a store is text of 1 to {MAX_KEY_CHARS} characters without NUL.")
+    return name
+
+
+def _version(expected: int | None) -> int | None:
+    if expected is not None and (type(expected) is not int or expected < 0):
+        raise SpecError(f"{expected!r} is no version: 0 for none, else what `put` gave")
+    return expected
+
+
+def _limit(limit: int) -> int:
+    if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
+        refuse(f"A limit is a whole number from 1 to {MAX_PAGE}.")
+    return limit
+
+
+def _ttl(ttl_s: float) -> float:
+    if not isfinite(ttl_s) or not 0 < ttl_s <= MAX_TTL_S:
+        refuse(f"A lease lasts more than 0 and up to {MAX_TTL_S:g} seconds.")
+    return float(ttl_s)
+
+
+def _json(item: Any) -> str:
+    try:
+        text = json.dumps(item, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpecError(f"an item of a list is JSON: {type(error).__name__}") from error
+    if size > MAX_DOCUMENT_BYTES:
+        refuse(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
+    return text

@@ -1,0 +1,92 @@
+"""Stores: found by the scheme of their URL, opened without a connection, and never shown with their URL."""
+
+import pytest
+
+from toolcharter.errors import PluginError
+
+SECRET = "hunter" + "2"
+URL = f"wire://amy:{SECRET}@h/{SECRET}"
+OPENS = """
+    class Wire:
+        has_full_text = True
+
+        def __init__(self, url):
+            self.url = url
+
+        def keeps_state_in(self):
+            return ()
+
+        def _used(self, *_, **__):
+            raise StoreUnavailable("nobody listens")
+
+        migrate = require_current = transact = seal = unseal = close = _used
+
+    @hookimpl
+    def open_store(url):
+        return Wire(url)
+"""
+
+
+def test_a_store_is_found_by_its_scheme(site, load) -> None:
+    """Its plugin is loaded and part of the digest; it gets the URL whole."""
+    site.extension("acme-wire", "wire", source=OPENS)
+
+    loaded = load(store=URL)
+
+    assert loaded.open_store(URL, "p.yaml:9:8").url == URL
+    assert loaded.distributions == {"acme-wire": "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        pytest.param(
+            "    @hookimpl\n    def open_sink(url):\n        return None\n",
+            "p.yaml:9:8: store: acme_wire of acme-wire 1.0 implements no hook open_store, so it opens no store 'wire:'.\n"
+            "Write the URL of a store, such as 'sqlite:'.",
+            id="opens-none",
+        ),
+        pytest.param(
+            "    @hookimpl\n    def open_store(url):\n        raise ValueError(f'no such place: {url}')\n",
+            "p.yaml:9:8: store: the URL of the store 'wire:' cannot be used: ValueError: no such place: (the URL)\n"
+            "Mend the URL.",
+            id="cannot-be-used",
+        ),
+        pytest.param(
+            "    @hookimpl\n    def open_store(url):\n        raise OSError(url)\n",
+            "p.yaml:9:8: store: the hook open_store of acme-wire 1.0 raised OSError: (the URL)\n"
+            "Mend the URL, or install another version.",
+            id="raises",
+        ),
+        pytest.param(
+            "    @hookimpl\n    def open_store(url):\n        return object()\n",
+            "p.yaml:9:8: store: the hook open_store of acme-wire 1.0 returned object, which has no keeps_state_in.\n"
+            "The plugin's author has to mend it.",
+            id="returns-no-engine",
+        ),
+    ],
+)
+def test_what_opens_no_store_is_told(source: str, message: str, site, load) -> None:
+    """With the place in the profile, and without the URL."""
+    site.extension("acme-wire", "wire", source=source)
+
+    with pytest.raises(PluginError) as refused:
+        load(store=URL).open_store(URL, "p.yaml:9:8")
+
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("url", "fix"),
+    [
+        pytest.param("postgresql://h/x", "Install the distribution toolcharter-postgresql.", id="ours"),
+        pytest.param("wire:", "Installed extensions: none.", id="unknown"),
+    ],
+)
+def test_a_store_that_is_not_installed_is_told(url: str, fix: str, load) -> None:
+    """With what to install, if it is one of ours."""
+    with pytest.raises(PluginError) as refused:
+        load(store=url)
+
+    name = url.partition(":")[0]
+    assert str(refused.value) == f"p.yaml:9:8: store: no installed plugin provides a store named {name!r}.\n{fix}"
