@@ -13,6 +13,8 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from toolcharter import ConfigurationError, Fault, SettingsFile, ToolPolicy, read_settings
+from toolcharter_service.auth import config as auth_config
+from toolcharter_service.auth.config import AuthConfig
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 """The form of a tenant's and of an agent's name: a word that keys, subjects, paths and URLs hold as it is."""
@@ -34,35 +36,6 @@ class Listen(ToolPolicy):
     """An IP address. One that others can reach needs `hosts`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8081
     """0 for any that is free."""
-
-
-class JwtIssuer(ToolPolicy):
-    """Who signs tokens that the service believes."""
-
-    issuer: str
-    audience: str
-    algorithms: tuple[str, ...] = ("RS256", "ES256")
-    """The only ones that are accepted."""
-    jwks: str
-    """The URL or the file of the issuer's keys."""
-
-
-class Oidc(ToolPolicy):
-    """An OpenID provider where people sign in."""
-
-    issuer: str
-    client_id: str
-    client_secret: str | None = None
-    """`secret:NAME`, or nothing for a public client."""
-
-
-class AuthConfig(ToolPolicy):
-    """How the service knows who asks."""
-
-    passwords: bool = False
-    """Whether people sign in with passwords."""
-    jwt: tuple[JwtIssuer, ...] = ()
-    oidc: Oidc | None = None
 
 
 class AgentConfig(ToolPolicy):
@@ -124,6 +97,10 @@ def read_config(file: str | Path) -> ConfigFile:
     config = _absolute(read.values, folder)
     found = ConfigFile(config, read)
     faults = [*_unreachable(found), *_exposed(found)]
+    faults += [
+        found.fault(("auth", *one.path), one.what, one.fix)
+        for one in auth_config.faults_of(config.auth, config.tenants)
+    ]
     if faults:
         raise ConfigurationError(faults)
     return found
@@ -157,7 +134,7 @@ def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
         )
         for name, tenant in config.tenants.items()
     }
-    return config.model_copy(update={"tenants": tenants})
+    return config.model_copy(update={"tenants": tenants, "auth": auth_config.absolute(config.auth, folder)})
 
 
 def _unreachable(found: ConfigFile) -> Iterator[Fault]:

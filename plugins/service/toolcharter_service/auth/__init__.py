@@ -2,6 +2,7 @@
 
 from toolcharter_service.auth.dependency import Authenticator, RequireRole, authenticate, require
 from toolcharter_service.auth.principal import INCLUDES, CallerScope, Principal, Role, dev_principal
+from toolcharter_service.auth.speaking_for import SpeakingFor, speaking_for
 
 __all__ = [
     "INCLUDES",
@@ -10,7 +11,9 @@ __all__ = [
     "Principal",
     "RequireRole",
     "Role",
+    "SpeakingFor",
     "authenticate",
     "dev_principal",
     "require",
+    "speaking_for",
 ]

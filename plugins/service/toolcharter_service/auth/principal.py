@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""A tenant's or an agent's name."""
+PrincipalName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?$")]
+"""A token's or a user's name: anything that can be printed in one line."""
 
 
 class Role(StrEnum):
@@ -59,6 +66,13 @@ class Principal:
     projects: frozenset[str] | None = None
     """Which `X-Project-ID` it may name; None for any."""
     means: Means = "token"
+    user: str | None = None
+    """The person: who has signed in, or whom the token was made for. Grants to users are held against it."""
+
+    @property
+    def key(self) -> str:
+        """Distinguishes it from others of its tenant: a token may be called like a person."""
+        return f"{self.means}:{self.name}"
 
     def has(self, role: Role) -> bool:
         """Whether one of the roles holds *role*."""
