@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     from toolcharter.api.leases import Claim as Claim
     from toolcharter.api.leases import Lease as Lease
     from toolcharter.api.leases import Leases as Leases
+    from toolcharter.api.mcp_access import MCP_RECORDS as MCP_RECORDS
+    from toolcharter.api.mcp_access import McpAccess as McpAccess
+    from toolcharter.api.mcp_access import McpAccessReason as McpAccessReason
+    from toolcharter.api.mcp_access import McpAgentGrant as McpAgentGrant
+    from toolcharter.api.mcp_access import McpServerRecord as McpServerRecord
+    from toolcharter.api.mcp_access import McpToolsRecord as McpToolsRecord
+    from toolcharter.api.mcp_access import McpUserGrant as McpUserGrant
     from toolcharter.api.network import Connect as Connect
     from toolcharter.api.network import Http as Http
     from toolcharter.api.network import HttpAnswer as HttpAnswer
@@ -178,6 +185,7 @@ _HOMES = {
     "toolcharter.api.explanation": "Explanation",
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.api.leases": "Claim Lease Leases",
+    "toolcharter.api.mcp_access": "MCP_RECORDS McpAccess McpAccessReason McpAgentGrant McpServerRecord McpToolsRecord McpUserGrant",
     "toolcharter.api.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.api.paths": "Entry OpenFile OpenFolder OpenPlace Paths read_regular",
     "toolcharter.api.policy": "ProgramPlace ToolPolicy check_variables require_finite",

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcharter import Discovery, ExtensionSpec, ProfileView, hookimpl, lazy
+from toolcharter import Discovery, ExtensionSpec, McpAccessReason, ProfileView, hookimpl, lazy
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def build(workspace: Path, policy: McpBridgePolicy) -> object:
     return bridge.Bridge(workspace, policy)
 
 
-EXTENSION = ExtensionSpec("mcp_bridge", McpBridgePolicy, build, reasons=BridgeReason)
+EXTENSION = ExtensionSpec("mcp_bridge", McpBridgePolicy, build, reasons={*BridgeReason, *McpAccessReason})
 
 
 @hookimpl
@@ -34,7 +34,8 @@ def register_extensions() -> list[ExtensionSpec[McpBridgePolicy]]:
 def discover_tools(profile: ProfileView) -> Discovery:
     """The names that tools of the servers may have, so that rules can name them before they are known."""
     policy: McpBridgePolicy = profile.policy
-    return Discovery(later=(*(f"mcp__{name}__*" for name in policy.servers), "mcp_search"))
+    names = ("*",) if policy.registered else policy.servers
+    return Discovery(later=(*(f"mcp__{name}__*" for name in names), "mcp_search"))
 
 
 @hookimpl

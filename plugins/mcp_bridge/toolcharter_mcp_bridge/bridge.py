@@ -4,15 +4,29 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from toolcharter import Ask, Call, Discovery, DiscoveryRuntime, ProfileView, hookimpl
+from toolcharter import (
+    Ask,
+    Call,
+    Caller,
+    Deny,
+    Discovery,
+    DiscoveryRuntime,
+    ProfileView,
+    StoreConflict,
+    StoreUnavailable,
+    hookimpl,
+)
 from toolcharter_mcp_bridge import seen
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
+from toolcharter_mcp_bridge.registered import LOOK_S, MESSAGES, Registered
 from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
 from toolcharter_mcp_bridge.search import search_spec
 from toolcharter_mcp_bridge.server import Offer, Server, Unavailable
+from toolcharter_mcp_bridge.texts import full_name
 from toolcharter_mcp_bridge.tools import Shown, in_loop, spec_of
 from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
 
@@ -29,7 +43,15 @@ class Bridge:
 
     def __init__(self, workspace: Path, policy: McpBridgePolicy) -> None:
         self._workspace = workspace
+        self._own = policy
+        """As the profile has it."""
         self._policy = policy
+        """The same with the servers that are registered."""
+        self._registered: Registered | None = None
+        self._keeping: dict[str, asyncio.Task[None]] = {}
+        """What keeps the connection of each server; used in the event loop alone."""
+        self._left_out: tuple[str, ...] = ()
+        """Why registered servers are not there."""
         self._trust: TrustStore | None = None
         self._rt: DiscoveryRuntime | None = None
         self._servers: dict[str, Server] = {}
@@ -64,6 +86,7 @@ class Bridge:
                 self._trust = TrustStore(profile.name, self._workspace)
             if rt is not None and self._rt is None:
                 self._rt = rt
+                self._registered = Registered(rt.store) if self._own.registered else None
                 self._start(rt)
             shown = list(self.all_shown())
             self._names = {one.name.lower(): (one.server, one.offer.definition.name) for one in shown}
@@ -90,25 +113,74 @@ class Bridge:
         return {name: one for name, one in self._trust.of(server).items() if one.identity == identity}
 
     def _notes(self) -> Iterator[str]:
-        for one in self._servers.values():
+        yield from self._left_out
+        for one in list(self._servers.values()):
             yield from one.notes
             if one.fault is not None:
                 yield f"{one.name}: {one.fault}"
 
     def _start(self, rt: DiscoveryRuntime) -> None:
         names = [name for name, server in self._policy.servers.items() if server.enabled]
-        if not names:
+        if not names and self._registered is None:
             return
         self._loop = loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, args=(loop,), name="toolcharter-mcp-bridge", daemon=True)
         self._thread.start()
 
         async def begin() -> None:
-            self._servers = {name: Server(name, self._policy, rt, self._trust_first, rt.announce) for name in names}
-            for server in self._servers.values():
-                _keep(loop.create_task(server.keep()))
+            for name in names:
+                self._open(name, rt)
+            if self._registered is not None:
+                await self._look(self._registered, rt)
+                _keep(loop.create_task(self._watch(self._registered, rt)))
 
         asyncio.run_coroutine_threadsafe(begin(), loop).result()
+
+    def _open(self, name: str, rt: DiscoveryRuntime) -> None:
+        """Keep a connection to a server from now on."""
+        self._servers[name] = server = Server(name, self._policy, rt, self._listed, rt.announce)
+        self._keeping[name] = task = asyncio.get_running_loop().create_task(server.keep())
+        _keep(task)
+
+    async def _watch(self, registered: Registered, rt: DiscoveryRuntime) -> None:
+        """Follow what is registered. As long as the store cannot be read, what was known of servers stays; grants do not."""
+        seen = -1
+        while True:
+            await asyncio.sleep(LOOK_S)
+            with suppress(StoreUnavailable):
+                change = await asyncio.to_thread(registered.last_change)
+                if change != seen:
+                    await self._look(registered, rt)
+                    seen = change
+
+    async def _look(self, registered: Registered, rt: DiscoveryRuntime) -> None:
+        """Make what is registered now the servers that there are, beside those of the profile."""
+        try:
+            found, notes = await asyncio.to_thread(registered.servers)
+        except StoreUnavailable as error:
+            self._left_out = (f"Registered servers are unknown: {error.message}",)
+            return
+        own = self._own.servers
+        taken = sorted(own.keys() & found.keys())
+        self._left_out = (
+            *notes,
+            *(f"{name}: the profile has a server of this name; the registered one is left out." for name in taken),
+        )
+        for policy in found.values():
+            rt.keep_secret(
+                value for value in (*policy.env.values(), *policy.headers.values()) if isinstance(value, str)
+            )
+        before, wanted = self._policy.servers, {**found, **own}
+        if wanted == before:
+            return
+        self._policy = self._own.model_copy(update={"servers": wanted})
+        for name in [name for name in self._servers if wanted.get(name) != before.get(name)]:
+            self._keeping.pop(name).cancel()
+            del self._servers[name]
+        for name in wanted.keys() - self._servers.keys():
+            if wanted[name].enabled:
+                self._open(name, rt)
+        rt.announce()
 
     @staticmethod
     def _live(loop: asyncio.AbstractEventLoop) -> None:
@@ -118,13 +190,23 @@ class Bridge:
         finally:
             loop.close()
 
-    def _trust_first(self, server: Server) -> None:
-        """Trust what is seen first, if the profile says so."""
+    def _listed(self, server: Server) -> None:
+        """Trust what is seen first, if the profile says so, and keep which tools a registered server has."""
+        if self._registered is not None and server.name not in self._own.servers:
+            names = tuple(server.tools or ())
+            _keep(asyncio.get_running_loop().create_task(self._noted(self._registered, server.name, names)))
         if self._policy.trust == "first" and self._trust is not None:
             known = self._trust.of(server.name)
             first = [offer.definition for name, offer in (server.tools or {}).items() if name not in known]
             if first:
                 self._trust.approve(server.name, *first)
+
+    @staticmethod
+    async def _noted(registered: Registered, server: str, names: tuple[str, ...]) -> None:
+        with suppress(
+            StoreUnavailable, StoreConflict
+        ):  # It is kept at the next listing; until then grants name no tools.
+            await asyncio.to_thread(registered.note_tools, server, names)
 
     def all_shown(self) -> Iterator[Shown]:
         """Each tool as a person agreed to it, or as it is, where nobody has yet; those that are gone are left out."""
@@ -143,6 +225,20 @@ class Bridge:
                 shown = None if before is None or before == offer.definition else _offer(before, self._policy)
                 yield Shown(name, shown or offer)
 
+    def open_to(self, caller: Caller) -> Iterator[Shown]:
+        """Each tool that the grants of *caller* do not close.
+
+        Raises:
+            StoreUnavailable: They cannot be read.
+        """
+        for one in self.all_shown():
+            if (
+                self._registered is None
+                or one.server in self._own.servers
+                or self._registered.objection(one.server, (one.offer.definition.name, one.name), caller) is None
+            ):
+                yield one
+
     def offer(self, names: Iterable[str]) -> None:
         """Have the session offer these tools from now on."""
         self._offered.update(names)
@@ -150,11 +246,26 @@ class Bridge:
             self._rt.announce()
 
     @hookimpl
-    def check_call(self, call: Call) -> Ask | Awaitable[Ask | None] | None:
-        """Ask a person about tools that nobody has agreed to, or that are not what somebody agreed to."""
+    def check_call(self, call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
+        """Refuse tools that no grant opens; ask a person about those that nobody has agreed to, or that have changed."""
         found = self._names.get(call.tool.lower())
-        server = None if found is None else self._servers.get(found[0])
-        if found is None or server is None:
+        if found is None:
+            return None
+        if self._registered is not None and found[0] not in self._own.servers:
+            return self._granted(self._registered, found, call)
+        return self._agreed(found, call)
+
+    async def _granted(self, registered: Registered, found: tuple[str, str], call: Call) -> Deny | Ask | None:
+        names = (found[1], full_name(*found))
+        objection = await asyncio.to_thread(registered.objection, found[0], names, call.caller)
+        if objection is not None:
+            return Deny(objection, MESSAGES[objection].format(server=found[0]))
+        answer = self._agreed(found, call)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _agreed(self, found: tuple[str, str], call: Call) -> Ask | Awaitable[Ask | None] | None:
+        server = self._servers.get(found[0])
+        if server is None:
             return None
         if server.tools is None and not server.has_settled.is_set() and not call.dry_run:
             return self._asking_later(server, found[1], call)
@@ -201,14 +312,19 @@ class Bridge:
             return None
         return f"The MCP server {server!r} has changed this tool a moment ago; the next call of it asks a person."
 
-    async def send(self, server: str, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call a tool, if it is there."""
+    async def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
+        """Call a tool for *caller*, if it is there."""
         found = self._servers.get(server)
         if found is None or self._loop is None:
             raise Unavailable("Servers are not started where a profile is only tried.")
         if found.tools is not None and tool not in found.tools:
             raise KeyError(tool)
-        return await in_loop(self._loop, lambda: self._called(found, tool, args))
+        limit = None
+        if self._registered is not None and server not in self._own.servers:
+            access = await asyncio.to_thread(self._registered.access, server, caller.agent or "", caller.user or "")
+            limit = None if access.agent is None else access.agent.config_overrides.get("timeout_s")
+        async with asyncio.timeout(limit):
+            return await in_loop(self._loop, lambda: self._called(found, tool, args))
 
     async def _called(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """The call itself, in the bridge's loop; no tool runs that changed while it was waited for."""

@@ -123,6 +123,9 @@ class McpBridgePolicy(DiscovererPolicy):
     """Whether the tools of the servers exist; the servers themselves are named here."""
     servers: dict[ServerName, ServerPolicy] = Field(default_factory=dict)
     """The servers, by the name that their tools bear: `mcp__NAME__TOOL`."""
+    registered: bool = False
+    """Whether servers exist besides that are registered in the profile's store while it is in use. Only callers to whose
+    agent or user a grant in the store opens such a server may use its tools."""
     trust: Literal["ask", "first"] = "ask"
     """Whether a person has to agree to each tool before its first call (`ask`), or what is seen first is trusted
     (`first`). In both, a tool that changes is asked about again."""

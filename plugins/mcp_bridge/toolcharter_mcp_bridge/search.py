@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
-from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Caller, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_mcp_bridge.tools import Shown
 
 NAME = "mcp_search"
@@ -31,8 +31,8 @@ _SCHEMA = {
 class Catalog(Protocol):
     """What the search needs of the bridge."""
 
-    def all_shown(self) -> Iterable[Shown]:
-        """Every tool of every server."""
+    def open_to(self, caller: Caller) -> Iterable[Shown]:
+        """Every tool that the grants of *caller* do not close."""
         ...
 
     def offer(self, names: Iterable[str]) -> None:
@@ -47,7 +47,7 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
         def mcp_search(query: str) -> str:
             ctx = rt.start(NAME, query=query)
             ctx.policy_passed()
-            found = best(query, catalog.all_shown())
+            found = best(query, catalog.open_to(rt.caller))
             if not found:
                 return ctx.ok("No tool matches. Try other words.", data={"tools": []})
             catalog.offer(shown.name for shown in found)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from toolcharter import Reason, ToolContext, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Caller, Reason, ToolContext, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy, ServerPolicy
 from toolcharter_mcp_bridge.server import Offer, Unavailable
 from toolcharter_mcp_bridge.texts import full_name, marked, plain
@@ -20,15 +20,15 @@ _MOST_PARTS = 1_000
 """Parts of a result that are looked at."""
 
 
-class Caller(Protocol):
+class Servers(Protocol):
     """What a tool needs of the bridge."""
 
     def admit(self, server: str, tool: str, call_id: str) -> str | None:
         """Whether the tool may run now; the message of a denial with `tool_changed` if not."""
         ...
 
-    def send(self, server: str, tool: str, args: Mapping[str, Any]) -> Awaitable[Mapping[str, Any]]:
-        """Call it; errors as of `Server.call`, and `KeyError` if the server lists it no more."""
+    def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Awaitable[Mapping[str, Any]]:
+        """Call it for *caller*; errors as of `Server.call`, and `KeyError` if the server lists it no more."""
         ...
 
 
@@ -44,12 +44,12 @@ class Shown(NamedTuple):
         return full_name(self.server, self.offer.definition.name)
 
 
-def spec_of(shown: Shown, server: ServerPolicy, bridge: McpBridgePolicy, caller: Caller) -> ToolSpec[ToolPolicy]:
+def spec_of(shown: Shown, server: ServerPolicy, bridge: McpBridgePolicy, servers: Servers) -> ToolSpec[ToolPolicy]:
     """The spec of a tool."""
     definition = shown.offer.definition
 
     def build(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[..., Any]:
-        return partial(_run, _Tool(shown.server, definition.name, shown.name, bridge, caller, rt))
+        return partial(_run, _Tool(shown.server, definition.name, shown.name, bridge, servers, rt))
 
     return ToolSpec(
         shown.name,
@@ -72,17 +72,17 @@ class _Tool(NamedTuple):
     name: str
     full: str
     bridge: McpBridgePolicy
-    caller: Caller
+    servers: Servers
     rt: ToolRuntime
 
 
 async def _run(tool: _Tool, **args: Any) -> str:
     ctx = tool.rt.start(tool.full, **args)
     ctx.policy_passed()
-    if (objection := tool.caller.admit(tool.server, tool.name, ctx.call_id)) is not None:
+    if (objection := tool.servers.admit(tool.server, tool.name, ctx.call_id)) is not None:
         return ctx.deny(BridgeReason.TOOL_CHANGED, objection)
     try:
-        answer = await tool.caller.send(tool.server, tool.name, args)
+        answer = await tool.servers.send(tool.server, tool.name, args, tool.rt.caller)
     except ServerError as error:
         return ctx.error(_framed(tool, plain(str(error), _LONGEST_MESSAGE)), reason=BridgeReason.SERVER_ERROR)
     except (KeyError, Unavailable, ConnectionLost, TimeoutError) as error:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from toolcharter import Caller, ConfigurationError, Fault, LiveToolbox, Sink, Store, Toolbox, open_live
+from toolcharter import Approver, Caller, ConfigurationError, Fault, LiveToolbox, Sink, Store, Toolbox, open_live
 from toolcharter_service.config import AgentConfig, ConfigFile
 
 DISTRIBUTION = "toolcharter-service"
@@ -59,19 +59,26 @@ class Service:
         self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
         """What `/readyz` asks: by name, a function that says why the part is away, or None."""
         self.bus: Any = None
+        self.approver: Callable[[str], Approver] | None = None
+        """Gives what answers the questions of a tenant's toolboxes; None if nobody can be asked."""
         self._stores = stores
-        self._bound: dict[str, Store] = {}
+        self._bound: dict[tuple[str, str], Store] = {}
         self._boxes: dict[_Place, LiveToolbox] = {}
         self._own: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
         self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    def store(self, tenant: str) -> Store:
-        """The service's own records of *tenant*; those of the service as a whole for an empty one."""
-        known = self._bound.get(tenant)
+    def store(self, tenant: str, distribution: str = DISTRIBUTION) -> Store:
+        """The service's own records of *tenant*; those of the service as a whole for an empty one.
+
+        Args:
+            tenant: Whose.
+            distribution: Whose records the service administers for another distribution.
+        """
+        known = self._bound.get((tenant, distribution))
         if known is None:
-            known = self._bound[tenant] = self._stores.bound(tenant, DISTRIBUTION)
+            known = self._bound[tenant, distribution] = self._stores.bound(tenant, distribution)
         return known
 
     def agent(self, tenant: str, agent: str) -> AgentConfig:
@@ -154,6 +161,7 @@ class Service:
                     workspace=place.workspace,
                     caller=Caller(agent=place.agent or None),
                     events=self.sinks,
+                    approver=None if self.approver is None else self.approver(place.tenant),
                 )
             return known
 

@@ -1,16 +1,19 @@
 """`create_app`: the application over one `Service`; each part's routes are named in one list."""
 
+import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter, FastAPI, Request
 
+from toolcharter_service import approvals, grants
 from toolcharter_service.auth import Authenticator, Principal, dev_principal
 from toolcharter_service.http import health
 from toolcharter_service.http.problems import HttpProblem, install_problems
 from toolcharter_service.service import Service
 
-ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (health.routes,)
+ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (health.routes, approvals.routes, grants.routes)
 """Each part of the service gives its routes as one function."""
 
 
@@ -30,6 +33,9 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
         finally:
             await service.stop()
 
+    worker = secrets.token_hex(8)
+    service.approver = partial(approvals.RecordApprover, service, worker)
+    service.run_in_background("approvals", partial(approvals.keep_approvals, service, worker))
     app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
     app.state.auth = auth or (DevAuth(service) if service.dev else _Nobody())

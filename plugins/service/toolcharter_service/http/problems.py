@@ -1,6 +1,7 @@
 """`HttpProblem`: an answer that is an error."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request
@@ -38,6 +39,11 @@ class Problem(BaseModel):
     """A stable word."""
     call_id: str | None = None
     """Of the call that the request has made, if it has made one."""
+
+
+def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for its document: those of every route, and *codes*."""
+    return {code: {"model": Problem} for code in sorted({400, 401, 403, 503, *codes})}
 
 
 def problem_response(problem: HttpProblem) -> Response:

@@ -1,0 +1,137 @@
+"""Servers that are registered in the store while a profile is in use, and the grants that open them to callers."""
+
+import threading
+from collections.abc import Mapping
+from time import monotonic
+
+import orjson
+from pydantic import ValidationError
+
+from toolcharter import (
+    Caller,
+    McpAccess,
+    McpAccessReason,
+    McpAgentGrant,
+    McpServerRecord,
+    McpToolsRecord,
+    McpUserGrant,
+    Store,
+)
+from toolcharter_mcp_bridge.policy import ServerPolicy
+from toolcharter_mcp_bridge.texts import full_name
+
+LOOK_S = 1.0
+"""How old what is known of the store may be, in seconds."""
+_MOST_KEPT = 10_000
+"""Callers whose grants are remembered."""
+
+
+class Registered:
+    """What the store says of servers and grants. Safe from many threads; each method may wait for the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._change = -1
+        self._looked = -LOOK_S
+        self._known: dict[tuple[str, str, str], McpAccess] = {}
+        """By server, agent and user; only what opens something is kept."""
+
+    def last_change(self) -> int:
+        """The number of the latest change, no older than `LOOK_S`; what was known before another one is forgotten.
+
+        Raises:
+            StoreUnavailable: The store cannot say.
+        """
+        with self._lock:
+            if monotonic() - self._looked >= LOOK_S:
+                change = self._store.last_change()
+                if change != self._change:
+                    self._known.clear()
+                self._change, self._looked = change, monotonic()
+            return self._change
+
+    def servers(self) -> tuple[dict[str, ServerPolicy], tuple[str, ...]]:
+        """The servers that are enabled, by name, and why others are left out.
+
+        Raises:
+            StoreUnavailable: The store cannot say.
+        """
+        found, notes, after = dict[str, ServerPolicy](), list[str](), ""
+        while True:
+            page = self._store.page(McpServerRecord, where={"enabled": True}, after=after, limit=500)
+            for stored in page.records:
+                try:
+                    found[stored.record.name] = policy_of(stored.record)
+                except ValidationError as error:
+                    why = "; ".join(str(fault["msg"]) for fault in error.errors())
+                    notes.append(f"{stored.record.name}: the registered server is left out: {why}.")
+            after = page.after
+            if not after:
+                return found, tuple(notes)
+
+    def note_tools(self, server: str, names: tuple[str, ...]) -> None:
+        """Keep which tools *server* has, by its own names, for those who give grants.
+
+        Raises:
+            StoreUnavailable: The store cannot be written.
+            StoreConflict: Others are at it.
+        """
+        names = tuple(sorted(names))
+        record = McpToolsRecord(server=server, names=names, full_names=tuple(full_name(server, one) for one in names))
+        found = self._store.get(McpToolsRecord, server)
+        if found is None or found.record != record:
+            self._store.put(record, expected=0 if found is None else found.version)
+
+    def access(self, server: str, agent: str, user: str) -> McpAccess:
+        """What opens *server* to an agent and a user, either of which may be empty.
+
+        Raises:
+            StoreUnavailable: The store cannot say.
+        """
+        key = (server, agent, user)
+        change = self.last_change()
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        record = self._store.get(McpServerRecord, server)
+        of_agent = self._store.get(McpAgentGrant, server, agent) if agent else None
+        of_user = self._store.get(McpUserGrant, server, user) if user else None
+        access = McpAccess(
+            None if record is None else record.record,
+            None if of_agent is None else of_agent.record,
+            None if of_user is None else of_user.record,
+        )
+        with self._lock:
+            if access.objection() is None and change == self._change and len(self._known) < _MOST_KEPT:
+                self._known[key] = access
+        return access
+
+    def objection(self, server: str, names: tuple[str, ...], caller: Caller) -> McpAccessReason | None:
+        """Why *caller* may not use a tool that has *names*; None if it may.
+
+        Raises:
+            StoreUnavailable: The store cannot say.
+        """
+        return self.access(server, caller.agent or "", caller.user or "").objection(*names)
+
+
+MESSAGES: Mapping[str, str] = {
+    McpAccessReason.SERVER_NOT_ACCESSIBLE: "No grant opens the MCP server {server!r} to this agent or user.",
+    McpAccessReason.TOOL_NOT_IN_ALLOW_LIST: "The grants for the MCP server {server!r} do not name this tool.",
+    McpAccessReason.TOOL_IN_DENY_LIST: "A grant for the MCP server {server!r} excludes this tool.",
+}
+
+
+def policy_of(record: McpServerRecord) -> ServerPolicy:
+    """A registered server as one that a profile names.
+
+    Raises:
+        ValidationError: It cannot be one.
+    """
+    wanted = record.model_dump(
+        mode="json", include={"transport", "command", "args", "env", "url", "headers", "timeout_s"}
+    )
+    return ServerPolicy.model_validate_json(
+        orjson.dumps({name: value for name, value in wanted.items() if value not in (None, {}, [])})
+    )

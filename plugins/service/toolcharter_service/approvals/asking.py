@@ -1,0 +1,171 @@
+"""`RecordApprover`: asks by a record, and waits until somebody has answered it, in whichever process."""
+
+import asyncio
+import json
+import secrets
+import time
+from contextlib import suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, StoreConflict, StoreUnavailable
+from toolcharter_service.approvals.records import ApprovalRecord, Status
+from toolcharter_service.service import Service
+
+LOOK_S = 1.0
+"""How often a question looks for its answer, in seconds; an answer in the same process wakes it at once."""
+ALIVE_S = 10.0
+"""How long a process counts as alive after it last said so, in seconds."""
+
+
+class Asking(NamedTuple):
+    """Who makes the present call."""
+
+    name: str
+    token_id: str
+    stored_call: str = ""
+    """The stored call that runs, if one does."""
+
+
+ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", default=None)
+"""Set by whoever calls a tool for a request."""
+
+
+class RecordApprover:
+    """Answers the questions of one tenant's toolboxes; an `Approver`."""
+
+    def __init__(self, service: Service, worker: str, tenant: str) -> None:
+        self._service = service
+        self._tenant = tenant
+        self._worker = worker
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Keep a record of *request*, and wait for its answer; none if nobody answers in time."""
+        store = self._service.store(self._tenant).asynchronous()
+        record = await self._asked(store, request)
+        try:
+            while record.status == "pending":
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await _woken(self._tenant, record.id)
+                with suppress(StoreUnavailable):  # The database may come back before the time is up.
+                    found = await store.get(ApprovalRecord, record.id)
+                    if found is None:
+                        return None
+                    record = found.record
+        except asyncio.CancelledError:
+            is_late = time.time() >= record.expires - LOOK_S / 2
+            if is_late or not record.stored_call:  # A stored call is decided anew at its next turn.
+                gone: Status = "expired" if is_late else "cancelled"
+                with suppress(StoreUnavailable, StoreConflict):
+                    await asyncio.shield(_end(store, record.id, gone))
+            raise
+        if record.status == "expired" or record.status == "cancelled":  # noqa: PLR1714 - type checkers narrow no set
+            return None
+        return ApprovalAnswer(record.status, record.answered_by, record.note)
+
+    async def _asked(self, store: AsyncStore, request: ApprovalRequest) -> ApprovalRecord:
+        asking = ASKING.get() or Asking(request.caller.user or request.caller.agent or "", "")
+        key = f"{asking.stored_call}-{request.digest[:24]}" if asking.stored_call else secrets.token_urlsafe(16)
+        record = ApprovalRecord(
+            id=key,
+            call_id=request.call_id,
+            stored_call=asking.stored_call,
+            worker=self._worker,
+            tool=request.tool,
+            action=request.action,
+            args=json.loads(json.dumps(dict(request.args), default=str)),
+            commands=request.commands,
+            profile=request.profile,
+            workspace=str(request.workspace),
+            agent=request.caller.agent or "",
+            user=request.caller.user or "",
+            requested_by=asking.name,
+            token_id=asking.token_id,
+            digest=request.digest,
+            reason=request.reason,
+            message=request.message,
+            always=request.always,
+            why_not_always=request.why_not_always,
+            asked_at=now(),
+            expires=time.time() + request.timeout_s,
+        )
+        with suppress(StoreConflict):
+            await store.put(record, expected=0)
+            return record
+        found = await store.get(ApprovalRecord, key)
+        if found is None or found.record.digest != request.digest or found.record.status in {"expired", "cancelled"}:
+            await store.put(record, expected=None if found is None else found.version)
+            return record
+        if found.record.status == "pending":  # It has gone on waiting while nobody was there to wait for it.
+            record = found.record.model_copy(update={"worker": self._worker, "expires": record.expires})
+            await store.put(record, expected=found.version)
+            return record
+        return found.record
+
+
+async def keep_approvals(service: Service, worker: str) -> None:
+    """Say that *worker* is alive, and end the questions of processes that are not, until cancelled."""
+    holders = service.store("").asynchronous()
+    while True:
+        with suppress(StoreUnavailable, StoreConflict):
+            await holders.lease(f"worker/{worker}", holder=worker, ttl_s=ALIVE_S)
+            for tenant in service.config.tenants:
+                await _sweep(service.store(tenant).asynchronous(), holders, worker)
+        await asyncio.sleep(ALIVE_S / 4)
+
+
+async def _sweep(store: AsyncStore, holders: AsyncStore, worker: str) -> None:
+    after, alive = "", {worker: True}
+    while True:
+        page = await store.page(ApprovalRecord, where={"status": "pending"}, after=after)
+        for stored in page.records:
+            record = stored.record
+            if record.stored_call:
+                continue
+            if record.worker not in alive:
+                lease = await holders.lease(f"worker/{record.worker}", holder=worker, ttl_s=1)
+                alive[record.worker] = lease is None
+                if lease is not None:
+                    await holders.release(lease)
+            if not alive[record.worker] or time.time() > record.expires + ALIVE_S:
+                with suppress(StoreConflict):
+                    await _end(store, record.id, "expired" if alive[record.worker] else "cancelled")
+        after = page.after
+        if not after:
+            return
+
+
+async def _end(store: AsyncStore, key: str, status: Status) -> None:
+    why = (
+        "Nobody answered in time." if status == "expired" else "Who asked is gone: the connection or the process ended."
+    )
+    found = await store.get(ApprovalRecord, key)
+    if found is not None and found.record.status == "pending":
+        ended = found.record.model_copy(update={"status": status, "answered_at": now(), "note": why})
+        await store.put(ended, expected=found.version)
+
+
+_waiting: dict[tuple[str, str], asyncio.Event] = {}
+"""By tenant and question, what wakes who waits in this process."""
+
+
+async def _woken(tenant: str, key: str) -> None:
+    event = _waiting.setdefault((tenant, key), asyncio.Event())
+    try:
+        await event.wait()
+    finally:
+        _waiting.pop((tenant, key), None)
+
+
+def wake(tenant: str, key: str) -> None:
+    """Have who waits for the answer look now, if that one is in this process."""
+    event = _waiting.get((tenant, key))
+    if event is not None:
+        event.set()
+
+
+def now() -> str:
+    """The time in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,160 @@
+"""The routes of approvals: who waits, and the answer, which is given once, in time, and by somebody else."""
+
+import time
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import StoreConflict, StoreTransaction
+from toolcharter_service.approvals.asking import now, wake
+from toolcharter_service.approvals.records import ApprovalRecord, Status
+from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.service import Service
+
+
+class Approval(BaseModel):
+    """A question as approvers see it."""
+
+    id: str
+    call_id: str
+    stored_call: str
+    tool: str
+    action: str | None
+    args: dict[str, object]
+    commands: tuple[str, ...]
+    profile: str
+    workspace: str
+    agent: str
+    user: str
+    requested_by: str
+    digest: str
+    reason: str
+    message: str | None
+    always: bool
+    why_not_always: str | None
+    status: Status
+    asked_at: str
+    expires: float
+    answered_by: str | None
+    answered_at: str | None
+    note: str | None
+
+
+class Approvals(BaseModel):
+    """One page of them, the latest first."""
+
+    approvals: tuple[Approval, ...]
+    after: str
+
+
+class ApprovalReply(BaseModel):
+    """The answer of an approver."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    answer: Literal["allow_once", "allow_always", "deny"]
+    digest: str = Field(min_length=1, max_length=128)
+    """Of the question that was read: an answer to another one is refused."""
+    message: str | None = Field(default=None, max_length=2_000)
+    """Told to the agent with a denial."""
+
+
+def routes(service: Service) -> APIRouter:
+    """`/v1/approvals`."""
+    router, part = APIRouter(prefix="/v1/approvals", tags=["approvals"]), _Routes(service)
+    router.add_api_route("", part.list_approvals, methods=["GET"], responses=answers())
+    router.add_api_route("/{approval}", part.read_approval, methods=["GET"], responses=answers(404))
+    router.add_api_route("/{approval}", part.answer_approval, methods=["POST"], responses=answers(404, 409, 415, 422))
+    return router
+
+
+class _Routes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def list_approvals(
+        self,
+        principal: Annotated[Principal, require(Role.VIEWER)],
+        status: Annotated[Status | None, Query()] = None,
+        after: Annotated[str, Query(max_length=2_000)] = "",
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> Approvals:
+        """Who waits for an approval, or waited: the latest first."""
+        store = self._service.store(principal.tenant).asynchronous()
+        where: dict[str, str | int | bool | None] = {} if status is None else {"status": status}
+        page = await store.page(
+            ApprovalRecord, where=where, order="asked_at", descending=True, after=after, limit=limit
+        )
+        return Approvals(approvals=tuple(_shown(stored.record) for stored in page.records), after=page.after)
+
+    async def read_approval(self, approval: str, principal: Annotated[Principal, require(Role.VIEWER)]) -> Approval:
+        """One question."""
+        found = await self._service.store(principal.tenant).asynchronous().get(ApprovalRecord, approval)
+        if found is None:
+            raise _unknown(approval)
+        return _shown(found.record)
+
+    async def answer_approval(
+        self, approval: str, reply: ApprovalReply, principal: Annotated[Principal, require(Role.APPROVER)]
+    ) -> Approval:
+        """Answer a question."""
+
+        def answered(transaction: StoreTransaction) -> ApprovalRecord:
+            found = transaction.get(ApprovalRecord, approval)
+            if found is None:
+                raise _unknown(approval)
+            _require_answerable(found.record, reply, principal)
+            update = {
+                "status": reply.answer,
+                "answered_by": principal.name,
+                "answered_at": now(),
+                "note": reply.message,
+            }
+            record = found.record.model_copy(update=update)
+            transaction.put(record, expected=found.version)
+            return record
+
+        try:
+            record = await self._service.store(principal.tenant).asynchronous().transact(answered)
+        except StoreConflict:
+            raise HttpProblem(409, "Somebody else has just answered.", "answered") from None
+        wake(principal.tenant, approval)
+        self._service.emit(
+            "service.admin",
+            act="approval.answer",
+            tenant=principal.tenant,
+            by=principal.name,
+            approval=approval,
+            call_id=record.call_id,
+            answer=reply.answer,
+        )
+        return _shown(record)
+
+
+def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal: Principal) -> None:
+    """Refuse an answer that comes twice, late, to something else, or from who asks.
+
+    Raises:
+        HttpProblem: 403 or 409.
+    """
+    if principal.name == record.requested_by or (principal.token_id and principal.token_id == record.token_id):
+        raise HttpProblem(403, "Nobody answers for a call of their own.", "own_call", record.call_id)
+    if record.status in {"expired", "cancelled"} or (time.time() >= record.expires > 0 and not record.stored_call):
+        raise HttpProblem(409, record.note or "The time for an answer is over.", "expired", record.call_id)
+    if record.status != "pending":
+        raise HttpProblem(409, f"{record.answered_by} has answered already.", "answered", record.call_id)
+    if reply.digest != record.digest:
+        raise HttpProblem(409, "The question is another one than was answered.", "digest_differs", record.call_id)
+    if reply.answer == "allow_always" and not record.always:
+        message = record.why_not_always or "This call cannot be allowed from now on."
+        raise HttpProblem(409, message, "always_not_offered", record.call_id)
+
+
+def _shown(record: ApprovalRecord) -> Approval:
+    return Approval.model_validate(record.model_dump(include=set(Approval.model_fields)))
+
+
+def _unknown(approval: str) -> HttpProblem:
+    return HttpProblem(404, f"There is no approval {approval[:100]!r}.", "unknown_approval")

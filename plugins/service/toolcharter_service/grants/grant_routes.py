@@ -1,0 +1,145 @@
+"""The routes of grants."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from toolcharter import (
+    MCP_RECORDS,
+    McpAgentGrant,
+    McpServerRecord,
+    McpUserGrant,
+    Store,
+)
+from toolcharter_service.approvals.asking import now
+from toolcharter_service.auth import Principal
+from toolcharter_service.grants.records import Scope, Subject
+from toolcharter_service.grants.shared import (
+    MOST,
+    Administrator,
+    Gone,
+    Named,
+    Viewer,
+    require_known,
+    tell,
+    unknown,
+)
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.service import Service
+
+
+class NewGrant(BaseModel):
+    """Which tools of a server somebody may use."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tool_allow: list[str] | None = Field(default=None, max_length=MOST)
+    """The only tools, by their own or their full names; absent: all; `[]`: none."""
+    tool_deny: list[str] = Field(default_factory=list, max_length=MOST)
+    """Wins over `tool_allow`."""
+    enabled: bool = True
+    config_overrides: dict[Literal["timeout_s"], float] = Field(default_factory=dict)
+    """For an agent: a shorter time for a call, in seconds."""
+
+
+class ShownGrant(BaseModel):
+    """A grant."""
+
+    server: str
+    scope: Scope
+    subject: str
+    """The agent or the user."""
+    tool_allow: list[str] | None
+    tool_deny: list[str]
+    enabled: bool
+    config_overrides: dict[str, JsonValue]
+    granted_by: str
+    granted_at: str
+
+
+class Grants(BaseModel):
+    """Grants, by server, scope and subject."""
+
+    grants: list[ShownGrant]
+
+
+class GrantRoutes:
+    """Who may use a server: `/v1/mcp/servers/{server}/grants`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        router.add_api_route("/servers/{server}/grants", self.list_grants, methods=["GET"], responses=answers(404))
+        router.add_api_route(
+            "/servers/{server}/grants/{scope}/{subject}",
+            self.put_grant,
+            methods=["PUT"],
+            responses=answers(404, 409, 415, 422),
+        )
+        router.add_api_route(
+            "/servers/{server}/grants/{scope}/{subject}", self.delete_grant, methods=["DELETE"], responses=answers(404)
+        )
+
+    async def list_grants(self, server: Named, principal: Viewer) -> Grants:
+        """Who may use a server."""
+        store = self._store(principal).asynchronous()
+        if await store.get(McpServerRecord, server) is None:
+            raise unknown("server", server)
+        agents = await store.page(McpAgentGrant, where={"server": server}, limit=MOST)
+        users = await store.page(McpUserGrant, where={"server": server}, limit=MOST)
+        shown = [_shown_grant(one.record) for one in agents.records]
+        return Grants(grants=[*shown, *(_shown_grant(one.record) for one in users.records)])
+
+    async def put_grant(
+        self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], body: NewGrant, principal: Administrator
+    ) -> ShownGrant:
+        """Give a grant to an agent or a user, or change it."""
+        if scope == "user" and body.config_overrides:
+            raise HttpProblem(422, "config_overrides are for agents.", "invalid_request")
+        store = self._store(principal).asynchronous()
+        grant = grant_of(server, scope, subject, body, principal)
+        await require_known(store, server, {*(body.tool_allow or ()), *body.tool_deny})
+        await store.put(grant)
+        tell(self._service, principal, "mcp_grant.put", server=server, scope=scope, subject=subject)
+        return _shown_grant(grant)
+
+    async def delete_grant(
+        self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], principal: Administrator
+    ) -> Gone:
+        """Take a grant back: calls are refused from within a second on."""
+        model: type[McpAgentGrant | McpUserGrant] = McpAgentGrant if scope == "agent" else McpUserGrant
+        if not await self._store(principal).asynchronous().delete(model, server, subject):
+            raise unknown("grant", f"{server}/{scope}/{subject}")
+        tell(self._service, principal, "mcp_grant.delete", server=server, scope=scope, subject=subject)
+        return Gone(deleted=f"{server}/{scope}/{subject}")
+
+    def _store(self, principal: Principal) -> Store:
+        return self._service.store(principal.tenant, MCP_RECORDS)
+
+
+def grant_of(
+    server: str, scope: Scope, subject: str, body: NewGrant, principal: Principal
+) -> McpAgentGrant | McpUserGrant:
+    """The record of a grant that *principal* gives now."""
+    common: dict[str, Any] = {
+        "server": server,
+        "tool_allow": None if body.tool_allow is None else tuple(body.tool_allow),
+        "tool_deny": tuple(body.tool_deny),
+        "enabled": body.enabled,
+        "granted_by": principal.name,
+        "granted_at": now(),
+    }
+    if scope == "agent":
+        return McpAgentGrant(agent=subject, config_overrides=body.config_overrides, **common)
+    return McpUserGrant(user=subject, **common)
+
+
+def _shown_grant(grant: McpAgentGrant | McpUserGrant) -> ShownGrant:
+    is_agent = isinstance(grant, McpAgentGrant)
+    values = grant.model_dump(mode="json", exclude={"agent", "user"})
+    subject = grant.agent if isinstance(grant, McpAgentGrant) else grant.user
+    scope: Scope = "agent" if is_agent else "user"
+    return ShownGrant.model_validate({"config_overrides": {}, **values, "scope": scope, "subject": subject})

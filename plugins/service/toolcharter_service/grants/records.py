@@ -1,0 +1,39 @@
+"""`AccessRequest`: that somebody wants to use an MCP server. Servers and grants are records of the bridge."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StringConstraints
+
+from toolcharter import RecordKind, StoreRecord
+
+Scope = Literal["agent", "user"]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+ToolNames = Annotated[
+    tuple[Annotated[str, StringConstraints(min_length=1, max_length=192)], ...], Field(max_length=1_000)
+]
+ServerName = Annotated[str, StringConstraints(max_length=24, pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
+
+
+class AccessRequest(StoreRecord):
+    """Kept beside the grants, so that an approval makes its grant in one transaction.
+
+    Source: the table `mcp_access_requests` of GoClaw.
+    """
+
+    store_kind: ClassVar = RecordKind(
+        "mcp_access_request", ("id",), indexed=("server", "status", "subject", "requested_by", "requested_at")
+    )
+
+    id: str
+    server: str
+    scope: Scope
+    subject: str
+    """The agent or the user that is to have access."""
+    tool_allow: tuple[str, ...] | None = None
+    reason: str = ""
+    status: Literal["pending", "approved", "rejected"] = "pending"
+    requested_by: str
+    requested_at: str
+    reviewed_by: str | None = None
+    reviewed_at: str | None = None
+    note: str = ""

@@ -1,0 +1,190 @@
+"""The routes of requests for access."""
+
+import secrets
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import (
+    MCP_RECORDS,
+    McpAgentGrant,
+    McpServerRecord,
+    McpUserGrant,
+    Store,
+    StoreConflict,
+    StoreTransaction,
+)
+from toolcharter_service.approvals.asking import now
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.grants.grant_routes import NewGrant, grant_of
+from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
+from toolcharter_service.grants.shared import Administrator, Anyone, require_known, tell, unknown
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.service import Service
+
+
+class NewRequest(BaseModel):
+    """That somebody wants to use a server."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    server: ServerName
+    scope: Scope
+    subject: Subject | None = None
+    """The agent, for the scope `agent`; by default the only one that the token speaks for. For the scope `user`, who asks."""
+    tool_allow: ToolNames | None = Field(default=None, strict=False)
+    reason: str = Field(default="", max_length=2_000)
+
+
+class ShownRequest(BaseModel):
+    """A request for access."""
+
+    id: str
+    server: str
+    scope: Scope
+    subject: str
+    tool_allow: list[str] | None
+    reason: str
+    status: Literal["pending", "approved", "rejected"]
+    requested_by: str
+    requested_at: str
+    reviewed_by: str | None
+    reviewed_at: str | None
+    note: str
+
+
+class Requests(BaseModel):
+    """Requests for access, the latest first."""
+
+    requests: list[ShownRequest]
+    after: str
+
+
+class Review(BaseModel):
+    """The answer of an administrator."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    approved: bool
+    note: str = Field(default="", max_length=2_000)
+
+
+class RequestRoutes:
+    """Asking for access, and the answer: `/v1/mcp/requests`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        router.add_api_route("/requests", self.list_requests, methods=["GET"], responses=answers())
+        router.add_api_route(
+            "/requests", self.create_request, methods=["POST"], status_code=201, responses=answers(404, 415, 422)
+        )
+        router.add_api_route(
+            "/requests/{request}/review", self.review_request, methods=["POST"], responses=answers(404, 409, 415, 422)
+        )
+
+    async def list_requests(
+        self,
+        principal: Anyone,
+        status: Annotated[Literal["pending", "approved", "rejected"] | None, Query()] = None,
+        after: Annotated[str, Query(max_length=2_000)] = "",
+    ) -> Requests:
+        """Requests for access: all of them for those who look on, one's own for others."""
+        where: dict[str, str | int | bool | None] = {} if status is None else {"status": status}
+        if not principal.has(Role.VIEWER):
+            where["requested_by"] = principal.name
+        store = self._store(principal).asynchronous()
+        page = await store.page(AccessRequest, where=where, order="requested_at", descending=True, after=after)
+        return Requests(requests=[_shown_request(one.record) for one in page.records], after=page.after)
+
+    async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:
+        """Ask for access to a server, for an agent that one speaks for, or for oneself."""
+        store = self._store(principal).asynchronous()
+        record = AccessRequest(
+            id=secrets.token_urlsafe(12),
+            server=body.server,
+            scope=body.scope,
+            subject=_subject(body, principal),
+            tool_allow=body.tool_allow,
+            reason=body.reason,
+            requested_by=principal.name,
+            requested_at=now(),
+        )
+        await require_known(store, body.server, set(body.tool_allow or ()))
+        await store.put(record, expected=0)
+        tell(self._service, principal, "mcp_request.create", server=body.server, request=record.id)
+        return _shown_request(record)
+
+    async def review_request(self, request: str, body: Review, principal: Administrator) -> ShownRequest:
+        """Approve a request, which makes the grant in the same transaction, or reject it. Nobody reviews their own."""
+
+        def reviewed(transaction: StoreTransaction) -> AccessRequest:
+            found = transaction.get(AccessRequest, request)
+            if found is None:
+                raise unknown("request", request)
+            record = found.record
+            if record.requested_by == principal.name:
+                raise HttpProblem(403, "Nobody reviews a request of their own.", "own_request")
+            if record.status != "pending":
+                raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
+            if body.approved:
+                if transaction.get(McpServerRecord, record.server) is None:
+                    raise unknown("server", record.server)
+                allow = None if record.tool_allow is None else list(record.tool_allow)
+                wanted = NewGrant(tool_allow=allow)
+                before = _present(transaction, record)
+                if before is not None:  # What was excluded stays excluded.
+                    wanted = NewGrant(tool_allow=allow, tool_deny=list(before.tool_deny))
+                transaction.put(grant_of(record.server, record.scope, record.subject, wanted, principal))
+            status: Literal["approved", "rejected"] = "approved" if body.approved else "rejected"
+            after = record.model_copy(
+                update={"status": status, "reviewed_by": principal.name, "reviewed_at": now(), "note": body.note}
+            )
+            transaction.put(after, expected=found.version)
+            return after
+
+        try:
+            record = await self._store(principal).asynchronous().transact(reviewed)
+        except StoreConflict:
+            raise HttpProblem(409, "Somebody else has just reviewed it.", "reviewed") from None
+        tell(self._service, principal, "mcp_request.review", request=request, status=record.status)
+        return _shown_request(record)
+
+    def _store(self, principal: Principal) -> Store:
+        return self._service.store(principal.tenant, MCP_RECORDS)
+
+
+def _present(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGrant | McpUserGrant | None:
+    if record.scope == "agent":
+        of_agent = transaction.get(McpAgentGrant, record.server, record.subject)
+        return None if of_agent is None else of_agent.record
+    of_user = transaction.get(McpUserGrant, record.server, record.subject)
+    return None if of_user is None else of_user.record
+
+
+def _subject(body: NewRequest, principal: Principal) -> str:
+    """For whom access is asked: an agent that the principal speaks for, or itself.
+
+    Raises:
+        HttpProblem: 403 or 422.
+    """
+    if body.scope == "user":
+        if body.subject not in {None, principal.name}:
+            raise HttpProblem(403, "A user asks for itself.", "other_user")
+        return principal.name
+    own = principal.agents
+    subject = body.subject or (next(iter(own)) if own is not None and len(own) == 1 else None)
+    if subject is None:
+        raise HttpProblem(422, "Name the agent under subject.", "invalid_request")
+    if own is not None and subject not in own:
+        raise HttpProblem(403, "The token does not speak for this agent.", "other_agent")
+    return subject
+
+
+def _shown_request(record: AccessRequest) -> ShownRequest:
+    return ShownRequest.model_validate(
+        {**record.model_dump(mode="json"), "tool_allow": None if record.tool_allow is None else list(record.tool_allow)}
+    )

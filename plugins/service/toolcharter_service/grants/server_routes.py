@@ -1,0 +1,154 @@
+"""The routes of MCP servers."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from toolcharter import (
+    MCP_RECORDS,
+    AsyncStore,
+    Denied,
+    McpAgentGrant,
+    McpServerRecord,
+    McpToolsRecord,
+    McpUserGrant,
+    NetworkPolicy,
+    Store,
+    StoreConflict,
+    StoreTransaction,
+    ToolError,
+)
+from toolcharter.hosts import require_public
+from toolcharter_service.approvals.asking import now
+from toolcharter_service.auth import Principal
+from toolcharter_service.grants.servers import NewServer
+from toolcharter_service.grants.shared import MOST, Gone, Named, Operator, Viewer, tell, unknown
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.service import Service
+
+
+class ShownServer(BaseModel):
+    """A server as it leaves over HTTP: of what is secret, the names alone."""
+
+    name: str
+    transport: str
+    command: str | None
+    args: list[str]
+    env: list[str]
+    url: str | None
+    headers: list[str]
+    timeout_s: float
+    enabled: bool
+    created_by: str
+    created_at: str
+    tools: list[str]
+    """The tools that it had when it was last listed, by their full names."""
+
+
+class Servers(BaseModel):
+    """The servers of a tenant, by name."""
+
+    servers: list[ShownServer]
+
+
+class ServerRoutes:
+    """Registering servers: `/v1/mcp/servers`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        router.add_api_route("/servers", self.list_servers, methods=["GET"], responses=answers())
+        router.add_api_route("/servers/{server}", self.put_server, methods=["PUT"], responses=answers(409, 415, 422))
+        router.add_api_route("/servers/{server}", self.read_server, methods=["GET"], responses=answers(404))
+        router.add_api_route("/servers/{server}", self.delete_server, methods=["DELETE"], responses=answers(404))
+
+    async def list_servers(self, principal: Viewer) -> Servers:
+        """The registered servers."""
+        store = self._store(principal).asynchronous()
+        page = await store.page(McpServerRecord, limit=MOST)
+        return Servers(
+            servers=[_shown_server(one.record, await _tools(store, one.record.name)) for one in page.records]
+        )
+
+    async def put_server(self, server: Named, body: NewServer, principal: Operator) -> ShownServer:
+        """Register a server, or change it. Nobody may use it before a grant opens it."""
+        if body.url is not None:
+            await _require_public(body.url)
+        store = self._store(principal).asynchronous()
+        before = await store.get(McpServerRecord, server)
+        record = McpServerRecord(
+            **{**body.model_dump(), "args": tuple(body.args)},
+            name=server,
+            created_by=principal.name if before is None else before.record.created_by,
+            created_at=now() if before is None else before.record.created_at,
+        )
+        try:
+            await store.put(record, expected=0 if before is None else before.version)
+        except StoreConflict:
+            raise HttpProblem(409, "Somebody else has just changed the server.", "changed_meanwhile") from None
+        tell(self._service, principal, "mcp_server.put", server=server)
+        return _shown_server(record, await _tools(store, server))
+
+    async def read_server(self, server: Named, principal: Viewer) -> ShownServer:
+        """One server."""
+        store = self._store(principal).asynchronous()
+        found = await store.get(McpServerRecord, server)
+        if found is None:
+            raise unknown("server", server)
+        return _shown_server(found.record, await _tools(store, server))
+
+    async def delete_server(self, server: Named, principal: Operator) -> Gone:
+        """Delete a server with all its grants: one of its name that comes later begins without any."""
+
+        def deleted(transaction: StoreTransaction) -> bool:
+            for grant in transaction.page(McpAgentGrant, where={"server": server}, limit=MOST).records:
+                transaction.delete(McpAgentGrant, server, grant.record.agent)
+            for of_user in transaction.page(McpUserGrant, where={"server": server}, limit=MOST).records:
+                transaction.delete(McpUserGrant, server, of_user.record.user)
+            transaction.delete(McpToolsRecord, server)
+            if transaction.count(McpAgentGrant, where={"server": server}) + transaction.count(
+                McpUserGrant, where={"server": server}
+            ):
+                raise HttpProblem(409, "There are too many grants to delete at once; delete some first.", "too_many")
+            return transaction.delete(McpServerRecord, server)
+
+        if not await self._store(principal).asynchronous().transact(deleted):
+            raise unknown("server", server)
+        tell(self._service, principal, "mcp_server.delete", server=server)
+        return Gone(deleted=server)
+
+    def _store(self, principal: Principal) -> Store:
+        return self._service.store(principal.tenant, MCP_RECORDS)
+
+
+async def _require_public(url: str) -> None:
+    """Refuse an address that is not public. The bridge looks again at each connection.
+
+    Raises:
+        HttpProblem: 422.
+    """
+    parts = urlsplit(url)
+    policy = NetworkPolicy(
+        allowed_domains=(parts.hostname or "",), ports=(parts.port or (443 if parts.scheme == "https" else 80),)
+    )
+    try:
+        await require_public(url, policy)
+    except (Denied, ToolError) as error:
+        raise HttpProblem(422, f"The url cannot be used: {error.message or error.reason}", error.reason) from None
+
+
+async def _tools(store: AsyncStore, server: str) -> list[str]:
+    seen = await store.get(McpToolsRecord, server)
+    return [] if seen is None else list(seen.record.full_names)
+
+
+def _shown_server(record: McpServerRecord, tools: list[str]) -> ShownServer:
+    values: Mapping[str, Any] = record.model_dump(mode="json")
+    return ShownServer.model_validate(
+        {**values, "env": sorted(record.env), "headers": sorted(record.headers), "tools": tools}
+    )
