@@ -42,6 +42,15 @@ class Caller:
     tenant: str = ""
     """Whose calls are kept apart from all others' where several share a service; empty where there is one tenant only."""
 
+    def apart(self, name: str) -> str:
+        """*name*, such as that of a session, as a key that no name of another tenant gives.
+
+        Without a tenant it is the name itself, unless that begins as such a key does.
+        """
+        if not self.tenant and not name.startswith("["):
+            return name
+        return f"[{len(self.tenant)}:{self.tenant}]{name}"
+
 
 class TraceContext(NamedTuple):
     """Where in which trace something happens.

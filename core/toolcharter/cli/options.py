@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_output = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 profile = click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
 
-_FACTS = ("agent", "provider", "group", "session", "user", "project", "depth")
+_FACTS = ("agent", "provider", "group", "session", "user", "project", "tenant", "depth")
 
 
 def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
@@ -46,7 +46,7 @@ caller = click.option(
     multiple=True,
     metavar="FACT=VALUE",
     callback=_caller,
-    help="Who calls: agent, provider, group, session, user, project or depth; repeatable.",
+    help="Who calls: agent, provider, group, session, user, project, tenant or depth; repeatable.",
 )
 
 

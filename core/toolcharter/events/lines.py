@@ -120,6 +120,8 @@ class LineFormat:
             shown = (_json(None if name is None else self._scrub(name)) for name in names)
             known = b',"session":%s,"agent":%s,"user":%s,"project":%s,"group":%s,"provider":%s' % tuple(shown)
             known += b',"depth":%d' % caller.depth + self._profile
+            if caller.tenant:
+                known = b',"tenant":%s%s' % (_json(self._scrub(caller.tenant)), known)
             if len(self._callers) >= MAX_CALLERS:
                 self._callers.clear()
             self._callers[caller] = known

@@ -28,6 +28,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "level": {"enum": list(contract.LEVELS.values())},
     "ts": MOMENT,
     "seq": {"type": "integer", "minimum": 1},
+    "tenant": TEXT,
     "depth": COUNT,
     "profile": TEXT,
     "profile_digest": TEXT,
@@ -80,7 +81,7 @@ def event_schema() -> dict[str, Any]:
 def schema_of(event: str) -> dict[str, Any]:
     """The schema of the lines of one event."""
     required = (*contract.BASE_FIELDS, *ADDED.get(event, ()))
-    names = (*required, *RARE.get(event, ()))
+    names = (*required, *contract.RARE_BASE_FIELDS, *RARE.get(event, ()))
     return {
         "title": event,
         "type": "object",

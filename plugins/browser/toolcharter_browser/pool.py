@@ -20,7 +20,7 @@ class BrowserPool:
         self._policy = policy
         self._rt = rt
         self._lock = threading.Lock()
-        self._sessions: dict[str | None, Session] = {}
+        self._sessions: dict[tuple[str, str | None], Session] = {}
         rt.on_close(self.close)
 
     def close(self) -> None:
@@ -75,8 +75,8 @@ class BrowserPool:
             session.close()
 
     @property
-    def _key(self) -> str | None:
-        return self._rt.caller.session
+    def _key(self) -> tuple[str, str | None]:
+        return self._rt.caller.tenant, self._rt.caller.session
 
     def _mine(self) -> Session | None:
         self._sessions = {key: one for key, one in self._sessions.items() if not one.is_over}

@@ -34,6 +34,7 @@ _BEGINNING = {
     "toolcharter.profile.name": "profile",
     "toolcharter.profile.digest": "profile_digest",
     "toolcharter.runner": "runner",
+    "toolcharter.tenant": "tenant",
     "toolcharter.user": "user",
     "toolcharter.project": "project",
     "toolcharter.group": "group",

@@ -89,7 +89,9 @@ class ProcessTable:
 
     def session(self) -> str:
         """The digest of the current call's session, which is not over as long as it calls."""
-        session = session_digest(self._rt.caller.session)
+        caller = self._rt.caller
+        nameless = caller.session is None and not caller.tenant
+        session = session_digest(None if nameless else caller.apart(caller.session or ""))
         for process in self._running_of(session):
             process.abandoned_at = _after(self.policy.session_timeout_s)
         return session
@@ -221,7 +223,9 @@ class ProcessTable:
     def _owners(self) -> str:
         """Who gets what the current caller's session leaves: the same profile, for the same people."""
         caller = self._rt.caller
-        return session_digest(repr((self._rt.profile, caller.agent, caller.group, caller.user, caller.project)))
+        tenant = (caller.tenant,) if caller.tenant else ()
+        people = (self._rt.profile, caller.agent, caller.group, caller.user, caller.project, *tenant)
+        return session_digest(repr(people))
 
     def _is_of(self, record: Record, session: str) -> bool:
         if record.session == session:

@@ -79,6 +79,7 @@ def test_kept_approvals_as_json(run, folder) -> None:
             "agent": None,
             "user": None,
             "code": None,
+            "tenant": None,
             "expired": False,
         }
     ]

@@ -70,8 +70,8 @@ def build_call(open_box: Callable[..., Toolbox]) -> Callable[..., Call]:
     def build(policy: dict[str, Any] | None = None, **options: Any) -> Call:
         box = open_box(policy, **options)
 
-        def call(action: str, /, *, session: str | None = None, **args: Any) -> ToolResult:
-            return box.for_caller(Caller(session=session)).call("process", {"action": action, **args})
+        def call(action: str, /, *, session: str | None = None, tenant: str = "", **args: Any) -> ToolResult:
+            return box.for_caller(Caller(session=session, tenant=tenant)).call("process", {"action": action, **args})
 
         return call
 

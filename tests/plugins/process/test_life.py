@@ -45,6 +45,7 @@ def test_another_sessions_processes_are_not_seen(build_call: Build) -> None:
 
     for action in ("status", "log", "capture", "kill", "watch", "unwatch"):
         assert call(action, handle=handle, session="bob").reason == "unknown_handle"
+    assert call("status", handle=handle, session="ann", tenant="acme").reason == "unknown_handle"
     assert call("list", session="bob").data == {"processes": []}
     assert call("list", session="bob").text == "There are no processes."
     call("kill", handle=handle, session="ann", signal="KILL")

@@ -22,7 +22,7 @@ HEADER = """\
 # Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
 """
 _BOUND = ("tool", "args", "workspace", "profile_digest", "runner")
-_MAYBE_BOUND = ("agent", "user", "code")
+_MAYBE_BOUND = ("agent", "user", "code", "tenant")
 _TEXTS = ("shows", *_BOUND, "profile", "at", "until")
 _OPTIONAL = (*_MAYBE_BOUND, "by")
 _KEYS = (*_TEXTS, *_OPTIONAL)
@@ -46,11 +46,13 @@ class Binding(NamedTuple):
     """For which user it calls."""
     code: str | None = None
     """The fingerprint of a tool that was discovered."""
+    tenant: str | None = None
+    """Whose call it is, where several share a service."""
 
     @property
     def call(self) -> tuple[str | None, ...]:
         """The fields by which a person recognises the same call."""
-        return self.tool, self.args, self.workspace, self.agent, self.user
+        return self.tool, self.args, self.workspace, self.agent, self.user, self.tenant
 
 
 class Kept(NamedTuple):

@@ -128,6 +128,7 @@ class ApprovalService:
             caller.agent,
             caller.user,
             tool.spec.fingerprint,
+            caller.tenant or None,
         )
 
     def _changes_since(self, kept: Kept, now: Binding) -> Iterator[str]:

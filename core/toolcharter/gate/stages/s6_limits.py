@@ -18,7 +18,8 @@ _UNNAMED = "-"
 
 def keys_of(caller: Caller) -> Keys:
     """The session and the agent among whose calls those of *caller* count."""
-    return Keys(caller.session or caller.agent or _UNNAMED, caller.agent or caller.session or _UNNAMED)
+    session, agent = caller.session or caller.agent or _UNNAMED, caller.agent or caller.session or _UNNAMED
+    return Keys(caller.apart(session), caller.apart(agent))
 
 
 async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:

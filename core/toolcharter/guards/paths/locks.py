@@ -66,8 +66,9 @@ class Owner(NamedTuple):
 
 def owner_of(caller: Caller) -> Owner:
     """The owner that a caller is."""
-    if caller.agent or caller.session:
-        key = orjson.dumps([caller.user, caller.project, caller.agent, caller.session]).decode()
+    if caller.agent or caller.session or caller.tenant:
+        tenant = [caller.tenant] if caller.tenant else []
+        key = orjson.dumps([caller.user, caller.project, caller.agent, caller.session, *tenant]).decode()
         return Owner(key, f"agent {caller.agent!r}" if caller.agent else "another session")
     return Owner(_process(os.getpid()), "another process")
 

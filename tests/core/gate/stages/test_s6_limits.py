@@ -79,6 +79,9 @@ class TestRates:
         pytest.param(Caller(agent="a"), Keys("a", "a"), id="an agent without a session"),
         pytest.param(Caller(session="s"), Keys("s", "s"), id="a session without an agent"),
         pytest.param(Caller(), Keys("-", "-"), id="neither"),
+        pytest.param(Caller(agent="a", session="s", tenant="t"), Keys("[1:t]s", "[1:t]a"), id="a tenant's"),
+        pytest.param(Caller(session="[1:t]s"), Keys("[0:][1:t]s", "[0:][1:t]s"), id="one that looks like a tenant's"),
+        pytest.param(Caller(tenant="1:t]"), Keys("[4:1:t]]-", "[4:1:t]]-"), id="a tenant that looks like another's"),
     ],
 )
 def test_every_caller_is_counted(caller: Caller, keys: Keys) -> None:
