@@ -1,10 +1,12 @@
 """The index answers what one glob after the other answers, and matches few of them to find out."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.policy.rule_index import GlobIndex
 from toolcharter.profile.globs import Glob, parse_glob
@@ -139,3 +141,126 @@ def test_heads_within_heads_are_left_at_the_first_that_fails() -> None:
     index = index_of(["a" * length + "*" for length in range(1, 500)])
 
     assert (index.all("b"), index.all("aab"), matched) == ([], [0, 1], ["a*", "aa*"])
+
+
+ORDERS = ["ab*ba*ab", "ba*ab*ba", "ab*ab*ba", "ba*ba*ab", "ab*ba*ba", "ba*ab*ab", "ab*ab*ab", "ba*ba*ba", "ab*ba*"]
+"""Nine globs' middles that are made of the same two literals."""
+
+
+@each_row(
+    ("texts", "subject", "candidates"),
+    [
+        pytest.param(
+            [f"git log*{number}* --everything*" for number in range(1000, 1008)],
+            "git log 1007 --everything x",
+            8,
+            id="eight that begin alike are filed under that",
+        ),
+        pytest.param(
+            [f"git log*{number}* --everything*" for number in range(1000, 1009)],
+            "git log 1007 --everything x",
+            1,
+            id="nine are filed under what few have",
+        ),
+        pytest.param(
+            [f"* --everything*{number}*.env" for number in range(1000, 1008)],
+            "x --everything 1007.env",
+            8,
+            id="eight that end alike are filed under that",
+        ),
+        pytest.param(
+            [f"* --everything*{number}*.env" for number in range(1000, 1008)],
+            "x --everything 1007.txt",
+            0,
+            id="and not under their empty beginning",
+        ),
+        pytest.param(
+            [f"* --everything*{number}*.env" for number in range(1000, 1009)],
+            "x --everything 1007.env",
+            1,
+            id="nine that end alike are filed under what few have",
+        ),
+        pytest.param(
+            [f"* --everything*{number}*.env" for number in range(1000, 1005)]
+            + [f"h{number}*.env" for number in range(1000, 1005)],
+            "x --everything 1004.env",
+            1,
+            id="an empty beginning is never rare",
+        ),
+        pytest.param(
+            [f"git log*{number}* --everything*" for number in range(1000, 1005)] + [f"git log*t{n}" for n in range(5)],
+            "git log 1004 --everything x",
+            1,
+            id="an empty end is never rare",
+        ),
+        pytest.param(
+            [f"git log*{number}*.env" for number in range(1000, 1008)],
+            "git log 1007 .txt .env x",
+            1,
+            id="where as many begin as end alike, the beginning counts",
+        ),
+        pytest.param(
+            [f"git log*{number}*.env" for number in range(1000, 1008)],
+            "x git log 1007.env",
+            0,
+            id="and the end does not",
+        ),
+        pytest.param(
+            [f"git log*{middle}*" for middle in ORDERS],
+            "git log ab ba ab ba ab ba ab ba",
+            9,
+            id="nine that have nothing rare are filed under their beginning",
+        ),
+        pytest.param(
+            [f"git log*{middle}*" for middle in ORDERS],
+            "x git log ab ba ab ba ab ba ab ba",
+            0,
+            id="and neither under their end nor under what all have",
+        ),
+        pytest.param(
+            [f"git log*ab{number}*everything*" for number in range(9)],
+            "git log ab7 everything",
+            9,
+            id="a short literal beside a long one is no gram",
+        ),
+        pytest.param(
+            ["git log --oneline*zz*everything*"],
+            "git log --oneline zz",
+            0,
+            id="behind a beginning, the longest literal is asked for first",
+        ),
+        pytest.param(
+            ["*everything*zz*e.env"],
+            "zz.env zze.env",
+            0,
+            id="before an end, the longest literal is asked for first",
+        ),
+    ],
+)
+def test_how_many_globs_are_matched_in_full(texts, subject, candidates) -> None:
+    """Up to eight globs that begin or end alike are tried one by one; of more, those that share what is rare."""
+    matched.clear()
+
+    index_of(texts).all(subject)
+
+    assert len(matched) == candidates
+
+
+class Told(str):
+    """A subject that tells which beginnings it was asked for."""
+
+    __slots__ = ("asked",)
+
+    def startswith(self, prefix: Any, *limits: Any) -> bool:
+        """Remember the question."""
+        self.asked = [*getattr(self, "asked", []), prefix]
+        return super().startswith(prefix, *limits)
+
+
+def test_no_longer_head_is_asked_for_behind_one_that_fails() -> None:
+    """A chain of five hundred heads costs one comparison, if the subject does not begin with the shortest."""
+    subject = Told("b")
+
+    found = index_of(["a" * length + "*" for length in range(1, 500)]).all(subject)
+
+    assert (found, subject.asked) == ([], ["a"])
