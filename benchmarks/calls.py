@@ -18,7 +18,7 @@ _WHERE_IT_GOES = (
 
 _DENIAL = (
     "a denial leaves four events, not three, and its reason, message and stage in two of them; a check gets the call as an "
-    "object of its own. No file is opened for it, which does not make up for all of that."
+    "object of its own. That no file is opened for it makes up for all of that or, beside a check, for nearly all."
 )
 
 ROWS = (

@@ -5,6 +5,7 @@ for a tool, a caller and a profile is encoded once, what is constant for a call 
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import count
 from time import gmtime, strftime, time_ns
 from typing import Any
@@ -24,6 +25,8 @@ from toolcharter.events.contract import (
 
 MAX_CALLERS = 256
 """How many callers' fields are remembered."""
+MAX_VERDICTS = 256
+"""How many denials are remembered as they are encoded."""
 
 
 class Clock:
@@ -60,8 +63,13 @@ _POLICY_BEFORE = _head(POLICY_BEFORE, "info")
 _POLICY_DENY = _head(POLICY_DENY, "warning")
 _AFTER = {outcome: _head(AFTER, level) for outcome, level in LEVELS.items()}
 _AFTER_OK = _AFTER["ok"]
+_AFTER_DENIED = _AFTER["denied"]
 _PLAIN_OK = (
     b',"status":"ok","outcome":"ok","reason":null,"message":null,"rule":null,"stage":null,"elapsed_ms":%r'
+    b',"output_chars":%d,"truncated":false,"redactions":0,"fields":{}}\n'
+)
+_PLAIN_DENIED = (
+    b',"status":"error","outcome":"denied"%b,"elapsed_ms":%r'
     b',"output_chars":%d,"truncated":false,"redactions":0,"fields":{}}\n'
 )
 
@@ -166,6 +174,11 @@ class ToolLines:
         closing = _PLAIN_OK % (elapsed_ms, output_chars)
         return b"".join((_AFTER_OK, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
 
+    def after_denied(self, tail: bytes, verdict: bytes, elapsed_ms: float, output_chars: int) -> bytes:
+        """`hook.tool.after` of a call that is denied and has nothing to add; *verdict* from `verdict_fields`."""
+        closing = _PLAIN_DENIED % (verdict, elapsed_ms, output_chars)
+        return b"".join((_AFTER_DENIED, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
+
     def after(self, tail: bytes, outcome: str, fields: Mapping[str, Any]) -> bytes:
         """`hook.tool.after` with *fields* as the contract names them after `outcome`."""
         status = b"ok" if outcome == "ok" else b"error"
@@ -176,9 +189,13 @@ class ToolLines:
 
 
 def verdict_fields(reason: str, message: str | None, rule: RuleRef | None, stage: str | None) -> bytes:
-    """The fields that `hook.policy.deny` adds, encoded."""
-    fields = {"reason": reason, "message": cut(message), "rule": rule_field(rule), "stage": stage}
-    return b"," + orjson.dumps(fields)[1:-1]
+    """The fields that `hook.policy.deny` adds, encoded. Remembered: what is denied once is often tried again."""
+    return _verdict(reason, cut(message), rule, stage)
+
+
+@lru_cache(maxsize=MAX_VERDICTS)
+def _verdict(reason: str, message: str | None, rule: RuleRef | None, stage: str | None) -> bytes:
+    return b"," + orjson.dumps({"reason": reason, "message": message, "rule": rule_field(rule), "stage": stage})[1:-1]
 
 
 def rule_field(rule: RuleRef | None) -> dict[str, str] | None:

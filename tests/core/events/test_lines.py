@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from toolcharter.api.call import Caller, RuleRef
 from toolcharter.events import lines as lines_module
@@ -19,7 +20,7 @@ from toolcharter.events.contract import (
     POLICY_BEFORE,
     POLICY_DENY,
 )
-from toolcharter.events.lines import Clock, LineFormat, cut, rule_field, shape, verdict_fields
+from toolcharter.events.lines import MAX_VERDICTS, Clock, LineFormat, cut, rule_field, shape, verdict_fields
 
 names = st.text(max_size=40)
 maybe = st.none() | names
@@ -91,6 +92,37 @@ def test_the_template_of_a_plain_after_equals_the_general_form() -> None:
     for event in (plain, general):
         del event["ts"], event["seq"]
     assert list(plain.items()) == list(general.items())
+
+
+@each_row(
+    ("message", "rule"),
+    [
+        pytest.param(None, None, id="a reason alone"),
+        pytest.param('Ask %s "first" \N{LATIN SMALL LETTER E WITH ACUTE}' + "x" * 400, None, id="a long message"),
+        pytest.param("no", RuleRef("bash:*%d*", "p.yaml:3:5"), id="a rule"),
+    ],
+)
+def test_a_plain_denial_has_the_fields_of_any_other_after(message, rule) -> None:
+    """The short way for denied calls writes what the general one would."""
+    format_ = LineFormat("p", "d").for_tool("t", "x", Caller())
+    tail = format_.tail("c", None, None, b"{}")
+    shown = {"reason": "r", "message": cut(message), "rule": rule_field(rule), "stage": "deny"}
+    fields = shown | {"elapsed_ms": 0.07, "output_chars": 5, "truncated": False, "redactions": 0, "fields": {}}
+
+    plain = json.loads(format_.after_denied(tail, verdict_fields("r", message, rule, "deny"), 0.07, 5))
+
+    general = json.loads(format_.after(tail, "denied", fields))
+    for event in (plain, general):
+        del event["ts"], event["seq"]
+    assert list(plain.items()) == list(general.items())
+
+
+def test_so_many_denials_are_remembered_and_no_more() -> None:
+    """A model may bring about any number of different ones."""
+    for number in range(MAX_VERDICTS + 10):
+        verdict_fields("r", f"message {number}", None, "tool")
+
+    assert lines_module._verdict.cache_info().currsize == MAX_VERDICTS == 256
 
 
 def test_a_rule_is_shown_with_its_place() -> None:

@@ -14,6 +14,7 @@ from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation
 from toolcharter.loader.load import Check
 
 Answer = None | Deny | Ask
+_ANSWERS = frozenset({Deny, Ask})
 
 
 class NoAnswer(Exception):
@@ -45,7 +46,7 @@ class Checks:
                 answer = check.function(call)
                 if answer is None:  # The usual answer; to ask whether it can be awaited costs more than the check.
                     continue
-                if isawaitable(answer):
+                if type(answer) not in _ANSWERS and isawaitable(answer):
                     answer = await self._awaited(ctx, check, answer)
                 _understand(answer)
             except BaseException as error:
@@ -80,11 +81,11 @@ def _understand(answer: Any) -> None:
     """
     if answer is None:
         return
-    if type(answer) not in {Deny, Ask}:  # A subclass may say one thing now and another later.
+    if type(answer) not in _ANSWERS:  # A subclass may say one thing now and another later.
         raise NoAnswer(f"answered {type(answer).__name__}, not None, Deny or Ask")
-    texts = (answer.reason, answer.message or "", getattr(answer, "hint", None) or "")
-    if not all(isinstance(text, str) for text in texts):
-        raise NoAnswer("answered no text")
+    for text in (answer.reason, answer.message or "", getattr(answer, "hint", None) or ""):
+        if not isinstance(text, str):
+            raise NoAnswer("answered no text")
 
 
 def _denial(check: Check, error: Denied) -> Deny:

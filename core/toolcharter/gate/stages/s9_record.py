@@ -118,13 +118,16 @@ class CallRecorder:
 
     def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
         lines = self.lines
-        unusual = result.truncated or result.redactions or ctx.fields or ctx.faults or ctx.decision.rule
-        if result.reason is None and not unusual:
+        unusual = result.truncated or result.redactions or ctx.fields or ctx.faults
+        if result.reason is None and not (unusual or ctx.decision.rule):
             return lines.after_ok(ctx.tail, result.elapsed_ms, len(result.text))
         # In the order of the events: each line takes its number when it is made.
         if result.outcome == "denied":
             before = b"" if ctx.first_half_written else lines.first_half(ctx.tail)
-            before += lines.deny(ctx.tail, verdict_fields(result.reason or "", result.message, ctx.rule, ctx.stage))
+            verdict = verdict_fields(result.reason or "", result.message, ctx.rule, ctx.stage)
+            before += lines.deny(ctx.tail, verdict)
+            if not (unusual or ctx.abandoned):
+                return before + lines.after_denied(ctx.tail, verdict, result.elapsed_ms, len(result.text))
         else:
             before = b"" if ctx.first_half_written else lines.before(ctx.tail)
         return before + lines.after(ctx.tail, result.outcome, _after_fields(ctx, result))
