@@ -120,6 +120,24 @@ def test_own_group_joins_the_shipped_one_and_that_of_specs() -> None:
     assert seen(entry(deny=("group:fs",)), groups={"FS": ("group:mcp:pg",)}) == {"bash", "mcp__gh__Issue"}
 
 
+def test_two_own_groups_that_differ_in_case_are_one() -> None:
+    """A deny of the group covers the members of both."""
+    groups = {"Mine": ("grep",), "mine": ("bash",)}
+
+    assert (
+        seen(entry(deny=["group:mine"]), groups=groups)
+        == seen(entry(deny=["grep", "bash"]))
+        == {"read_file", "write_file", "mcp__pg__query", "mcp__gh__Issue"}
+    )
+
+
+def test_a_tool_that_may_come_is_named_without_case() -> None:
+    """As every tool is."""
+    coming = ToolCatalog({}, {}, later=("mcp__gh__*",))
+
+    assert [coming.may_come(name) for name in ("mcp__GH__issue", "MCP__gh__x", "mcp__gl__issue")] == [True, True, False]
+
+
 def test_lists_can_be_made_of_lists() -> None:
     """To any depth; a circle ends where it began."""
     deep = {f"s{number}": (f"toolset:s{number + 1}",) for number in range(2000)}

@@ -4,12 +4,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.policy.samples import BASH, GIT, NEEDS, Written, paired, policy, tool
+from tests.core.policy.samples import BASH, GIT, NEEDS, Written, paired, policy, rules, tool
 from tests.rows import each_row
 
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
 from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
+from toolcharter.profile.settings import Ceiling
 
 WRITES = Requirements(frozenset({"-o"}), "-o writes")
 FREE = Requirements(is_exempt=True)
@@ -22,10 +23,12 @@ def fates(
     allow: tuple[Written, ...] = (),
     mode: str = "policy",
     facts: ToolFacts = BASH,
+    ask: tuple[Written, ...] = (),
+    ceilings: tuple[Ceiling, ...] = (),
     **more: Any,
 ) -> tuple[CommandVerdict, ...]:
     """Of a call with *commands*; *more* is of its subject."""
-    view = policy(deny, allow, mode).for_tool(facts)
+    view = policy(deny, allow, mode, ceilings=ceilings, ask=ask).for_tool(facts)
     forms, needs = tuple(one for one, _ in commands), tuple(one for _, one in commands)
     subject = RuleInput(commands=forms, needs=needs, **more)
     return command_verdicts(view, subject, view.decide(subject))
@@ -112,6 +115,35 @@ def test_commands_of_a_tool_that_its_own_policy_bounds_need_none() -> None:
     assert fates(("x", NO_NEEDS), allow=("bash:*",), facts=tool("deploy", "cli")) == (
         CommandVerdict(LACKING, decides=True),
     )
+
+
+def test_a_deny_rule_is_told_that_names_what_is_left_of_a_command() -> None:
+    """Without its assignments, as the decision has it."""
+    bare = Requirements(deny_forms=("sudo x",))
+
+    assert fates(("A=1 sudo x", bare), deny=("bash:ls", "bash:sudo *")) == (
+        CommandVerdict("denied by 'bash:sudo *' at p.yaml:2:5", decides=True),
+    )
+
+
+def test_whom_a_rule_has_asked_is_told_only_if_that_decides() -> None:
+    """A ceiling's rules before the profile's; beside a denial nobody is asked."""
+    commands = (("ls", NO_NEEDS), ("rm x", NO_NEEDS))
+    above = (Ceiling("admin", ask=rules("bash:rm *", file="admin.yaml")),)
+
+    asked = fates(*commands, ask=("bash:ls", "bash:rm *"), ceilings=above, mode="dangerous")
+    denied = fates(*commands, ask=("bash:ls",), deny=("bash:rm *",), mode="dangerous")
+
+    assert asked == (
+        CommandVerdict("a person is asked because of 'bash:ls' at p.yaml:1:5", decides=True),
+        CommandVerdict("a person is asked because of 'bash:rm *' at admin.yaml:1:5", decides=True),
+    )
+    assert denied == (CommandVerdict(LACKING), CommandVerdict("denied by 'bash:rm *' at p.yaml:1:5", decides=True))
+
+
+def test_a_star_rule_covers_no_command_of_a_bounded_tool() -> None:
+    """It may name the tool; of its commands it says nothing."""
+    assert fates(("ls", NO_NEEDS), allow=("*:ls",), facts=GIT) == (CommandVerdict(LACKING),)
 
 
 def test_a_condition_counts() -> None:

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.core.policy.samples import BASH, DEPLOY, GIT, LS, NOTHING, policy, rules
+from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, LS, NOTHING, policy, rules
 from tests.rows import each_row
 
 from toolcharter.api.call import Decision, RuleRef
@@ -286,6 +286,15 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
             ),
             " Not covered: \"sort -o x -o 'a 2'\". A rule would have to mention more: -o writes. In all: '-o', \"'a 2'\".",
         ),
+        (
+            RuleInput(commands=("sort a b c d e f",), needs=(Requirements(frozenset("abcdef"), "much"),)),
+            " Not covered: 'sort a b c d e f'. A rule would have to mention more: much."
+            " In all: 'a', 'b', 'c', 'd', 'e', 'f'.",
+        ),
+        (
+            RuleInput(commands=("sort g f e d c b a",), needs=(Requirements(frozenset("abcdefg"), "much"),)),
+            " Not covered: 'sort g f e d c b a'. A rule would have to mention more: much.",
+        ),
         (RuleInput(commands=("ls",), unsupported="Odd."), " No rule can: Odd."),
         (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
     ],
@@ -324,3 +333,41 @@ def test_a_denial_says_whose_rule_it_is_and_no_more(place, whose) -> None:
     decision = held.for_tool(ToolFacts("git")).decide(RuleInput())
 
     assert decision.message == f"A rule {whose} denies this call."
+
+
+@each_row(
+    ("held", "looks"),
+    [
+        pytest.param(Policy(rules("git"), rules("bash:ls"), ask=rules("git")), False, id="none"),
+        pytest.param(Policy(rules("bash:ls")), True, id="deny"),
+        pytest.param(Policy(ask=rules("bash:ls")), True, id="ask"),
+        pytest.param(Policy(ceilings=[Ceiling("admin", ask=rules("bash:ls"))]), True, id="ask of a ceiling"),
+        pytest.param(Policy(ceilings=[Ceiling("admin", rules("bash:ls"))]), True, id="deny of a ceiling"),
+    ],
+)
+def test_a_view_knows_whether_deny_or_ask_looks_at_commands(held: Policy, looks) -> None:
+    """In each of its lists."""
+    assert held.for_tool(GIT).looks_at_commands is looks
+
+
+def test_a_tool_s_own_allow_rules_stand_behind_the_profile_s() -> None:
+    """They permit it what the profile's leave open, and no other tool anything."""
+    listed = rules("bash:ls*")
+    own = rules("bash:*-l", "bash:wc *", file="own.yaml")
+    held = Policy(allow=listed, tool_rules={"bash": own})
+
+    found = [held.for_tool(BASH).permits.first(RuleInput(commands=(one,))) for one in ("ls -l", "wc x", "rm x")]
+    others = held.for_tool(CODE).permits.first(RuleInput(commands=("wc x",)))
+
+    assert (found, others) == ([listed[0], own[1], None], None)
+
+
+def test_a_question_of_a_ceiling_stands_where_the_profile_s_mode_would_permit() -> None:
+    """An `ask` rule takes the place of an `allow` rule in the profile's mode only."""
+    asked = rules("deploy", file="asked.yaml")
+
+    own = Policy(ask=asked).for_tool(DEPLOY)
+    above = Policy(ceilings=[Ceiling("admin", ask=asked)]).for_tool(DEPLOY)
+
+    assert (own.decide(NOTHING).outcome, own.decide(NOTHING).stage) == ("ask", "ask")
+    assert (above.decide(NOTHING).outcome, above.decide(NOTHING).stage) == ("deny", "mode")

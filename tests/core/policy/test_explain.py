@@ -266,6 +266,27 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
             ),
             id="mode of a ceiling",
         ),
+        pytest.param(
+            ToolFacts("x", "cli"),
+            RuleInput(),
+            {"ceilings": (Ceiling("admin.yaml", mode="dangerous"),)},
+            ("add an allow rule such as 'x'",),
+            id="mode of a ceiling that permits it",
+        ),
+        pytest.param(
+            ToolFacts("execute_code", "bash"),
+            RuleInput(),
+            {},
+            ("add an allow rule such as 'execute_code'",),
+            id="a tool that runs commands, without any",
+        ),
+        pytest.param(
+            BASH,
+            RuleInput(commands=("ls",)),
+            {"allow": (parse_rule("bash:ls", when={"n": {"const": 1}}), parse_rule("*:ls"))},
+            ("add an allow rule such as 'bash:ls'",),
+            id="rules that ask for other arguments, or cover no command",
+        ),
         pytest.param(BASH, RuleInput(), {}, ("no allow rule can name this call",), id="nothing to name"),
         pytest.param(
             BASH,
@@ -476,6 +497,10 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
             "covers 1 of 2 commands",
         ),
         (RuleInput(commands=("A=1 sort x",), needs=(Requirements(bare="sort x"),)), "covers the call"),
+        (
+            RuleInput(commands=("sort x", "ls -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
+            "covers 1 of 2 commands",
+        ),
         (RuleInput(commands=("ls",)), None),
     ],
 )
@@ -490,6 +515,30 @@ def test_no_rule_is_suggested_that_would_not_help() -> None:
     lost = Requirements(frozenset({"(unknown folder)"}), "it cannot be determined that it runs in the workspace")
 
     assert missing_rules(view, RuleInput(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
+    assert missing_rules(view, RuleInput(commands=("wc x", "ls"), needs=(NO_NEEDS, lost))) == ()
+    assert missing_rules(view, RuleInput(commands=("wc x",), unsupported="Odd.")) == ()
     assert missing_rules(
         view, RuleInput(commands=("cd x", "ls -l"), needs=(NO_NEEDS, Requirements(frozenset({"-l"}))))
     ) == ("bash:ls -l",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "nature"), [(GIT, "bounded, of kind 'builtin'"), (BASH, "unbounded, of kind 'bash'")]
+)
+def test_the_mode_stage_says_whether_the_tool_is_bounded(facts: ToolFacts, nature: str) -> None:
+    """What the mode permits hangs on that."""
+    step = by_stage(explain(view_of(facts), RuleInput()))["mode"]
+
+    assert step.looked_at == f"mode: policy; the tool is {nature}; allow rules: 0"
+
+
+def test_a_bound_that_is_open_asks_nothing_of_an_undeclared_tool() -> None:
+    """Its author has to declare what it touches only where that is limited."""
+    bounds = CapabilityLimits(
+        [bound("profile", Capabilities(max_safety="low")), bound("admin", Capabilities(("fs:*",)))]
+    )
+
+    step = by_stage(explain(view_of(ToolFacts("x", safety="high"), bounds=bounds), RuleInput()))["capability"]
+
+    assert step.changes[0] == "`capabilities.max_safety` has to be 'high'"
+    assert len(step.changes) == 2

@@ -314,6 +314,9 @@ def test_an_argument_of_a_strange_type_is_its_text() -> None:
         ("bash:echo 'it'\"'\"'s' *", ["echo", "'it'\"'\"'s'"]),
         ("bash:find -name '\\*' *", ["find", "-name", "'*'"]),
         ("bash:a  b", ["a", "b"]),
+        ("bash:X Y", ["X", "Y"]),
+        ("bash:echo 'a\" b' c", ["echo", "'a\" b'", "c"]),
+        ('bash:echo "a\' b" c', ["echo", '"a\' b"', "c"]),
         ("bash:echo 'a b", ["echo"]),
     ],
 )

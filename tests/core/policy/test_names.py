@@ -175,6 +175,7 @@ def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
     profile = Profile(
         "p",
         deny=(one(), one()),
+        ask=(one(),),
         allow=(one(),),
         session_guards=SessionGuards(
             depends_on=(DependsOn(one(), one()),),
@@ -183,21 +184,23 @@ def test_every_pattern_of_a_profile_and_its_ceilings_is_looked_at() -> None:
         ),
         notify=(Notify((one(), one())),),
     )
-    ceilings = [Ceiling("a", deny=(one(),), notify=(Notify((one(),)),)), Ceiling("b", deny=(one(),))]
+    ceilings = [Ceiling("a", deny=(one(),), ask=(one(),), notify=(Notify((one(),)),)), Ceiling("b", deny=(one(),))]
 
     assert [(key, found.text) for key, found in written_patterns(profile, ceilings)] == [
         ("deny", "t0"),
         ("deny", "t1"),
-        ("allow", "t2"),
-        ("session_guards.depends_on", "t3"),
+        ("ask", "t2"),
+        ("allow", "t3"),
         ("session_guards.depends_on", "t4"),
-        ("session_guards.skip_duplicate", "t5"),
-        ("session_guards.after_call", "t6"),
-        ("notify", "t7"),
+        ("session_guards.depends_on", "t5"),
+        ("session_guards.skip_duplicate", "t6"),
+        ("session_guards.after_call", "t7"),
         ("notify", "t8"),
-        ("deny", "t9"),
-        ("notify", "t10"),
-        ("deny", "t11"),
+        ("notify", "t9"),
+        ("deny", "t10"),
+        ("ask", "t11"),
+        ("notify", "t12"),
+        ("deny", "t13"),
     ]
 
 
@@ -220,7 +223,7 @@ def test_a_limit_or_a_guard_for_what_nothing_provides_is_a_fault() -> None:
 def test_limits_of_what_is_not_listed_are_told() -> None:
     """Names and aliases without case are known, and what comes later; everything else limits nobody."""
     limits = dict.fromkeys(("git", "read_file", "vcs", "later", "gti", "other"), Limits())
-    profile = Profile("p", tools={"Git": {}, "read_file": {}}, tool_limits=limits, missing_ok=("Later",))
+    profile = Profile("p", tools={"read_file": {}, "Git": {}}, tool_limits=limits, missing_ok=("Later",))
 
     found = [str(fault) for fault in limit_faults(profile, ["VCS"], lambda *path: ":".join(path))]
 

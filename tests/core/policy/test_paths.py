@@ -32,6 +32,7 @@ from toolcharter.policy.rule_input import plain_path, with_plain_paths
         ("/srv/ws/", "."),
         ("/srv/ws/../wsx/a", "/srv/wsx/a"),
         ("/srv/wsx/a", "/srv/wsx/a"),
+        ("/X/a", "/X/a"),
         ("/etc/../etc/passwd", "/etc/passwd"),
         ("../ws/src/a", "src/a"),
         ("../ws", "."),

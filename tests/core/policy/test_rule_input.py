@@ -102,3 +102,9 @@ def test_commands_that_only_start_others_need_no_rule() -> None:
     assert subject(free).needing == (free,)
     assert RuleInput(commands=("ls",)).needing == RuleInput(commands=("ls",)).paired == (plain,)
     assert subject().needing == ()
+
+
+def test_each_command_has_needs_or_none_has() -> None:
+    """A call that has lost some of them is no call to decide on."""
+    with pytest.raises(ValueError, match="shorter"):
+        _ = RuleInput(commands=("ls", "rm x"), needs=(NO_NEEDS,)).paired

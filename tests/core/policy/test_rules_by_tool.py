@@ -130,6 +130,16 @@ BY_ACTION = GIT._replace(capabilities={"push": frozenset({"net"}), "log": frozen
         ),
         pytest.param([when("bash:ls"), "bash:sudo*"], BASH, RUNS, None, id="when fails for one of two"),
         pytest.param([when("*:ls")], BASH, RuleInput(args={"n": 1}, commands=("ls",)), None, id="* with when"),
+        pytest.param(
+            [when("bash:ls")], BASH, RuleInput(args={"n": 1}, commands=("rm x",)), None, id="when, another command"
+        ),
+        pytest.param(
+            [when("bash:sort *")],
+            BASH,
+            RuleInput(args={"n": 1}, commands=("sort -o x",), needs=(Requirements(frozenset({"-o"}), "-o writes"),)),
+            None,
+            id="when, and a word that is not mentioned",
+        ),
         pytest.param(["git(p=a)"], GIT, RuleInput(args={"p": "a"}), "1", id="condition"),
         pytest.param(["git(p=a)"], GIT, RuleInput(args={"p": "b"}), None, id="condition fails"),
         pytest.param(["g*", "git(p=a)"], GIT, RuleInput(args={"p": "a"}), "1", id="plain before condition"),
@@ -516,3 +526,45 @@ def test_ten_thousand_rules_are_looked_up_once(monkeypatch) -> None:
 
     assert found == [rule("git", "p.yaml:10001:5")] * 3
     assert naming.mock_calls == [made(GIT, "log")]
+
+
+@each_row(
+    ("text", "denied", "covered"),
+    [
+        pytest.param("git(p=setup.py)", True, True, id="the plain form"),
+        pytest.param("git(p=src/*)", True, False, id="the form that was written"),
+        pytest.param("git(p=docs/*)", False, False, id="neither"),
+    ],
+)
+def test_arguments_are_denied_in_either_form_and_permitted_in_the_plain_one(text, denied, covered) -> None:
+    """`src/../setup.py` begins with `src/` and leads elsewhere: whoever denies either, denies it."""
+    call = RuleInput(args={"p": "setup.py"}, written={"p": "src/../setup.py"})
+
+    assert (first_denial([text], GIT, call), first_permit([text], GIT, call)) == (
+        "1" if denied else None,
+        "1" if covered else None,
+    )
+    assert (Matcher(rule(text)).denies(GIT, call), Matcher(rule(text)).covers(GIT, call)) == (denied, covered)
+
+
+def test_of_a_line_with_something_strange_the_first_command_is_uncovered() -> None:
+    """Whatever the rules say of it."""
+    permits = AllowRules(rule_list("bash:*"), BASH)
+
+    strange = RuleInput(commands=("ls", "rm x"), unsupported="Odd.")
+
+    assert permits.first_uncovered(strange) == ("ls", NO_NEEDS)
+    assert permits.first_uncovered(strange._replace(unsupported=None)) is None
+    assert permits.first_uncovered(RuleInput(unsupported="Odd.")) is None
+
+
+def test_only_a_tool_that_runs_commands_may_run_everything() -> None:
+    """`bash:*` says nothing of the others."""
+    listed = rule_list("bash:*")
+
+    assert [AllowRules(listed, facts).name_everything for facts in (BASH, CODE, GIT, DEPLOY)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
