@@ -9,8 +9,10 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from tests.core.guards.store.memory_engine import MemoryEngine
 
-from toolcharter import StoreUnavailable
+from toolcharter import Store, StoreUnavailable
+from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.config import ConfigFile, ServiceConfig
 
 PROFILE = """
@@ -24,10 +26,14 @@ limits: {timeout_s: 30}
 
 
 class NoStores:
-    """There is no store."""
+    """A store that never answers."""
 
-    def bound(self, tenant: str, distribution: str) -> Any:
-        raise StoreUnavailable(f"There is no store for {tenant!r} and {distribution!r}.")
+    def __init__(self) -> None:
+        self._engine = MemoryEngine()
+        self._engine.failure = StoreUnavailable("There is no store.")
+
+    def bound(self, tenant: str, distribution: str) -> Store:
+        return StoreHandle(lambda: self._engine).bound(tenant, distribution)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -5,15 +5,23 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 
 from toolcharter_service import approvals, grants
-from toolcharter_service.auth import Authenticator, Principal, dev_principal
+from toolcharter_service.auth import Authenticator, admin_routes, login_routes
+from toolcharter_service.auth.authenticator import ServiceAuth
+from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.http import health
-from toolcharter_service.http.problems import HttpProblem, install_problems
+from toolcharter_service.http.problems import install_problems
 from toolcharter_service.service import Service
 
-ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (health.routes, approvals.routes, grants.routes)
+ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
+    health.routes,
+    login_routes.routes,
+    admin_routes.routes,
+    approvals.routes,
+    grants.routes,
+)
 """Each part of the service gives its routes as one function."""
 
 
@@ -38,24 +46,10 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     service.run_in_background("approvals", partial(approvals.keep_approvals, service, worker))
     app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
-    app.state.auth = auth or (DevAuth(service) if service.dev else _Nobody())
+    app.state.auth = auth or ServiceAuth(service)
     install_problems(app)
     for routes in ROUTERS:
         app.include_router(routes(service))
+    listen = service.config.listen.host
+    app.add_middleware(OriginGuard, served=served_hosts(service.config.hosts, listen, dev=service.dev))
     return app
-
-
-class DevAuth:
-    """Everybody is the developer: for `serve --dev`, which listens on loopback alone."""
-
-    def __init__(self, service: Service) -> None:
-        self._principal = dev_principal(next(iter(service.config.tenants)))
-
-    async def principal(self, _: Request, /) -> Principal:
-        """The developer."""
-        return self._principal
-
-
-class _Nobody:
-    async def principal(self, _: Request, /) -> Principal:
-        raise HttpProblem(401, "This needs a token.", "unauthenticated", headers={"WWW-Authenticate": "Bearer"})

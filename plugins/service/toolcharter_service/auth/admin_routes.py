@@ -1,0 +1,323 @@
+"""Routes for administrators: tokens, users and sessions of their own tenant. What others have is unknown here.
+
+An administrator who speaks for some agents alone gives nobody more, and changes nobody who may speak for others.
+"""
+
+import time
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import StoreConflict, StoreRecord, StoreTransaction, StoreUnavailable, ToolError
+from toolcharter_service.auth import tokens as token_module
+from toolcharter_service.auth.authenticator import ServiceAuth, store_away
+from toolcharter_service.auth.dependency import require
+from toolcharter_service.auth.login_routes import NewPassword
+from toolcharter_service.auth.principal import CallerScope, Principal, PrincipalName, Role, Word
+from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
+from toolcharter_service.auth.tokens import NewToken
+from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.service import Service
+
+T = TypeVar("T")
+Kept = TypeVar("Kept", bound=StoreRecord)
+Shown = TypeVar("Shown", bound=BaseModel)
+Admin = Annotated[Principal, require(Role.ADMIN)]
+Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
+UserName = Annotated[PrincipalName, Path()]
+After = Annotated[str, Query(max_length=2_048)]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+
+
+class Token(BaseModel):
+    """A token, without what its bearer shows."""
+
+    id: str
+    name: str
+    user: str | None
+    roles: list[Role]
+    agents: list[str] | None
+    projects: list[str] | None
+    scopes: list[CallerScope] | None
+    created: int
+    created_by: str
+    expires: int
+    """In seconds since 1970, as `created`."""
+
+
+class NewlyMadeToken(Token):
+    """A token that was just made."""
+
+    token: str
+    """What its bearer shows. It is not kept, and not shown again."""
+
+
+class Tokens(BaseModel):
+    """A page of tokens."""
+
+    tokens: list[Token]
+    after: str
+    """What the next page begins after; empty at the end."""
+
+
+class User(BaseModel):
+    """A person who signs in with a password."""
+
+    name: str
+    roles: list[Role]
+    agents: list[str] | None
+    projects: list[str] | None
+    enabled: bool
+    created: int
+    created_by: str
+
+
+class Users(BaseModel):
+    """A page of users."""
+
+    users: list[User]
+    after: str
+
+
+class NewUser(BaseModel):
+    """A person who shall be able to sign in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: PrincipalName
+    password: NewPassword
+    roles: Annotated[tuple[Role, ...], Field(min_length=1)]
+    agents: tuple[Word, ...] | None = None
+    projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
+
+
+class UserChange(BaseModel):
+    """What is to be different; what is not named stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    password: NewPassword = Field(default_factory=str)
+    """Ends all sessions of the user."""
+    roles: Annotated[tuple[Role, ...], Field(min_length=1)] = Field(default_factory=tuple)
+    agents: tuple[Word, ...] | None = None
+    projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
+    enabled: bool = Field(default_factory=bool)
+
+
+class SessionInfo(BaseModel):
+    """Somebody is signed in."""
+
+    id: str
+    user: str
+    means: str
+    created: int
+    seen: int
+    expires: int
+
+
+class SessionList(BaseModel):
+    """A page of sessions."""
+
+    sessions: list[SessionInfo]
+    after: str
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes."""
+    router = APIRouter(tags=["administration"])
+    _add_token_routes(router, service)
+    _add_user_routes(router, service)
+    _add_session_routes(router, service)
+    return router
+
+
+def _add_token_routes(router: APIRouter, service: Service) -> None:
+    @router.get("/v1/tokens")
+    async def tokens(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Tokens:
+        """The tenant's tokens."""
+        records, follows = await _page(request, TokenRecord, admin.tenant, after, limit)
+        return Tokens(tokens=[_shown(Token, one) for one in records], after=follows)
+
+    @router.post("/v1/tokens", status_code=201)
+    async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
+        """Make a token. It is shown this once."""
+        _require_within(admin, body.agents, body.projects)
+        created = token_module.made(admin.tenant, body, admin.key)
+        await _stored(_auth(request).store.put(created.record, expected=0))
+        _told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
+        return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
+
+    @router.delete("/v1/tokens/{token_id}", status_code=204)
+    async def revoke_token(request: Request, admin: Admin, token_id: Id) -> None:
+        """Revoke a token: within a second no process takes it."""
+        auth = _auth(request)
+
+        def work(transaction: StoreTransaction) -> TokenRecord | None:
+            return token_module.revoke(transaction, admin.tenant, token_id)
+
+        revoked = await _stored(auth.store.transact(work))
+        if revoked is None:
+            _unknown("token")
+        await auth.changed(revoked.digest)
+        _told(service, admin, "token_revoked", token_id, name=revoked.name)
+
+
+def _add_user_routes(router: APIRouter, service: Service) -> None:
+    @router.get("/v1/users")
+    async def users(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Users:
+        """The tenant's users."""
+        records, follows = await _page(request, UserRecord, admin.tenant, after, limit)
+        return Users(users=[_shown(User, one) for one in records], after=follows)
+
+    @router.post("/v1/users", status_code=201)
+    async def create_user(request: Request, admin: Admin, body: NewUser) -> User:
+        """Let a person sign in with a password."""
+        _require_within(admin, body.agents, body.projects)
+        auth = _auth(request)
+        record = UserRecord(
+            tenant=admin.tenant,
+            name=body.name,
+            password=await auth.passwords.ahash(body.password),
+            roles=tuple(sorted(set(body.roles))),
+            agents=body.agents,
+            projects=body.projects,
+            created=int(time.time()),
+            created_by=admin.key,
+        )
+        try:
+            await _stored(auth.store.put(record, expected=0))
+        except StoreConflict as error:
+            raise HttpProblem(409, "There is a user of this name.", "exists") from error
+        _told(service, admin, "user_created", body.name, roles=body.roles, agents=body.agents)
+        return _shown(User, record)
+
+    @router.patch("/v1/users/{name}")
+    async def change_user(request: Request, admin: Admin, name: UserName, body: UserChange) -> User:
+        """Change what a user may do, the password, or whether the user may sign in."""
+        auth = _auth(request)
+        given: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
+        if "password" in given:
+            given["password"] = await auth.passwords.ahash(given["password"])
+        changed = await _stored(auth.store.transact(lambda transaction: _change(transaction, admin, name, given)))
+        await auth.changed()
+        _told(service, admin, "user_changed", name, fields=sorted(given), roles=changed.roles)
+        return _shown(User, changed)
+
+    @router.delete("/v1/users/{name}", status_code=204)
+    async def delete_user(request: Request, admin: Admin, name: UserName) -> None:
+        """Forget a user, whose sessions end."""
+        auth = _auth(request)
+
+        def work(transaction: StoreTransaction) -> None:
+            found = transaction.get(UserRecord, admin.tenant, name)
+            if found is None:
+                _unknown("user")
+            _require_within(admin, found.record.agents, found.record.projects)
+            transaction.delete(UserRecord, admin.tenant, name)
+
+        await _stored(auth.store.transact(work))
+        await auth.changed()
+        _told(service, admin, "user_deleted", name)
+
+
+def _change(transaction: StoreTransaction, admin: Principal, name: str, given: Mapping[str, Any]) -> UserRecord:
+    """Write the fields *given* into a user's record.
+
+    Raises:
+        HttpProblem: 403, 404.
+    """
+    found = transaction.get(UserRecord, admin.tenant, name)
+    if found is None:
+        _unknown("user")
+    epoch = found.record.epoch + ("password" in given)
+    changed = found.record.model_copy(update={**given, "epoch": epoch})
+    for record in (found.record, changed):
+        _require_within(admin, record.agents, record.projects)
+    transaction.put(changed, expected=found.version)
+    return changed
+
+
+def _add_session_routes(router: APIRouter, service: Service) -> None:
+    @router.get("/v1/sessions")
+    async def sessions(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> SessionList:
+        """Who of the tenant is signed in."""
+        records, follows = await _page(request, SessionRecord, admin.tenant, after, limit)
+        return SessionList(sessions=[_shown(SessionInfo, one) for one in records], after=follows)
+
+    @router.delete("/v1/sessions/{session_id}", status_code=204)
+    async def end_session(request: Request, admin: Admin, session_id: Id) -> None:
+        """End a session: within a second no process takes its cookie."""
+        auth = _auth(request)
+
+        def work(transaction: StoreTransaction) -> SessionRecord:
+            where = {"tenant": admin.tenant, "id": session_id}
+            found = transaction.page(SessionRecord, where=where, limit=1).records
+            if not found:
+                _unknown("session")
+            transaction.delete(SessionRecord, found[0].record.digest)
+            return found[0].record
+
+        ended = await _stored(auth.store.transact(work))
+        await auth.changed(ended.digest)
+        _told(service, admin, "session_ended", session_id, user=ended.user)
+
+
+def _require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:
+    """Nobody gives, takes or changes what goes further than the own reach.
+
+    Raises:
+        HttpProblem: 403 `agent_not_allowed`, `project_not_allowed`.
+    """
+    bounds = (("agent", admin.agents, agents), ("project", admin.projects, projects))
+    for what, own, wanted in bounds:
+        if own is not None and (wanted is None or not own.issuperset(wanted)):
+            raise HttpProblem(403, f"You may speak for fewer {what}s than this.", f"{what}_not_allowed")
+
+
+async def _page(request: Request, model: type[Kept], tenant: str, after: str, limit: int) -> tuple[list[Kept], str]:
+    """A page of the tenant's records.
+
+    Raises:
+        HttpProblem: 400, *after* is none that a page has given; 503.
+    """
+    try:
+        page = await _auth(request).store.page(model, where={"tenant": tenant}, after=after, limit=limit)
+    except StoreUnavailable as error:
+        raise store_away() from error
+    except (ToolError, ValueError) as error:
+        raise HttpProblem(400, "`after` is what the page before has given.", "invalid_request") from error
+    return [one.record for one in page.records], page.after
+
+
+async def _stored(work: Awaitable[T]) -> T:
+    """What *work* on the store gives.
+
+    Raises:
+        HttpProblem: 503, the store does not answer.
+    """
+    try:
+        return await work
+    except StoreUnavailable as error:
+        raise store_away() from error
+
+
+def _shown(model: type[Shown], record: StoreRecord) -> Shown:
+    """The fields of *record* that *model* has."""
+    return model.model_validate(record.model_dump(include=set(model.model_fields)))
+
+
+def _told(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
+    """Every act of administration is an event."""
+    service.emit("service.admin", action=action, tenant=admin.tenant, by=admin.key, target=target, **more)
+
+
+def _unknown(what: str) -> NoReturn:
+    """Of another tenant's records, too: they are not there for this one."""
+    raise HttpProblem(404, f"There is no such {what}.", f"unknown_{what}")
+
+
+def _auth(request: Request) -> ServiceAuth:
+    auth: ServiceAuth = request.app.state.auth
+    return auth

@@ -1,0 +1,206 @@
+"""`ServiceAuth`: who sends a request, by its token, its JSON Web Token or its session."""
+
+import asyncio
+import os
+import time
+from contextlib import suppress
+
+from fastapi import Request
+
+from toolcharter import AsyncStore, StoreConflict, StoreUnavailable
+from toolcharter_service.auth import sessions as session_module
+from toolcharter_service.auth import tokens as token_module
+from toolcharter_service.auth.attempts import Attempts
+from toolcharter_service.auth.jwt import JwtIssuers
+from toolcharter_service.auth.passwords import Passwords
+from toolcharter_service.auth.principal import Principal, dev_principal
+from toolcharter_service.auth.records import SessionRecord, TokenRecord
+from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER, SAFE_METHODS, Began, Sessions
+from toolcharter_service.auth.verified import Read, Verified, VerifiedCredentials
+from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.service import Service
+
+SCOPES_HEADER = "x-caller-scopes"
+_POSTPONED_S = 30.0
+TIDY_S = 3_600.0
+KEPT_S = 30 * token_module.DAY_S
+MAX_BEARER = 16_384
+"""Characters of a bearer's token."""
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class ServiceAuth:
+    """`app.state.auth` of a service."""
+
+    def __init__(self, service: Service) -> None:
+        self.tenants = service.config.tenants
+        self.store = service.store("").asynchronous()
+        self._dev = dev_principal(next(iter(self.tenants))) if service.dev else None
+        config = service.config.auth
+        self.verified = VerifiedCredentials(self.store, config.stale_s)
+        self.sessions = Sessions(self.store, config.sessions)
+        self.attempts = Attempts(self.store)
+        self.passwords = Passwords()
+        self.jwt = JwtIssuers(config.jwt, self.tenants)
+        service.run_in_background("credentials", self.verified.watch)
+        service.run_in_background("credentials that have expired", self._tidy)
+
+    async def principal(self, request: Request, /) -> Principal:
+        """Who sends *request*.
+
+        Raises:
+            HttpProblem: 400, 401, 403 `csrf`, 503.
+        """
+        given = request.headers.getlist("authorization")
+        if len(given) > 1:
+            raise HttpProblem(400, "There are several headers Authorization.", "invalid_request")
+        if given:
+            found = await self._bearer(given[0])
+        elif cookie := session_module.cookie_of(request.cookies):
+            found = await self._of_session(request, cookie)
+        elif self._dev is not None:
+            found = self._dev
+        else:
+            raise unauthenticated("This needs a token.")
+        if found.tenant not in self.tenants:
+            raise unauthenticated(_WRONG)
+        named = request.headers.getlist(SCOPES_HEADER)
+        if named:
+            words = {word for text in named for word in text.replace(",", " ").split()}
+            found = found.narrowed(frozenset(words))
+        return found
+
+    async def _tidy(self) -> None:
+        """Delete what has expired, for ever; several processes may do it at once."""
+        while True:
+            with suppress(StoreUnavailable, StoreConflict):
+                await delete_expired(self.store)
+            await asyncio.sleep(TIDY_S)
+
+    async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> Began:
+        """Begin a session, as `Sessions.begin` does, and forget here what it ends.
+
+        Raises:
+            StoreUnavailable: The store does not answer.
+        """
+        began = await self.sessions.begin(principal, means=means, epoch=epoch, former=former)
+        await self.changed(token_module.digest_of(former))
+        return began
+
+    async def sign_out(self, cookie: str) -> None:
+        """End the session of *cookie*.
+
+        Raises:
+            StoreUnavailable: The store does not answer: it has not ended.
+        """
+        await self.sessions.end(cookie)
+        await self.changed(token_module.digest_of(cookie))
+
+    async def changed(self, *digests: str) -> None:
+        """Forget credentials that were changed here, and look at once what else was; others look within a second."""
+        for digest in digests:
+            self.verified.forget(digest)
+        with suppress(StoreUnavailable):
+            await self.verified.catch_up()
+
+    async def _bearer(self, header: str) -> Principal:
+        scheme, _, text = header.partition(" ")
+        text = text.strip(" ")
+        if scheme.lower() != "bearer" or not text or len(text) > MAX_BEARER:
+            raise unauthenticated("The header Authorization is not: Bearer TOKEN.")
+        if text.startswith(token_module.PREFIX):
+            found = await self._known(text, self._read_token) if token_module.is_token(text) else None
+            if found is None:
+                raise unauthenticated(_WRONG)
+            return found.principal
+        return await self.jwt.principal(text)
+
+    async def _known(self, text: str, read: Read) -> Verified | None:
+        """What stands behind a token or a cookie, if it has not expired.
+
+        Raises:
+            HttpProblem: 503, the store does not answer.
+        """
+        digest = token_module.digest_of(text)
+        found = self.verified.find(digest)
+        if found is None:
+            try:
+                found = await self.verified.load(digest, read)
+            except StoreUnavailable as error:
+                raise store_away() from error
+        return found if found is not None and found.expires > time.time() else None
+
+    async def _read_token(self, digest: str) -> Verified | None:
+        found = await self.store.get(TokenRecord, digest)
+        if found is None:
+            return None
+        return Verified(token_module.principal_of(found.record), found.record.expires)
+
+    async def _of_session(self, request: Request, cookie: str) -> Principal:
+        found = await self._known(cookie, self.sessions.read)
+        if found is None:
+            raise unauthenticated("The session has ended.")
+        if request.method not in SAFE_METHODS:
+            await _require_csrf_token(request, cookie)
+        digest, now = token_module.digest_of(cookie), time.time()
+        if found.renew <= now:
+            self.verified.postpone(digest, now + _POSTPONED_S)
+            with suppress(StoreUnavailable, StoreConflict):
+                await self.sessions.was_seen(digest)
+        return found.principal
+
+
+async def delete_expired(store: AsyncStore) -> int:
+    """Delete the sessions that have ended, and the tokens that ended `KEPT_S` ago: until then lists show that they did.
+
+    Raises:
+        StoreUnavailable: The store does not answer.
+    """
+    deleted = 0
+    kinds: tuple[tuple[type[SessionRecord | TokenRecord], float], ...] = ((SessionRecord, 0), (TokenRecord, KEPT_S))
+    for model, kept_s in kinds:
+        until = time.time() - kept_s
+        while True:
+            page = await store.page(model, order="expires", limit=100)
+            ended = [one.record for one in page.records if one.record.expires < until]
+            for record in ended:
+                deleted += await store.delete(model, record.digest)
+            if len(ended) < len(page.records) or not ended:
+                break
+    return deleted
+
+
+def store_away() -> HttpProblem:
+    """The answer where the store is needed and does not answer."""
+    return HttpProblem(503, "The store cannot be reached.", "store_unavailable", headers={"Retry-After": "5"})
+
+
+_WRONG = "This token is not known, has expired or was revoked."
+
+
+async def secret_value(reference: str) -> str:
+    """What `env:NAME` means.
+
+    Raises:
+        KeyError: The environment does not hold it.
+    """
+    return os.environ[reference.removeprefix("env:")]
+
+
+def unauthenticated(message: str) -> HttpProblem:
+    """The answer to whoever is not known."""
+    return HttpProblem(401, message, "unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="toolcharter"'})
+
+
+async def _require_csrf_token(request: Request, cookie: str) -> None:
+    """The request comes from a page that knows the session's token, in the header or in the form.
+
+    That it comes from a page of ours at all, `OriginGuard` has seen already, where the browser says so.
+    """
+    given = request.headers.get(CSRF_HEADER)
+    if given is None and request.headers.get("content-type", "").lower().startswith(_FORMS):
+        field = (await request.form()).get(CSRF_FIELD)
+        given = field if isinstance(field, str) else None
+    if given is None or not session_module.is_csrf_token(cookie, given):
+        message = f"Requests with a session's cookie need its token in {CSRF_HEADER}."
+        raise HttpProblem(403, message, "csrf")

@@ -1,0 +1,70 @@
+"""`principal_of`: what the claims of a token make of its subject, by the configuration's mapping. Pure."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolcharter_service.auth.config import Claim, ClaimMapping, RoleClaim
+from toolcharter_service.auth.principal import Means, Principal, PrincipalName, Role
+
+_NAME: TypeAdapter[str] = TypeAdapter(PrincipalName)
+MAX_NAMES = 1_000
+
+
+class ClaimFault(ValueError):
+    """A token that says too little of its subject to let it in."""
+
+
+def principal_of(
+    claims: Mapping[str, Any], mapping: ClaimMapping, tenants: Collection[str], means: Means = "jwt"
+) -> Principal:
+    """Who the subject of a token is.
+
+    Raises:
+        ClaimFault: It has no name, or no tenant that there is.
+    """
+    tenant = _at(claims, mapping.tenant.claim) if isinstance(mapping.tenant, Claim) else mapping.tenant
+    if not isinstance(tenant, str) or tenant not in tenants:
+        raise ClaimFault("tenant")
+    try:
+        name = _NAME.validate_python(_at(claims, mapping.name), strict=True)
+    except ValidationError as error:
+        raise ClaimFault("name") from error
+    agents: frozenset[str] | None = None
+    if isinstance(mapping.agents, Claim):
+        agents = frozenset(_words(_at(claims, mapping.agents.claim)))
+    elif mapping.agents is not None:
+        agents = frozenset(mapping.agents)
+    user = _at(claims, mapping.user) if mapping.user is not None else None
+    jti = claims.get("jti")
+    token_id = jti[:64] if isinstance(jti, str) else ""
+    roles = _roles(claims, mapping.roles)
+    named = user if isinstance(user, str) else None
+    return Principal(tenant, name, roles, agents, token_id=token_id, means=means, user=named)
+
+
+def _roles(claims: Mapping[str, Any], roles: tuple[Role, ...] | RoleClaim) -> frozenset[Role]:
+    if not isinstance(roles, RoleClaim):
+        return frozenset(roles)
+    words = _words(_at(claims, roles.claim))
+    if roles.map is None:
+        return frozenset(Role(word) for word in words if word in set(Role))
+    return frozenset(role for word in words for role in roles.map.get(word, ()))
+
+
+def _at(claims: Mapping[str, Any], path: str) -> Any:
+    """A claim by its name, or by its path; None if it is not there."""
+    if path in claims:  # `https://example.org/roles` has dots that are no path
+        return claims[path]
+    found: Any = claims
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _words(value: Any) -> list[str]:
+    """A claim with names: a list, or one text with blanks between, as `scope` is. What is neither names nothing."""
+    if isinstance(value, str):
+        return value.split()[:MAX_NAMES]
+    return [word for word in value[:MAX_NAMES] if isinstance(word, str)] if isinstance(value, list) else []

@@ -1,0 +1,187 @@
+"""JSON Web Tokens of issuers that the configuration names: the signature by listed algorithms alone, then every claim that bounds it.
+
+The header chooses a key among the issuer's, and nothing else: no URL and no key in it is looked at, and what it calls
+critical is refused. What was verified is remembered until it expires, or the issuer's keys change.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from joserfc.errors import JoseError
+from joserfc.jws import JWSRegistry, deserialize_compact, extract_compact
+
+from toolcharter_service.auth.claims import ClaimFault, principal_of
+from toolcharter_service.auth.config import JwtIssuer
+from toolcharter_service.auth.keys import IssuerKeys, KeysUnavailable
+from toolcharter_service.auth.principal import Principal
+from toolcharter_service.auth.tokens import digest_of
+from toolcharter_service.http.problems import HttpProblem
+
+MAX_VERIFIED = 10_000
+_DOTS = 2
+_TYPES = frozenset({"jwt", "at+jwt"})
+"""What `typ` may say: an ID token or another kind of statement is no access token. Source: RFC 9068, section 4."""
+
+
+class NotBelieved(Exception):
+    """A token that is not taken. Why is for tests and for the issuer's people; the bearer is not told."""
+
+
+class _Registry(JWSRegistry):
+    """joserfc's, with room for the headers of large providers, and for what they add to them."""
+
+    max_header_length = 8_192
+
+    def __init__(self, algorithms: Collection[str]) -> None:
+        super().__init__(algorithms=algorithms, strict_check_header=False)
+
+
+class Signed(NamedTuple):
+    """A JSON Web Token whose signature holds."""
+
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+
+
+async def verify(text: str, keys: IssuerKeys, algorithms: Sequence[str]) -> Signed:
+    """Check the signature of *text*.
+
+    Raises:
+        NotBelieved: It does not hold.
+        KeysUnavailable: It cannot be checked.
+    """
+    header = read_header(text)
+    algorithm, kid = header.get("alg"), header.get("kid")
+    if algorithm not in algorithms or "crit" in header or not isinstance(kid, str | None):
+        raise NotBelieved(f"alg {algorithm!r}, crit {header.get('crit')!r}")
+    key = await keys.find(kid, str(algorithm))
+    if key is None:
+        raise NotBelieved(f"no key {kid!r} for {algorithm}")
+    try:
+        payload = deserialize_compact(text, key, registry=_Registry(algorithms)).payload
+        claims = orjson.loads(payload or b"")
+    except (JoseError, ValueError, TypeError) as error:
+        raise NotBelieved(type(error).__name__) from error
+    if not isinstance(claims, dict):
+        raise NotBelieved("no claims")
+    return Signed(header, claims)
+
+
+def read_header(text: str) -> dict[str, Any]:
+    """What a token says of its signature, which nobody has checked yet.
+
+    Raises:
+        NotBelieved: It is no token.
+    """
+    try:
+        return dict(extract_compact(text.encode("ascii"), registry=_Registry(())).headers())
+    except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise NotBelieved(type(error).__name__) from error
+
+
+def check_times(claims: Mapping[str, Any], skew_s: float) -> float:
+    """Until when a token holds, in seconds since 1970. Source: RFC 7519, section 4.1.
+
+    Raises:
+        NotBelieved: It does not hold now, or does not say until when.
+    """
+    now = time.time()
+    times = {name: claims[name] for name in ("exp", "nbf", "iat") if name in claims}
+    if any(isinstance(at, bool) or not isinstance(at, int | float) for at in times.values()):
+        raise NotBelieved("times that are no numbers")
+    if "exp" not in times or times["exp"] + skew_s <= now:
+        raise NotBelieved("exp")
+    if max(times.get("nbf", 0), times.get("iat", 0)) - skew_s > now:
+        raise NotBelieved("nbf or iat")
+    return float(times["exp"]) + skew_s
+
+
+def has_audience(claims: Mapping[str, Any], audience: str) -> bool:
+    """Whether a token is meant for *audience*, perhaps among others."""
+    said = claims.get("aud")
+    return said == audience or (isinstance(said, list) and audience in said)
+
+
+class _Known(NamedTuple):
+    principal: Principal
+    expires: float
+    issuer: str
+    generation: int
+
+
+class _Issuer(NamedTuple):
+    config: JwtIssuer
+    keys: IssuerKeys
+
+
+class JwtIssuers:
+    """All issuers of a configuration, and what was verified of their tokens."""
+
+    def __init__(self, issuers: Sequence[JwtIssuer], tenants: Collection[str]) -> None:
+        self._issuers = {one.issuer: _Issuer(one, IssuerKeys(one.jwks, one.network)) for one in issuers}
+        self._tenants = tenants
+        self._known: dict[str, _Known] = {}
+
+    async def principal(self, text: str) -> Principal:
+        """Whom a token stands for.
+
+        Raises:
+            HttpProblem: 401; 503 `keys_unavailable`.
+        """
+        digest = digest_of(text)
+        known = self._known.get(digest)
+        if known is not None:
+            keys = self._issuers[known.issuer].keys
+            if known.expires > time.time() and keys.is_fresh and known.generation == keys.generation:
+                return known.principal
+            del self._known[digest]
+        try:
+            found = await self._verified(text)
+        except KeysUnavailable as error:
+            message = "The issuer's keys cannot be reached."
+            raise HttpProblem(503, message, "keys_unavailable", headers={"Retry-After": "10"}) from error
+        except (NotBelieved, ClaimFault) as error:
+            message = "This token is not known, has expired or was revoked."
+            headers = {"WWW-Authenticate": 'Bearer realm="toolcharter", error="invalid_token"'}
+            raise HttpProblem(401, message, "unauthenticated", headers=headers) from error
+        while len(self._known) >= MAX_VERIFIED:
+            del self._known[next(iter(self._known))]
+        self._known[digest] = found
+        return found.principal
+
+    async def _verified(self, text: str) -> _Known:
+        """Check all of a token.
+
+        Raises:
+            NotBelieved: A part does not hold.
+            ClaimFault: It says of no tenant that it is its.
+            KeysUnavailable: It cannot be checked.
+        """
+        issuer = self._issuers.get(_said_issuer(text))
+        if issuer is None:
+            raise NotBelieved("iss")
+        config, keys = issuer
+        signed = await verify(text, keys, config.algorithms)
+        kind = signed.header.get("typ", "JWT")
+        if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
+            raise NotBelieved("typ")
+        if signed.claims.get("iss") != config.issuer or not has_audience(signed.claims, config.audience):
+            raise NotBelieved("iss or aud")
+        expires = check_times(signed.claims, config.skew_s)
+        principal = principal_of(signed.claims, config.claims, self._tenants)
+        return _Known(principal, expires, config.issuer, keys.generation)
+
+
+def _said_issuer(text: str) -> str:
+    """Who has signed a token, as it says itself; the signature shows whether that is so."""
+    if text.count(".") != _DOTS:
+        raise NotBelieved("no token")
+    try:
+        payload = extract_compact(text.encode("ascii"), registry=_Registry(())).payload
+        claims = orjson.loads(payload or b"")
+    except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise NotBelieved(type(error).__name__) from error
+    said = claims.get("iss") if isinstance(claims, dict) else None
+    return said if isinstance(said, str) else ""

@@ -1,0 +1,166 @@
+"""`OriginGuard`: in front of all routes, refuses requests for other hosts and from other origins, and says so to browsers.
+
+A page elsewhere can have a browser send requests here: to our name, or to a name of its own that leads to our address (DNS
+rebinding). Both are told by what the browser says of itself, before anybody is asked who sends them. There is no CORS
+header, so that no page of another origin reads an answer.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolcharter_service.http.problems import HttpProblem, problem_response
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Asked for by address, and they say nothing."""
+_MAX_PATH = 2_000
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SAME = frozenset({"same-origin", "none"})
+SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+"""On every answer that does not set them itself."""
+_TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
+
+
+class Authority(NamedTuple):
+    """A host and perhaps its port, as `Host` has them: lower case, IPv6 in brackets."""
+
+    name: str
+    port: int | None
+
+
+def read_authority(text: str) -> Authority | None:
+    """Read the value of `Host`; None for what is none."""
+    if not text.isascii() or not text.isprintable() or any(sign in text for sign in "/\\@?# ,"):
+        return None
+    try:
+        parts = urlsplit(f"//{text}")
+        name, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not name or text.endswith(":"):
+        return None
+    return Authority(f"[{name}]" if ":" in name else name.removesuffix("."), port)
+
+
+class Served(NamedTuple):
+    """Which hosts are served."""
+
+    hosts: frozenset[Authority]
+
+    def has(self, authority: Authority) -> bool:
+        """Whether requests to *authority* are for us; an entry without a port is for any."""
+        return authority in self.hosts or Authority(authority.name, None) in self.hosts
+
+
+def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> Served:
+    """Those of the configuration, and loopback's where the service listens on loopback.
+
+    Raises:
+        ValueError: An entry is no host.
+    """
+    is_local = dev or ip_address(listen).is_loopback
+    named: set[Authority] = set()
+    for text in (*hosts, *(LOOPBACK if is_local else ())):
+        authority = read_authority(text)
+        if authority is None:
+            raise ValueError(f"{text!r} is no host: write tools.example.org or tools.example.org:8443, say.")
+        named.add(authority)
+    return Served(frozenset(named))
+
+
+class OriginGuard:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, served: Served) -> None:
+        self._app = app
+        self._served = served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = _HTTPS_HEADERS if scope["scheme"] == "https" else SECURITY_HEADERS
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(one for one in headers if one[0] not in names)]
+            await send(message)
+
+        try:
+            self._judge(scope)
+        except HttpProblem as problem:
+            await problem_response(problem)(scope, receive, guarded)
+        else:
+            await self._app(scope, receive, guarded)
+
+    def _judge(self, scope: Scope) -> None:
+        said: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            if name in _LOOKED_AT:
+                said.setdefault(name, []).append(value)
+        if any(len(values) > 1 for values in said.values()):
+            raise HttpProblem(400, "A header that may come once comes twice.", "invalid_request")
+        texts = {name: values[0].decode("latin-1") for name, values in said.items()}
+        if scope["path"] in PROBES and b"origin" not in texts:
+            return
+        host = read_authority(texts.get(b"host", ""))
+        if host is None:
+            raise HttpProblem(400, "The header Host names no host.", "invalid_request")
+        if not self._served.has(host):
+            raise HttpProblem(403, "This host is not served here.", "host_not_allowed")
+        origin, site = texts.get(b"origin"), texts.get(b"sec-fetch-site")
+        if origin is not None and not _is_of(host, origin):
+            raise HttpProblem(403, "Pages of other origins may not send requests.", "origin_not_allowed")
+        if site is not None and site not in _SAME and not _is_link(scope["method"], texts):
+            raise HttpProblem(403, "Pages of other sites may not send requests.", "origin_not_allowed")
+
+
+_LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+_HTTPS_HEADERS = (*SECURITY_HEADERS, _TLS_HEADER)
+
+
+def _is_of(host: Authority, origin: str) -> bool:
+    """Whether a page of *origin* is one of *host*, which the request is for: over TLS, or from this machine.
+
+    A proxy may end TLS in front of us, so the request's own scheme says nothing.
+    """
+    parts = urlsplit(origin)
+    found = read_authority(parts.netloc)
+    if found is None or parts.scheme not in _DEFAULT_PORTS or origin != f"{parts.scheme}://{parts.netloc}":
+        return False
+    default = _DEFAULT_PORTS[parts.scheme]
+    is_private = parts.scheme == "https" or found.name in LOOPBACK
+    return is_private and found.name == host.name and (found.port or default) == (host.port or default)
+
+
+def _is_link(method: str, texts: dict[bytes, str]) -> bool:
+    """Whether somebody followed a link to us: what a GET answers is shown to that person alone."""
+    is_page = texts.get(b"sec-fetch-mode") == "navigate" and texts.get(b"sec-fetch-dest") == "document"
+    return method == "GET" and is_page
+
+
+def local_path(text: str | None) -> str:
+    r"""Where to lead a browser that has signed in: *text*, if it is a path of ours, else the beginning.
+
+    Browsers take a backslash for a slash, and drop tabs and line breaks: `/\\evil`, `/<tab>/evil` lead elsewhere.
+    """
+    if text is None or not text.startswith("/") or text.startswith("//") or len(text) > _MAX_PATH:
+        return "/"
+    return "/" if "\\" in text or not text.isascii() or not text.isprintable() or " " in text else text
