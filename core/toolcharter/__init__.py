@@ -86,6 +86,10 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import Reload as Reload
     from toolcharter.api.runtime import ToolContext as ToolContext
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
+    from toolcharter.api.secret import CORE_RECORDS as CORE_RECORDS
+    from toolcharter.api.secret import SecretRecord as SecretRecord
+    from toolcharter.api.secret import is_secret_reference as is_secret_reference
+    from toolcharter.api.secret import secret_name as secret_name
     from toolcharter.api.store import AsyncStore as AsyncStore
     from toolcharter.api.store import Change as Change
     from toolcharter.api.store import Page as Page
@@ -192,6 +196,7 @@ _HOMES = {
     "toolcharter.api.reasons": "GuardReason Reason",
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
+    "toolcharter.api.secret": "CORE_RECORDS SecretRecord is_secret_reference secret_name",
     "toolcharter.api.store": "AsyncStore Change Page RecordKind Store StoreLease StoreRecord StoreTransaction Stored",
     "toolcharter.api.store_engine": (
         "EngineTransaction ExportedFence ExportedItem ExportedRow NewRow Row Scope StoreEngine StoreExport"

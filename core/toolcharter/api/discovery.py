@@ -95,6 +95,16 @@ class DiscoveryRuntime(Protocol):
         """The records of the extension's distribution, and of the tenant that the toolbox was built for."""
         ...
 
+    def secret(self, text: str, /) -> str:
+        """What *text* stands for: with `secret:NAME` the secret of that name, which the tenant of the toolbox keeps; else itself.
+
+        The value is masked from then on wherever it appears. Never give it a text that a model wrote.
+
+        Raises:
+            StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
+        """
+        ...
+
     def announce(self) -> None:
         """Say that the next look would find something else. A `LiveToolbox` looks soon, in a thread of its own."""
         ...

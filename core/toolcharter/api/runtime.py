@@ -172,6 +172,16 @@ class ToolRuntime(Protocol):
         """
         ...
 
+    def secret(self, text: str, /) -> str:
+        """What *text* stands for: with `secret:NAME` the secret of that name, which the caller's tenant keeps; else itself.
+
+        The value is masked from then on wherever it appears. Never give it a text that a model wrote.
+
+        Raises:
+            StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
+        """
+        ...
+
     @property
     def run(self) -> Runner:
         """Run a program that may act."""

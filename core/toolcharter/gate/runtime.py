@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from toolcharter.api.store import Store
     from toolcharter.gate import http
     from toolcharter.guards.shell.git import settings as git_settings
+    from toolcharter.guards.store import secrets
     from toolcharter.guards.store import view as store_view
 else:
     http = lazy("toolcharter.gate.http")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
     store_engine = lazy("toolcharter.api.store_engine")
+    secrets = lazy("toolcharter.guards.store.secrets")
     store_view = lazy("toolcharter.guards.store.view")
 
 
@@ -100,12 +102,20 @@ class Runtime:
         """Records that outlive the process."""
         return self._store
 
+    def secret(self, text: str, /) -> str:
+        """What *text* stands for: the secret that `secret:NAME` names, or itself."""
+        return secrets.secret_value(lambda: secrets.secrets_of(self._state.store.handle.view, self._access), text)
+
     @cached_property
     def _store(self) -> "Store":
+        return self._state.store.handle.view(self._access)
+
+    @cached_property
+    def _access(self) -> "store_view.Access":
         def scope() -> store_engine.Scope:
             return store_engine.Scope(current_call().caller.tenant, self._distribution)
 
-        return self._state.store.handle.view(store_view.Access(scope, _time_for_the_store, self._require_mark))
+        return store_view.Access(scope, _time_for_the_store, self._require_mark)
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
         """Call *function* in a child process; it acts on nothing, and so may come before the mark."""

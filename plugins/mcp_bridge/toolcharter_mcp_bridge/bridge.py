@@ -19,6 +19,7 @@ from toolcharter import (
     StoreConflict,
     StoreUnavailable,
     hookimpl,
+    is_secret_reference,
 )
 from toolcharter_mcp_bridge import seen
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
@@ -168,7 +169,9 @@ class Bridge:
         )
         for policy in found.values():
             rt.keep_secret(
-                value for value in (*policy.env.values(), *policy.headers.values()) if isinstance(value, str)
+                value
+                for value in (*policy.env.values(), *policy.headers.values())
+                if isinstance(value, str) and not is_secret_reference(value)
             )
         before, wanted = self._policy.servers, {**found, **own}
         if wanted == before:

@@ -187,13 +187,14 @@ async def open_http(session: Session, policy: ServerPolicy, rt: DiscoveryRuntime
     """Make the way to a server behind a URL; nothing is sent yet, but where the server has to speak first.
 
     Raises:
-        ConnectionLost: A header refers to a variable that is not set, or nothing may be reached.
+        ConnectionLost: A header refers to a variable that is not set, or a secret that there is not, or nothing may be reached.
     """
     limits = HttpLimits(timeout_s=_LONGEST_S, max_bytes=4 * max_bytes)
+    headers = await asyncio.to_thread(resolved, policy.headers, rt)
     try:
         client = httpx.AsyncClient(
             transport=rt.transport(policy.reach, limits=limits),
-            headers=resolved(policy.headers, rt),
+            headers=headers,
             timeout=_LONGEST_S,
         )
     except (Denied, ToolError) as error:

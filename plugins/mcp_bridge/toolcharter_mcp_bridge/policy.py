@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from toolcharter import DiscovererPolicy, NetworkPolicy, ToolPolicy
+from toolcharter import DiscovererPolicy, NetworkPolicy, ToolPolicy, is_secret_reference, secret_name
 
 Transport = Literal["stdio", "streamable-http", "sse"]
 ServerName = Annotated[str, Field(max_length=24, pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
@@ -47,13 +47,14 @@ class ServerPolicy(ToolPolicy):
     args: tuple[str, ...] = ()
     """Its arguments."""
     env: dict[VariableName, str | Secret] = Field(default_factory=dict)
-    """All that it gets beside a clean environment: texts, or `{env: NAME}` for a value out of the gate's environment."""
+    """All that it gets beside a clean environment: texts, `{env: NAME}` for a value out of the gate's environment, or
+    `secret:NAME` for a secret of the store."""
     network: bool = False
     """Whether it may reach the network, where the runner's own policy grants that, too."""
     url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
     """The address of a remote server."""
     headers: dict[str, str | Secret] = Field(default_factory=dict)
-    """Headers of each request: texts, or `{env: NAME, prefix: "Bearer "}`."""
+    """Headers of each request: texts, `{env: NAME, prefix: "Bearer "}`, or `secret:NAME`; the secret is the whole value."""
     allowed_private: tuple[str, ...] = ()
     """As for tools that fetch: addresses that are not public and may be reached all the same, such as `127.0.0.1`."""
     enabled: bool = True
@@ -73,6 +74,9 @@ class ServerPolicy(ToolPolicy):
 
     @model_validator(mode="after")
     def _fits(self) -> "ServerPolicy":
+        for value in (*self.env.values(), *self.headers.values()):
+            if isinstance(value, str) and is_secret_reference(value):
+                secret_name(value)
         if (self.command is None) == (self.url is None):
             raise ValueError("write either command or url")
         if (self.transport or self.kind) != self.kind and not (self.transport == "sse" and self.url):
@@ -111,6 +115,8 @@ class ServerPolicy(ToolPolicy):
 
 def _named(value: str | Secret) -> str:
     """A value as it is kept and shown: a reference, or the hash of a text, which may be a secret all the same."""
+    if isinstance(value, str) and is_secret_reference(value):
+        return value
     if isinstance(value, str):
         return f"sha256:{sha256(value.encode(errors='surrogatepass')).hexdigest()[:16]}"
     return f"{value.prefix}${value.env}"

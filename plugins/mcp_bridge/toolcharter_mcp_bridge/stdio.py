@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from toolcharter import Denied, DiscoveryRuntime, Running, ToolError
+from toolcharter import Denied, DiscoveryRuntime, Running, StoreUnavailable, ToolError
 from toolcharter_mcp_bridge.policy import Secret, ServerPolicy
 from toolcharter_mcp_bridge.wire import ConnectionLost, Session
 
@@ -20,15 +20,18 @@ _PAUSE_S = 0.005
 
 
 def resolved(values: Mapping[str, str | Secret], rt: DiscoveryRuntime) -> dict[str, str]:
-    """The values with those in place that the gate's environment holds, which nobody will read any more.
+    """The values with those in place that the gate's environment or the store holds; nobody will read them any more.
 
     Raises:
-        ConnectionLost: A variable is not set.
+        ConnectionLost: A variable is not set, or the store does not give a secret.
     """
     found = dict[str, str]()
     for name, value in values.items():
         if isinstance(value, str):
-            found[name] = value
+            try:
+                found[name] = rt.secret(value)
+            except StoreUnavailable as error:
+                raise ConnectionLost(f"{name}: {error.message}") from error
             continue
         secret = os.environ.get(value.env)
         if not secret:
@@ -104,7 +107,7 @@ async def open_stdio(session: Session, policy: ServerPolicy, rt: DiscoveryRuntim
     Raises:
         ConnectionLost: It cannot be started.
     """
-    env = resolved(policy.env, rt)
+    env = await asyncio.to_thread(resolved, policy.env, rt)
     argv = (policy.command or "", *policy.args)
 
     def start() -> Running:

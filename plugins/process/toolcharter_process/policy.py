@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from toolcharter import ProcessLimits, ProgramPlace, ToolPolicy, check_variables
+from toolcharter import ProcessLimits, ProgramPlace, ToolPolicy, ToolRuntime, check_variables
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -44,7 +44,7 @@ class ProcessPolicy(ToolPolicy):
     env_names: tuple[str, ...] = ()
     """Variables of the harness that processes see."""
     environment: Mapping[str, str] = {}
-    """Variables with fixed values that processes see."""
+    """Variables that processes see: fixed values, or `secret:NAME` for a secret of the store."""
     network: bool = False
     """Whether processes may reach the network, where the runner's policy grants that, too."""
     max_memory_bytes: Count | None = 4 * 1024**3
@@ -81,10 +81,11 @@ class ProcessPolicy(ToolPolicy):
             raise ValueError(message)
         return self
 
-    def variables(self) -> dict[str, str]:
+    def variables(self, rt: ToolRuntime) -> dict[str, str]:
         """What a process sees beside the clean environment."""
         passed = {name: os.environ[name] for name in self.env_names if name in os.environ}
-        return {"TERM": TERMINAL, **passed, **self.environment}
+        fixed = {name: rt.secret(value) for name, value in self.environment.items()}
+        return {"TERM": TERMINAL, **passed, **fixed}
 
     def limits(self) -> ProcessLimits:
         """What a process may take."""

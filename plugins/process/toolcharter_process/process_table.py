@@ -198,7 +198,7 @@ class ProcessTable:
     def _options(self, size: TerminalSize) -> Any:
         policy = self.policy
         return {
-            "env": policy.variables(),
+            "env": policy.variables(self._rt),
             "terminal": size,
             "limits": policy.limits(),
             "network": policy.network,

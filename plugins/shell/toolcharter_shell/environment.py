@@ -47,7 +47,7 @@ class ShellPolicy(ToolPolicy):
     env_names: tuple[str, ...] = ()
     """Variables of the harness that programs see."""
     environment: Mapping[str, str] = {}
-    """Variables with fixed values that programs see."""
+    """Variables that programs see: fixed values, or `secret:NAME` for a secret of the store."""
     path: tuple[Path, ...] = ()
     """Absolute folders outside the workspace whose programs may be used, too; the system's are found first."""
     network: bool = False
@@ -94,7 +94,7 @@ class ShellPolicy(ToolPolicy):
         """Run *argv* as this policy says; errors as of `rt.run`."""
         return rt.run(
             argv,
-            env=self._variables(workspace),
+            env=self._variables(rt, workspace),
             stdin=stdin,
             timeout_s=timeout_s,
             max_output_bytes=self.max_output_bytes,
@@ -102,11 +102,12 @@ class ShellPolicy(ToolPolicy):
             network=self.network,
         )
 
-    def _variables(self, workspace: Path) -> dict[str, str]:
+    def _variables(self, rt: ToolRuntime, workspace: Path) -> dict[str, str]:
         passed = {name: os.environ[name] for name in self.env_names if name in os.environ}
         folders = [_folder_outside(workspace, folder) for folder in self.path]
         search = {"PATH": ":".join((SYSTEM_PATH, *folders))} if folders else {}
-        return {**passed, **self.environment, **search}
+        fixed = {name: rt.secret(value) for name, value in self.environment.items()}
+        return {**passed, **fixed, **search}
 
 
 def _folder_outside(workspace: Path, folder: Path) -> str:

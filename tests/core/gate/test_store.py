@@ -9,7 +9,18 @@ import pytest
 from tests.core.gate.conftest import MakeToolbox, spec_with_runtime
 from tests.core.guards.store.memory_engine import MemoryEngine
 
-from toolcharter import Caller, ConfigurationError, RecordKind, Scope, StoreRecord, StoreUnavailable, ToolRuntime
+from toolcharter import (
+    CORE_RECORDS,
+    Caller,
+    ConfigurationError,
+    RecordKind,
+    Scope,
+    SecretRecord,
+    StoreHandle,
+    StoreRecord,
+    StoreUnavailable,
+    ToolRuntime,
+)
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.openers import Opener
 from toolcharter.profile.field_types import StoreUrl
@@ -67,6 +78,17 @@ def later(rt: ToolRuntime) -> Callable[[str], Any]:
         return ctx.ok(await _awaited(rt, key))
 
     return put
+
+
+def use(rt: ToolRuntime) -> Callable[[str], str]:
+    def show(text: str) -> str:
+        """Show a secret, as no tool should."""
+        ctx = rt.start("use", text=text)
+        value = rt.secret(text)
+        ctx.policy_passed()
+        return ctx.ok(f"{len(value)}: {value}")
+
+    return show
 
 
 @pytest.fixture
@@ -188,4 +210,23 @@ def test_a_store_in_the_workspace_stops_the_start(
     assert str(refused.value) == (
         f"p.yaml:3:1: store: {str(tmp_path / place)!r} lies in the workspace, where tools can write.\n"
         "Name a place elsewhere."
+    )
+
+
+def test_secrets_of_the_callers_tenant(with_store: Callable[..., Toolbox], engine: MemoryEngine) -> None:
+    """A tool gets the value; the model reads a mask. What is not there is denied, and said how to keep."""
+    StoreHandle(lambda: engine).bound("acme", CORE_RECORDS).put(SecretRecord(name="key", value="sotto-voce-" * 2))
+    toolbox = with_store(use)
+    acme = toolbox.for_caller(Caller(tenant="acme"))
+
+    shown, denied = acme.call("use", {"text": "secret:key"}), toolbox.call("use", {"text": "secret:key"})
+
+    assert (shown.outcome, shown.redactions) == ("ok", 1)
+    assert shown.text.startswith("22: ")
+    assert "sotto-voce" not in shown.text
+    assert (denied.outcome, denied.reason, denied.message, denied.hint) == (
+        "denied",
+        "store_unavailable",
+        "The store has no secret 'key'.",
+        "An operator keeps it with: toolcharter store secret put key",
     )

@@ -25,15 +25,19 @@ if TYPE_CHECKING:
     import httpx
 
     from toolcharter.api import store_engine
+    from toolcharter.api.store import Store
     from toolcharter.guards.network import transport
     from toolcharter.guards.secrets import engine
     from toolcharter.guards.shell.git import settings as git_settings
+    from toolcharter.guards.store import secrets
     from toolcharter.guards.store import view as store_view
+    from toolcharter.guards.store.handle import StoreHandle
     from toolcharter.guards.store.view import BoundStore
 else:
     engine = lazy("toolcharter.guards.secrets.engine")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
     store_engine = lazy("toolcharter.api.store_engine")
+    secrets = lazy("toolcharter.guards.store.secrets")
     store_view = lazy("toolcharter.guards.store.view")
 transport = lazy("toolcharter.guards.network.transport")
 
@@ -84,12 +88,15 @@ class LateRuntime:
         with self._lock:
             return self._of.setdefault(distribution, ExtensionRuntime(self, distribution))
 
-    def store_of(self, distribution: str) -> "BoundStore":
-        """The records of *distribution*, for the tenant that the toolbox was built for."""
+    def access_of(self, distribution: str) -> "store_view.Access":
+        """Whose records an extension of *distribution* reads and writes: the tenant's that the toolbox was built for."""
         scope = store_engine.Scope(self._state.opened_for.tenant, distribution)
-        return self._state.store.handle.view(
-            store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, self._require_open)
-        )
+        return store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, self._require_open)
+
+    @property
+    def store(self) -> "StoreHandle":
+        """The toolbox's store."""
+        return self._state.store.handle
 
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on."""
@@ -146,7 +153,15 @@ class ExtensionRuntime:
     @cached_property
     def store(self) -> "BoundStore":
         """The distribution's records."""
-        return self.shared.store_of(self._distribution)
+        return self.shared.store.view(self.shared.access_of(self._distribution))
+
+    def secret(self, text: str, /) -> str:
+        """What *text* stands for: the secret that `secret:NAME` names, or itself."""
+
+        def secrets_of() -> "Store":
+            return secrets.secrets_of(self.shared.store.view, self.shared.access_of(self._distribution))
+
+        return secrets.secret_value(secrets_of, text)
 
 
 def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) -> Plan:

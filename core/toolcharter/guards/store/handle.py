@@ -6,9 +6,11 @@ from types import TracebackType
 from typing import Self
 
 from toolcharter._fork import renew_in_child
+from toolcharter.api.secret import CORE_RECORDS
 from toolcharter.api.store import Store, StoreRecord
 from toolcharter.api.store_engine import Scope, StoreEngine
 from toolcharter.errors import ConfigurationError, SpecError, StoreUnavailable, ToolcharterError
+from toolcharter.guards.store.secrets import secret_value
 from toolcharter.guards.store.view import TIMEOUT_S, Access, BoundStore, OpenEngine, require_scope
 
 
@@ -65,6 +67,14 @@ class StoreHandle:
         """
         scope = require_scope(Scope(tenant, distribution))
         return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere))
+
+    def secret(self, text: str, tenant: str = "") -> str:
+        """What *text* stands for: with `secret:NAME` the secret of that name that *tenant* keeps; else itself.
+
+        Raises:
+            StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
+        """
+        return secret_value(lambda: self.bound(tenant, CORE_RECORDS), text)
 
     def view(self, access: Access) -> BoundStore:
         """The records that *access* says, as far as it says."""

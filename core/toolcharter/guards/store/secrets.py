@@ -1,0 +1,45 @@
+"""Values for `secret:NAME`: read from a tenant's records when they are used, and known to the scrubber from then on."""
+
+from collections.abc import Callable
+
+from toolcharter.api.secret import CORE_RECORDS, SecretRecord, is_secret_reference, secret_name
+from toolcharter.api.store import Store
+from toolcharter.api.store_engine import Scope
+from toolcharter.errors import StoreUnavailable
+from toolcharter.guards.store.view import Access, BoundStore
+
+
+def secret_value(open_store: Callable[[], Store], text: str) -> str:
+    """What *text* stands for: the secret that it names, or itself if it names none.
+
+    Args:
+        open_store: Gives the store with the secrets of a tenant.
+        text: `secret:NAME`, or any other text.
+
+    Raises:
+        StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
+    """
+    if not is_secret_reference(text):
+        return text
+    try:
+        name = secret_name(text)
+    except ValueError as error:
+        raise StoreUnavailable(f"The reference to a secret cannot be read: {error}.") from None
+    found = open_store().get(SecretRecord, name)
+    if found is None:
+        hint = f"An operator keeps it with: toolcharter store secret put {name}"
+        raise StoreUnavailable(f"The store has no secret {name!r}.", hint=hint)
+    return found.record.value
+
+
+def secrets_of(view: Callable[[Access], BoundStore], access: Access) -> Store:
+    """The secrets of the tenant of *access*, in the store that *view* gives a view of; they are only read."""
+
+    def scope() -> Scope:
+        return access.scope()._replace(distribution=CORE_RECORDS)
+
+    return view(Access(scope, access.timeout_s, _refuse))
+
+
+def _refuse() -> None:
+    raise StoreUnavailable("Secrets are only read here.")
