@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from toolcharter.api.channel import Notification as Notification
     from toolcharter.api.channel import Pause as Pause
     from toolcharter.api.channel import Sender as Sender
+    from toolcharter.api.discovery import CapabilityBounds as CapabilityBounds
     from toolcharter.api.discovery import DiscovererPolicy as DiscovererPolicy
     from toolcharter.api.discovery import Discovery as Discovery
     from toolcharter.api.discovery import DiscoveryRuntime as DiscoveryRuntime
@@ -146,6 +147,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell.git.settings import GIT_SETTINGS as GIT_SETTINGS
     from toolcharter.guards.shell.git.settings import GIT_VARIABLES as GIT_VARIABLES
     from toolcharter.guards.shell.git.settings import git_setting_variables as git_setting_variables
+    from toolcharter.guards.shell.handed import code_arguments as code_arguments
     from toolcharter.guards.state_folder import StateFolder as StateFolder
     from toolcharter.guards.state_folder import UnsafeState as UnsafeState
     from toolcharter.guards.state_folder import state_path as state_path
@@ -176,6 +178,7 @@ _HOMES = {
     "toolcharter.guards.secrets.text": "scrub_text",
     "toolcharter.guards.secrets.values": "scrub_value",
     "toolcharter.guards.shell.git.settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
+    "toolcharter.guards.shell.handed": "code_arguments",
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
     "toolcharter.guards.store.handle": "StoreHandle",
     "toolcharter.hookspecs": "hookimpl",
@@ -185,7 +188,7 @@ _HOMES = {
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Channel Notification Pause Sender",
-    "toolcharter.api.discovery": "DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
+    "toolcharter.api.discovery": "CapabilityBounds DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
     "toolcharter.api.leases": "Claim Lease Leases",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from toolcharter.api.call import Caller
 from toolcharter.api.extension import ExtensionPolicy
 from toolcharter.api.runner import ProcessLimits, Running
 from toolcharter.api.tool import ToolSpec
@@ -23,6 +24,15 @@ class DiscovererPolicy(ExtensionPolicy):
     session lasts. They need an `allow` rule as every unbounded tool does."""
 
 
+class CapabilityBounds(NamedTuple):
+    """What the profile, or one ceiling, says under `capabilities`; a call has to pass each."""
+
+    allow: tuple[str, ...] | None
+    """Patterns in which `*` stands for anything; None: no restriction."""
+    deny: tuple[str, ...] = ()
+    max_safety: str | None = None
+
+
 class ProfileView(NamedTuple):
     """A profile as a discoverer sees it."""
 
@@ -33,6 +43,8 @@ class ProfileView(NamedTuple):
     """The validated policy of the extension that is asked."""
     tools: tuple[str, ...]
     """The tools that the profile lists, by name."""
+    bounds: tuple[CapabilityBounds, ...] = ()
+    """What its tools may touch, for extensions that hold calls to more than the tools themselves say."""
 
 
 class Discovery(NamedTuple):
@@ -59,6 +71,11 @@ class Discovery(NamedTuple):
 
 class DiscoveryRuntime(Protocol):
     """What a discovery may use once the toolbox is there, until that closes. Safe from many threads."""
+
+    @property
+    def caller(self) -> Caller:
+        """For whom the toolbox was built; views of it are handed to others, too."""
+        ...
 
     @property
     def is_live(self) -> bool:

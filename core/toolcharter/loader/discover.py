@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.api.discovery import DiscovererPolicy, Discovery, DiscoveryRuntime, ProfileView
+from toolcharter.api.discovery import CapabilityBounds, DiscovererPolicy, Discovery, DiscoveryRuntime, ProfileView
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.hooks import cause
@@ -58,6 +58,8 @@ class Ground(NamedTuple):
     workspace: Path | None
     installed: Collection[str]
     """The names of all installed tools: none of them can be taken."""
+    bounds: tuple[CapabilityBounds, ...] = ()
+    """What the tools of the profile may touch."""
 
 
 class Late(NamedTuple):
@@ -97,7 +99,7 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: 
         (name, extension, _ask(hook, extension, view, ground, runtime))
         for name, extension in loaded.extension_specs.items()
         if name in policies
-        for view in (ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs)),)
+        for view in (ProfileView(ground.profile, ground.folder, policies[name], tuple(loaded.specs), ground.bounds),)
         for hook, runtime in (
             (extension.discover, None),
             (late.discoverers.get(name), late.runtime_of and late.runtime_of(extension.distribution)),

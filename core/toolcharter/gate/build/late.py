@@ -56,6 +56,7 @@ class LateRuntime:
         self._lock = threading.Lock()
         self._is_answered = False
         self._of: dict[str, ExtensionRuntime] = {}
+        self.opened_for = state.opened_for
 
     def spawn(
         self,
@@ -143,6 +144,7 @@ class ExtensionRuntime:
 
     def __init__(self, shared: LateRuntime, distribution: str) -> None:
         self.is_live = shared.is_live
+        self.caller = shared.opened_for
         self.spawn = shared.spawn
         self.transport = shared.transport
         self.keep_secret = shared.keep_secret

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from toolcharter._lazy import lazy
+from toolcharter.api.discovery import CapabilityBounds
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
@@ -329,7 +330,11 @@ def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str]
     aliases = {alias: name for alias, name in plan.loaded.aliases.items() if name not in before}
     registered = plan.loaded._replace(specs=specs, aliases=aliases)
     folder = plan.files[0].absolute().parent if plan.files else None
-    ground = Ground(plan.profile.name, folder, workspace, frozenset(installed))
+    bounds = tuple(
+        CapabilityBounds(one.allow, one.deny, one.max_safety)
+        for one in (plan.profile.capabilities, *(ceiling.capabilities for ceiling in plan.ceilings))
+    )
+    ground = Ground(plan.profile.name, folder, workspace, frozenset(installed), bounds)
     discovered = discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
     if discovered == NOTHING == plan.discovered:
         return plan

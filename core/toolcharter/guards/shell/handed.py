@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from toolcharter.api.policy import check_variables
+from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.data_sources import code_word, language
+from toolcharter.guards.shell.floor.data_sources import SHELLS, code_word, language
 from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
-from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.parse.script import of_vector
+from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
+from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.programs.launchers import text_of
 
 _MARK: Final = "toolcharterprobe"
@@ -19,6 +21,22 @@ _PROGRAM_FIRST: Final = {
 """Programs whose first operand is code: the options that take its place, and others that take the next word."""
 _STARTS: Final = {"find": frozenset({"-exec", "-execdir", "-ok", "-okdir"})}
 """Options whose value is a program."""
+# What bash evaluates, or runs later, of their words. Source: bash(1), SHELL BUILTIN COMMANDS and ARITHMETIC EVALUATION.
+_EVALUATING: Final = frozenset(
+    "alias bind compgen complete declare enable eval export getopts hash let local mapfile read readarray readonly source "
+    "trap typeset unset . ((".split()
+)
+_NAMING: Final = frozenset({"test", "[", "[[", "printf", "wait"})
+"""Those that evaluate the name behind `-v` or `-p`."""
+_CODE_OPTIONS: Final = frozenset({"-c", "-e", "-E", "-p", "-r", "--eval", "--execute", "--command"})
+_STARTERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "git": ("-c", "--config-env", "--exec"),
+    "make": ("=", "--eval", "-f"),
+    "tar": ("checkpoint-action", "to-command", "compress-program", "-I", "rsh-command"),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex", "view"), ("-c", "--cmd", "+", "-S")),
+}
+"""Programs that start what such a word holds, or the word behind it."""
+_INTERPRETERS: Final = SHELLS | frozenset({"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "tclsh"})
 _VALUES: Final[Mapping[str, object]] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
@@ -43,19 +61,84 @@ def _type(argument: Any) -> str:
 def _is_code(invocation: Callable[[Mapping[str, Any]], Any], args: Mapping[str, Any]) -> bool:
     try:
         commands = invocation(args).commands
-        # A tool that gives shell source gives what it hands to a shell.
-        return any(_MARK in one if isinstance(one, str) else any(map(_holds_mark, _codes(one))) for one in commands)
+        return any(
+            _is_code_in_line(one) if isinstance(one, str) else any(map(_holds_mark, _codes(of_vector(one))))
+            for one in commands
+        )
     except (NotUnderstood, LookupError, TypeError, ValueError, AttributeError):
         return False
+
+
+def _is_code_in_line(line: str) -> bool:
+    """The same for a line of shell source, in which the argument has been quoted; what is not understood may be code."""
+    if _MARK not in line:
+        return False
+    try:
+        found = analyse((line,), "/")
+        commands = parse(line).commands
+    except NotUnderstood:
+        return True
+    if found.unresolved_program is not None or found.unsupported is not None:
+        return True
+    if any(language(one.program.rpartition("/")[2]) == _MARK for one in found.commands):
+        return True
+    names = {_name([one.words[0].text or ""]) for one in commands if one.words}
+    if "xargs" in names and any(_prints(one) for one in commands):
+        return True
+    return any(any(map(_holds_mark, _codes(one))) or _evaluates(one) for one in commands)
+
+
+def _prints(command: Command) -> bool:
+    """Whether *command* hands the argument on as it is, so that `xargs` makes words of it."""
+    texts = [word.text or word.form for word in command.words]
+    return _name(texts) in {"echo", "printf"} and any(map(_holds_mark, texts))
+
+
+def _is_reserved(name: str) -> bool:
+    try:
+        check_variables((name,))
+    except ValueError:
+        return True
+    return False
+
+
+def _evaluates(command: Command) -> bool:
+    """Whether a program of *command* gets the argument as a name that it evaluates, or as the file of its code."""
+    if any(_MARK in str(one) and _is_reserved(one.name) for one in command.assignments):
+        return True
+    texts = [word.text or word.form for word in command.words]
+    marked = [at for at, text in enumerate(texts) if _MARK in text]
+    if not marked:
+        return any(_MARK in text for text in map(str, command.redirections)) and language(_name(texts)) in SHELLS
+    names = [language(text.rpartition("/")[2].lower()) for text in texts]
+    for at in marked:
+        before = names[:at]
+        if not _EVALUATING.isdisjoint(before[:1]) or (before[:1] and before[0] in _NAMING and {"-v", "-p"} & {*before}):
+            return True
+        for start, name in enumerate(before):
+            between = texts[start + 1 : at]
+            if (markers := _STARTERS.get(name)) and any(
+                sign in " ".join((*between[-1:], texts[at])) for sign in markers
+            ):
+                return True
+            if name in _INTERPRETERS and (
+                all(text[:1] == "-" for text in between) or not _CODE_OPTIONS.isdisjoint(between)
+            ):
+                return True
+    return False
+
+
+def _name(texts: list[str]) -> str:
+    return texts[0].rpartition("/")[2].lower() if texts else ""
 
 
 def _holds_mark(text: str) -> bool:
     return _MARK in text
 
 
-def _codes(argv: tuple[str, ...]) -> Iterator[str]:
-    """All words of *argv* that are code to its program, or to one that this starts; and the names of those."""
-    scene = Scene(Script((of_vector(argv),)), "", "", lambda _: None)
+def _codes(command: Command) -> Iterator[str]:
+    """All words of *command* that are code to its program, or to one that this starts; and the names of those."""
+    scene = Scene(Script((command,)), "", "", lambda _: None)
     for call in scene.chain(0):
         yield call.name
         word = code_word(call)

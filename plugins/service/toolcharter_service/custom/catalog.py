@@ -1,0 +1,55 @@
+"""Custom tools in a store: those of all agents, and those of one."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from toolcharter import StoreTransaction
+from toolcharter_service.custom.records import GLOBAL, CustomTool
+
+_PAGE = 500
+
+
+class Taken(NamedTuple):
+    """Who has a name already."""
+
+    scope: str
+    name: str
+
+
+def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[CustomTool, ...], tuple[str, ...]]:
+    """The tools that an agent has, those of all agents first; and what is told of others."""
+    scopes = (GLOBAL,) if agent is None else (GLOBAL, agent)
+    found = [one for scope in scopes for one in of_scope(store, scope) if one.enabled]
+    names, kept, notes = set[str](), list[CustomTool](), list[str]()
+    for one in found:
+        if one.name.lower() in names:
+            notes.append(f"The custom tool {one.name!r} of the agent {agent!r} is left out (name_conflict).")
+        else:
+            names.add(one.name.lower())
+            kept.append(one)
+    return tuple(kept), tuple(notes)
+
+
+def of_scope(store: StoreTransaction, scope: str) -> Iterator[CustomTool]:
+    """The tools of one agent, or of all (`*`), by name."""
+    yield from _pages(store, scope)
+
+
+def all_tools(store: StoreTransaction) -> Iterator[CustomTool]:
+    """All tools of a tenant."""
+    yield from _pages(store, None)
+
+
+def _pages(store: StoreTransaction, scope: str | None) -> Iterator[CustomTool]:
+    after = ""
+    while True:
+        page = store.page(CustomTool, where=None if scope is None else {"scope": scope}, after=after, limit=_PAGE)
+        yield from (one.record for one in page.records)
+        after = page.after
+        if not after:
+            return
+
+
+def scopes(store: StoreTransaction) -> frozenset[str]:
+    """The agents that have tools of their own."""
+    return frozenset(one.scope for one in all_tools(store)) - {GLOBAL}

@@ -1,0 +1,94 @@
+"""From the record of a custom tool to a tool of kind `custom`."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter import Invocation, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter_service.custom.records import CustomTool
+from toolcharter_service.custom.template import Template
+from toolcharter_service.registry.answers import answer
+from toolcharter_service.registry.policy import RegistryPolicy
+from toolcharter_service.registry.reasons import RunReason
+from toolcharter_service.registry.schemas import json_schema
+from toolcharter_service.registry.tools import fingerprint
+
+SHELL: Final = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
+"""Before the line. `-p` passes over functions and options in the environment; `--` keeps a line that begins with a
+dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
+_RESERVE_S: Final = 1.0
+"""Kept back of the call's own time, so that what the line has printed is returned when it is ended."""
+
+
+def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
+    """The spec of a custom tool.
+
+    Raises:
+        SpecError: Its name cannot be one.
+    """
+    template = Template.parsed(tool.command)
+
+    def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - the form of a constructor
+        return _body(tool, template, policy, rt)
+
+    return ToolSpec(
+        tool.name,
+        ToolPolicy,
+        build,
+        reasons=RunReason,
+        capabilities=capabilities(policy),
+        safety="high",
+        kind="custom",
+        staged=True,
+        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        path_arguments=(),
+        parameters=schema_of(tool, template),
+        invocation=partial(_invocation, template),
+        description=tool.description or f"The custom tool {tool.name}.",
+        fingerprint=fingerprint(tool),
+    )
+
+
+def capabilities(policy: RegistryPolicy) -> frozenset[str]:
+    """What custom tools touch, which is what they may."""
+    more = {"net:read"} if policy.custom_network else set[str]()
+    return frozenset({"fs:read", "proc:exec", *more, *({"fs:write"} if policy.custom_writes else set[str]())})
+
+
+def schema_of(tool: CustomTool, template: Template) -> dict[str, Any]:
+    """The JSON Schema of its arguments: what its line needs, and has no default, has to be given."""
+    schema = json_schema(tool.parameters)
+    needed = [name for name in template.names if "default" not in schema["properties"].get(name, {})]
+    required = list(dict.fromkeys((*schema.get("required", ()), *needed)))
+    return {**schema, **({"required": required} if required else {})}
+
+
+def _invocation(template: Template, args: Mapping[str, Any]) -> Invocation:
+    """The line as it will run, for the shell guard, the floor and rules of `deny`."""
+    return Invocation(commands=(template.rendered(args, checks=False),))
+
+
+def _body(tool: CustomTool, template: Template, policy: RegistryPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:
+    def call(**given: Any) -> ToolResult:
+        ctx = rt.start(tool.name, **given)
+        line = template.rendered(given)
+        left = rt.deadline - time.monotonic()
+        timeout_s = max(0.0, min(tool.timeout_seconds, policy.timeout_s, left - min(_RESERVE_S, left / 4)))
+        with ExitStack() as stack:
+            folder = stack.enter_context(rt.paths.open_folder(tool.working_dir)) if tool.working_dir else None
+            ctx.policy_passed()
+            run = rt.run if policy.custom_writes else rt.inspect
+            done = run(
+                (*SHELL, line),
+                cwd=folder,
+                env=tool.env,
+                timeout_s=timeout_s,
+                max_output_bytes=policy.max_output_bytes,
+                network=policy.custom_network,
+            )
+        return answer(done, timeout_s)
+
+    return call

@@ -1,0 +1,148 @@
+"""The registry in a store: reading what is there, and changing it by the rules."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from toolcharter import Store, StoreTransaction
+from toolcharter_service.registry.records import StoredTool, ToolOwner, ToolRecord, ToolVersion
+from toolcharter_service.registry.rules import (
+    AGENT,
+    SYSTEM,
+    Actor,
+    Known,
+    Refused,
+    RegistryReason,
+    may_delete,
+    may_register,
+    owner_of,
+)
+
+_PAGE = 500
+
+
+class Catalog(NamedTuple):
+    """What the registry holds."""
+
+    tools: tuple[ToolRecord, ...]
+    """By id."""
+    notes: tuple[str, ...]
+    """What was skipped, and why, as sentences."""
+
+
+class Change(NamedTuple):
+    """What a registration has done."""
+
+    record: ToolRecord
+    is_new: bool
+    version: int
+
+
+def read_catalog(store: StoreTransaction) -> Catalog:
+    """All records, sorted; those that cannot be read are skipped and told."""
+    tools, notes = list[ToolRecord](), list[str]()
+    for written in _written(store):
+        try:
+            tools.append(written.read())
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"])) or "record"
+            notes.append(f"The record {written.id[:64]!r} is skipped: {place}: {first['msg']}.")
+    return Catalog(tuple(sorted(tools, key=lambda one: one.id)), tuple(notes))
+
+
+def _written(store: StoreTransaction) -> Iterator[StoredTool]:
+    after = ""
+    while True:
+        page = store.page(StoredTool, after=after, limit=_PAGE)
+        yield from (one.record for one in page.records)
+        after = page.after
+        if not after:
+            return
+
+
+def find(store: StoreTransaction, tool: str) -> Known | None:
+    """The record of *tool*.
+
+    Raises:
+        Refused: `exists`: there is one that cannot be read.
+    """
+    found = store.get(StoredTool, tool)
+    if found is None:
+        return None
+    try:
+        record = found.record.read()
+    except ValidationError:
+        raise Refused(RegistryReason.EXISTS, f"There is a record {tool!r} that cannot be read.") from None
+    owner = store.get(ToolOwner, tool)
+    # What others have written into the store has no owner beside it.
+    said = owner.record.owner if owner is not None else record.created_by
+    return Known(record, said, found.version)
+
+
+def register(store: Store, record: ToolRecord, actor: Actor, now: str) -> Change:
+    """Write *record*, and keep what it replaces.
+
+    Raises:
+        Refused: `exists`.
+    """
+
+    def work(each: StoreTransaction) -> Change:
+        known = find(each, record.id)
+        may_register(record, known, actor)
+        written = record
+        if known is not None:
+            written = record.model_copy(update={"created_at": known.record.created_at or record.created_at})
+            if written == known.record:
+                return Change(written, is_new=False, version=known.version)
+            each.put(
+                ToolVersion(
+                    id=record.id,
+                    number=f"{known.version:010}",
+                    record=known.record,
+                    replaced_at=now,
+                    replaced_by=actor.name,
+                )
+            )
+        version = each.put(StoredTool.of(written), expected=0 if known is None else known.version)
+        each.put(ToolOwner(id=record.id, owner=owner_of(written, actor)))
+        return Change(written, known is None, version)
+
+    return store.transact(work)
+
+
+def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:
+    """Delete the record of *tool*, and keep it as its last version; returns it.
+
+    Raises:
+        Refused: `unknown_tool`, `not_owner`.
+    """
+
+    def work(each: StoreTransaction) -> ToolRecord:
+        known = find(each, tool)
+        may_delete(tool, known, actor)
+        assert known is not None  # noqa: S101 - `may_delete` has refused it
+        each.put(
+            ToolVersion(
+                id=tool, number=f"{known.version:010}", record=known.record, replaced_at=now, replaced_by=actor.name
+            )
+        )
+        each.delete(StoredTool, tool, expected=known.version)
+        each.delete(ToolOwner, tool)
+        return known.record
+
+    return store.transact(work)
+
+
+def seed(store: Store, records: tuple[ToolRecord, ...]) -> tuple[ToolRecord, ...]:
+    """Register those of *records* that are not there; what is there stays as it is. Returns what was missing."""
+
+    def work(each: StoreTransaction) -> tuple[ToolRecord, ...]:
+        missing = tuple(one for one in records if each.get(StoredTool, one.id) is None)
+        for one in missing:
+            each.put(StoredTool.of(one), expected=0)
+            each.put(ToolOwner(id=one.id, owner=SYSTEM if one.created_by == SYSTEM else AGENT))
+        return missing
+
+    return store.transact(work)

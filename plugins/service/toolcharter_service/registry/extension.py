@@ -1,0 +1,160 @@
+"""The extension `registry`: finds the tools of records and the custom tools, and holds installed tools to their records."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema_rs
+
+from toolcharter import (
+    Call,
+    CapabilityBounds,
+    Deny,
+    Discovery,
+    DiscoveryRuntime,
+    ProfileView,
+    Reason,
+    SpecError,
+    StoreUnavailable,
+    ToolPolicy,
+    ToolSpec,
+    hookimpl,
+)
+from toolcharter_service.custom import catalog as custom
+from toolcharter_service.custom.tools import spec_of as custom_spec
+from toolcharter_service.registry.catalog import read_catalog
+from toolcharter_service.registry.policy import RegistryPolicy
+from toolcharter_service.registry.reasons import RunReason
+from toolcharter_service.registry.records import ToolRecord
+from toolcharter_service.registry.schemas import json_schema
+from toolcharter_service.registry.source_tools import SOURCE_TOOLS
+from toolcharter_service.registry.tools import spec_of
+
+_LEVELS = ("low", "medium", "high")
+
+
+class _Described(NamedTuple):
+    """An installed tool as a record describes it."""
+
+    id: str
+    permissions: frozenset[str]
+    safety: str
+    names: frozenset[str] | None
+    """The arguments that a call may have; None for any."""
+    validator: Any
+
+
+class Registry:
+    """The extension of one toolbox. Safe from many threads."""
+
+    def __init__(self, workspace: Path, policy: RegistryPolicy) -> None:
+        self._workspace = workspace
+        self._policy = policy
+        self._lock = threading.Lock()
+        self._last = Discovery()
+        self._described: Mapping[str, tuple[_Described, ...]] = {}
+        self._bounds: tuple[CapabilityBounds, ...] = ()
+
+    @hookimpl
+    def discover_tools(self, profile: ProfileView, rt: DiscoveryRuntime | None) -> Discovery:
+        """What the store has now. While it is away, what was found before stays."""
+        if rt is None:
+            return Discovery()
+        with self._lock:
+            self._bounds = profile.bounds
+            try:
+                self._last = self._look(rt)
+            except StoreUnavailable as error:
+                note = f"The registry cannot be read ({error.reason}): {error}"
+                return self._last._replace(notes=(note,))
+            return self._last
+
+    def _look(self, rt: DiscoveryRuntime) -> Discovery:
+        notes, specs = list[str](), list[ToolSpec[ToolPolicy]]()
+        described: dict[str, list[_Described]] = {}
+        if self._policy.records:
+            found = read_catalog(rt.store)
+            notes += found.notes
+            for record in found.tools:
+                if record.exec is None:
+                    described.setdefault(installed_name(record.id), []).append(_described(record))
+                else:
+                    notes += _taken(specs, record.id, partial(spec_of, record, self._policy))
+        if self._policy.custom:
+            tools, told = custom.read_enabled(rt.store, rt.caller.agent)
+            notes += told
+            for tool in tools:
+                rt.keep_secret(tool.env.values())
+                notes += _taken(specs, tool.name, partial(custom_spec, tool, self._policy))
+        if len(specs) > self._policy.max_tools:
+            left = len(specs) - self._policy.max_tools
+            notes.append(f"{left} tools are left out (too_many): max_tools is {self._policy.max_tools}.")
+        self._described = {name: tuple(those) for name, those in described.items()}
+        return Discovery(found=tuple(specs[: self._policy.max_tools]), notes=tuple(notes))
+
+    @hookimpl
+    def check_call(self, call: Call) -> Deny | None:
+        """Hold a call of an installed tool to what the records say of it: they only tighten."""
+        for one in self._described.get(call.tool, ()):
+            if objection := _objection(one, call, self._bounds):
+                return objection
+        return None
+
+
+def installed_name(tool: str) -> str:
+    """The installed tool that the record *tool* describes: HDN's names stand for ours."""
+    known = SOURCE_TOOLS.get(tool)
+    return tool if known is None or known.installed is None else known.installed
+
+
+def _described(record: ToolRecord) -> _Described:
+    known = SOURCE_TOOLS.get(record.id)
+    if record.input_schema:
+        schema = json_schema(record.input_schema)
+        renamed = {} if known is None else known.arguments
+        schema["properties"] = {renamed.get(name, name): one for name, one in schema["properties"].items()}
+        # What else a call may have, and what it must, the tool's own schema says.
+        schema = {"properties": schema["properties"]}
+        names = frozenset(schema["properties"])
+    else:
+        schema, names = {}, None
+    validator = jsonschema_rs.validator_for(schema)
+    return _Described(record.id, frozenset(record.permissions), record.safety_level, names, validator)
+
+
+def _objection(one: _Described, call: Call, bounds: tuple[CapabilityBounds, ...]) -> Deny | None:
+    for bound in bounds:
+        if refused := sorted(word for word in one.permissions if not _permits(bound, word)):
+            return Deny(
+                Reason.CAPABILITY_NOT_ALLOWED,
+                f"The record {one.id!r} says that the tool touches {', '.join(refused)}, which the profile does not grant.",
+            )
+        if bound.max_safety is not None and _LEVELS.index(one.safety) > _LEVELS.index(bound.max_safety):
+            return Deny(
+                Reason.SAFETY_TOO_HIGH,
+                f"The record {one.id!r} has the safety level {one.safety!r}; the profile permits {bound.max_safety!r}.",
+            )
+    given = {name: value for name, value in call.args.items() if value is not None}
+    if one.names is not None and not one.validator.is_valid(given):
+        return Deny(RunReason.NOT_AS_REGISTERED, f"The arguments do not fit the input_schema of the record {one.id!r}.")
+    return None
+
+
+def _permits(bound: CapabilityBounds, word: str) -> bool:
+    allowed = bound.allow is None or any(_matches(glob, word) for glob in bound.allow)
+    return allowed and not any(_matches(glob, word) for glob in bound.deny)
+
+
+def _matches(glob: str, word: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, glob.split("*"))), word) is not None
+
+
+def _taken(specs: list[ToolSpec[ToolPolicy]], name: str, make: Callable[[], ToolSpec[ToolPolicy]]) -> Iterator[str]:
+    """Add a tool; says why not if it cannot be one."""
+    try:
+        specs.append(make())
+    except (SpecError, ValueError) as error:
+        yield f"The tool {name!r} is left out (bad_record): {error}."

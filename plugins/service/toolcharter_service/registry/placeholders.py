@@ -1,0 +1,78 @@
+"""`{name}` in the words of a record: filled in one pass, so that a value is never looked through for another place."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from toolcharter import Denied, Reason, ToolError
+from toolcharter_service.registry.reasons import RunReason
+
+_PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def names_in(args: Sequence[str]) -> tuple[str, ...]:
+    """The names of all places, each once."""
+    return tuple(dict.fromkeys(found for word in args for found in _PLACE.findall(word)))
+
+
+def filled(args: Sequence[str], values: Mapping[str, Any], *, dashing: Collection[str] = ()) -> tuple[str, ...]:
+    """The words with their values: text as it is, anything else as JSON.
+
+    Args:
+        args: The words.
+        values: By name.
+        dashing: Names of values that may begin a word with `-`.
+
+    Raises:
+        ToolError: `invalid_arguments`, for a place without a value.
+        Denied: `leading_dash_not_allowed`, for a value that a program would take for an option.
+    """
+    return tuple(_word(text, values, dashing) for text in args)
+
+
+def _word(text: str, values: Mapping[str, Any], dashing: Collection[str]) -> str:
+    parts = list(_parts(text, values))
+    made = "".join(part for _, part in parts)
+    # An empty value leaves the beginning of the word to the next one.
+    name = next((name for name, part in parts if part), "")
+    if name and name not in dashing:
+        refuse_dash(made, name)
+    return made
+
+
+def _parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The parts of a word, those of a place with its name."""
+    for index, part in enumerate(_PLACE.split(text)):
+        if index % 2:
+            yield part, as_text(part, values)
+        else:
+            yield "", part
+
+
+def as_text(name: str, values: Mapping[str, Any]) -> str:
+    """A value as a program gets it.
+
+    Raises:
+        ToolError: `invalid_arguments`, if there is none, or it holds NUL.
+    """
+    value = values.get(name)
+    if value is None:
+        raise ToolError(f"{name} required", reason=Reason.INVALID_ARGUMENTS)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if "\0" in text:
+        raise ToolError(f"{name} holds NUL, which no program can be passed", reason=Reason.INVALID_ARGUMENTS)
+    return text
+
+
+def refuse_dash(word: str, name: str) -> None:
+    """Refuse a word that a program would take for an option.
+
+    Raises:
+        Denied: `leading_dash_not_allowed`.
+    """
+    if word.startswith("-"):
+        raise Denied(
+            RunReason.LEADING_DASH_NOT_ALLOWED,
+            f"The argument {name!r} begins with '-', so that a program would take it for an option.",
+        )

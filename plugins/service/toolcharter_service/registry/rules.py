@@ -1,0 +1,148 @@
+"""The rules of the registry: who may register, replace and delete which record. Pure: no store, no clock."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import orjson
+from pydantic import ValidationError
+
+from toolcharter import require_finite
+from toolcharter_service.registry.records import ToolRecord
+
+MAX_RECORD_BYTES: Final = 262_144
+"""How large a record may be as JSON."""
+SYSTEM: Final = "system"
+AGENT: Final = "agent"
+
+
+class RegistryReason(StrEnum):
+    """Why the registry refuses, beside what core says."""
+
+    INVALID_RECORD = "invalid_record"
+    CREATED_BY_UNKNOWN = "created_by_unknown"
+    EXISTS = "exists"
+    NOT_OWNER = "not_owner"
+    UNKNOWN_TOOL = "unknown_tool"
+    NAME_CONFLICT = "name_conflict"
+    CODE_IS_PLACEHOLDER = "code_is_placeholder"
+    NOT_IMPLEMENTED = "not_implemented"
+
+
+STATUS: Final[Mapping[RegistryReason, int]] = {
+    RegistryReason.INVALID_RECORD: 400,
+    RegistryReason.CREATED_BY_UNKNOWN: 400,
+    RegistryReason.CODE_IS_PLACEHOLDER: 400,
+    RegistryReason.NOT_OWNER: 403,
+    RegistryReason.UNKNOWN_TOOL: 404,
+    RegistryReason.EXISTS: 409,
+    RegistryReason.NAME_CONFLICT: 409,
+    RegistryReason.NOT_IMPLEMENTED: 501,
+}
+"""What each is answered with over HTTP."""
+
+
+class Refused(Exception):
+    """The registry does not do it."""
+
+    def __init__(self, reason: RegistryReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Actor(NamedTuple):
+    """Who acts on the registry."""
+
+    name: str
+    """Of the principal, for the versions that are kept."""
+    agent: str | None = None
+    """The agent that acts; None for an operator."""
+
+    @property
+    def owner(self) -> str:
+        """Who owns what this one registers."""
+        return SYSTEM if self.agent is None else f"{AGENT}:{self.agent}"
+
+
+class Known(NamedTuple):
+    """A record that is there."""
+
+    record: ToolRecord
+    owner: str
+    version: int
+
+
+def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
+    """The record that *body* says, with what it leaves out.
+
+    Args:
+        body: As it came; `null` counts as absent.
+        actor: An agent's record is made by `agent`, whatever it says.
+        now: RFC 3339.
+
+    Raises:
+        Refused: `invalid_record`, with all that is wrong; `created_by_unknown`.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    said = given.get("created_by") or SYSTEM
+    if said not in (SYSTEM, AGENT):
+        raise Refused(
+            RegistryReason.CREATED_BY_UNKNOWN, f"created_by is {str(said)[:40]!r}; a record is made by system or agent."
+        )
+    given["created_by"] = AGENT if actor.agent is not None else said
+    given["created_at"] = given.get("created_at") or now
+    if not given.get("safety_level", True):
+        del given["safety_level"]
+    try:
+        require_finite(given)
+        raw = orjson.dumps(given)
+        if len(raw) > MAX_RECORD_BYTES:
+            raise Refused(RegistryReason.INVALID_RECORD, f"The record is larger than {MAX_RECORD_BYTES} bytes.")
+        return ToolRecord.model_validate_json(raw, strict=True)
+    except ValidationError as error:
+        raise Refused(RegistryReason.INVALID_RECORD, _told(error)) from None
+    except (TypeError, ValueError) as error:
+        raise Refused(RegistryReason.INVALID_RECORD, f"The record is no JSON: {error}.") from None
+
+
+def _told(error: ValidationError) -> str:
+    faults = (f"{'.'.join(map(str, one['loc'])) or 'record'}: {one['msg']}" for one in error.errors(include_url=False))
+    return "; ".join(faults) + "."
+
+
+def may_register(record: ToolRecord, known: Known | None, actor: Actor) -> None:
+    """Let *actor* write *record* where *known* is.
+
+    Raises:
+        Refused: `exists`, for somebody else's record, and for one that would run something else.
+    """
+    if known is None:
+        return
+    owner = owner_of(record, actor)
+    if known.owner != owner or known.record.created_by != record.created_by:
+        raise Refused(RegistryReason.EXISTS, f"There is a tool {record.id!r} already, and it is not yours to change.")
+    if known.record.exec != record.exec:
+        raise Refused(
+            RegistryReason.EXISTS,
+            f"There is a tool {record.id!r} already, and it runs something else: an update leaves `exec` as it is.",
+        )
+
+
+def may_delete(tool: str, known: Known | None, actor: Actor) -> None:
+    """Let *actor* delete the record of *tool*.
+
+    Raises:
+        Refused: `unknown_tool`; `not_owner`, for a record of the system, and for that of another agent.
+    """
+    if known is None:
+        raise Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool[:64]!r}.")
+    if known.record.created_by != AGENT:
+        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was not made by an agent, and stays.")
+    if actor.agent is not None and known.owner != actor.owner:
+        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was made by another agent.")
+
+
+def owner_of(record: ToolRecord, actor: Actor) -> str:
+    """Who owns *record* if *actor* registers it; an operator may register what agents made, without being one."""
+    return actor.owner if actor.agent is not None or record.created_by == SYSTEM else AGENT

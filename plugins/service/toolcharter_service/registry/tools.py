@@ -1,0 +1,119 @@
+"""From a record with `exec` to a tool of kind `custom`."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from shlex import join, quote
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from toolcharter import Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter_service.registry.answers import answer
+from toolcharter_service.registry.placeholders import as_text, filled, names_in
+from toolcharter_service.registry.policy import RegistryPolicy
+from toolcharter_service.registry.reasons import RunReason
+from toolcharter_service.registry.records import ToolExec, ToolRecord
+from toolcharter_service.registry.schemas import json_schema
+
+STDIN: Final = "stdin"
+_ANYTHING: Final[Any] = {"type": ["string", "number", "boolean", "array", "object"]}
+"""Of an argument without a type: null is no value for a place."""
+IMAGE_TIMEOUT_S: Final = 120.0
+"""Of a container, where the profile grants more than a program has. Source: hdn/tools.go."""
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"})
+"""What they read is a program."""
+
+
+def fingerprint(record: BaseModel, *more: object) -> str:
+    """The hash of a record: one that differs in anything is another tool."""
+    plain = [record.model_dump(mode="json"), *more]
+    return sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def schema_of(record: ToolRecord) -> dict[str, Any]:
+    """The JSON Schema of the arguments of a record with `exec`: those it names, those its words need, and `stdin`."""
+    schema = json_schema(record.input_schema)
+    needed = names_in(record.exec.args if record.exec else ())
+    properties = {**dict.fromkeys(needed, _ANYTHING), **schema["properties"]}
+    properties |= {name: _ANYTHING for name in needed if not properties[name]}
+    properties.setdefault(STDIN, {"type": "string", "description": "What the tool reads from its standard input."})
+    required = list(dict.fromkeys((*schema.get("required", ()), *needed)))
+    return {**schema, "properties": properties, **({"required": required} if required else {})}
+
+
+def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
+    """The spec of a record with `exec`.
+
+    Raises:
+        SpecError: Its id cannot be the name of a tool.
+        ValueError: It has no `exec`.
+    """
+    program = record.exec
+    if program is None:
+        raise ValueError(f"the record {record.id!r} runs nothing")
+
+    def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - as above
+        return _body(record, program, policy, rt)
+
+    return ToolSpec(
+        record.id,
+        ToolPolicy,
+        build,
+        reasons=RunReason,
+        capabilities=frozenset(record.permissions) | {"proc:exec" if program.type == "cmd" else "docker"},
+        safety=record.safety_level,
+        kind="custom",
+        staged=True,
+        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        path_arguments=(),  # the record does not say which of its arguments are paths
+        parameters=schema_of(record),
+        invocation=partial(_invocation, program),
+        description=record.description or record.name or f"The registered tool {record.id}.",
+        fingerprint=fingerprint(record),
+    )
+
+
+def _invocation(program: ToolExec, args: Mapping[str, Any]) -> Invocation:
+    """What a call would run, for the floor and for rules of `deny`."""
+    argv = _argv(program, args, checks=False)
+    read = as_text(STDIN, args) if args.get(STDIN) is not None else ""
+    if read and program.type == "cmd" and argv[0].rpartition("/")[2] in _SHELLS:
+        return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
+    # What runs in an image is judged as if it ran here; an image without a command is named as docker would run it.
+    return Invocation(commands=(argv or ("docker", "run", "--rm", program.image),))
+
+
+def _argv(program: ToolExec, args: Mapping[str, Any], *, checks: bool = True) -> tuple[str, ...]:
+    words = filled(program.args, args, dashing=() if checks else tuple(args))
+    return (program.cmd, *words) if program.cmd else words
+
+
+def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:
+    granted = frozenset(record.permissions)
+    network = any(word.partition(":")[0] == "net" for word in granted)
+    timeout_s = policy.timeout_s if program.type == "cmd" else max(policy.timeout_s, IMAGE_TIMEOUT_S)
+
+    def call(**given: Any) -> ToolResult:
+        ctx = rt.start(record.id, **given)
+        argv = _argv(program, given)
+        stdin = as_text(STDIN, given) if given.get(STDIN) is not None else ""
+        if program.type == "image" and rt.runner != "docker":
+            raise Denied(
+                Reason.SANDBOX_UNAVAILABLE,
+                "A tool of type 'image' runs in a container; the profile says no `runner: docker`.",
+            )
+        ctx.policy_passed()
+        run = rt.run if "fs:write" in granted else rt.inspect
+        done = run(
+            argv,
+            stdin=stdin.encode(errors="replace"),
+            timeout_s=timeout_s,
+            max_output_bytes=policy.max_output_bytes,
+            network=network,
+        )
+        return answer(done, timeout_s)
+
+    return call
