@@ -1,1 +1,45 @@
-"""A store in one SQLite file."""
+"""The store `sqlite:`: one file of this user alone, by default in the folder of the user's state.
+
+`sqlite:` is the default file, `sqlite:///var/lib/tools/store.sqlite3` another. SQLite runs in write-ahead mode: readers see one
+moment while one process at a time writes. A file or folder that other users could write is refused.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+from toolcharter import StoreEngine, hookimpl, lazy, state_path
+
+database = lazy("toolcharter_sqlite.database")
+sql = lazy("toolcharter_stores.sql")
+
+FILE = "store.sqlite3"
+
+
+@hookimpl
+def open_store(url: str) -> StoreEngine:
+    """The engine for `sqlite:` and `sqlite:///absolute/path`.
+
+    Raises:
+        ValueError: The URL has another form, or the user has no home.
+    """
+    engine: StoreEngine = sql.SqlEngine(database.SqliteDatabase(file_of(url)))
+    return engine
+
+
+def file_of(url: str) -> Path:
+    """Which file *url* names.
+
+    Raises:
+        ValueError: None, or one that is not absolute.
+    """
+    rest = url.removeprefix("sqlite:")
+    if not rest:
+        folder = state_path("store", os.environ)
+        if folder is None:
+            raise ValueError("this user has no home: write sqlite:///absolute/path, or set XDG_STATE_HOME")
+        return folder / FILE
+    path = unquote(rest.removeprefix("//"))
+    if not rest.startswith("///") or "?" in rest or "#" in rest or path.endswith("/") or "\0" in path:
+        raise ValueError("write sqlite: for the file in the user's state, or sqlite:///absolute/path for another")
+    return Path(os.path.normpath(path))

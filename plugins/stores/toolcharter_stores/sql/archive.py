@@ -1,0 +1,165 @@
+"""All rows of a database at one moment, and all of them replaced: in pieces, so that they are never in memory together."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope, StoreUnavailable
+from toolcharter_stores.sql.database import Database
+from toolcharter_stores.sql.failures import unavailable
+from toolcharter_stores.sql.ordered import head, key_bytes, key_of, value_bytes
+from toolcharter_stores.sql.pool import Pool, roll_back
+from toolcharter_stores.sql.tables import DELETIONS, ITEMS, LEASES, RECORDS, SCOPES, VALUES
+from toolcharter_stores.sql.words import text_place, words_of
+
+Exported = ExportedRow | ExportedItem | ExportedFence
+AT_ONCE = 200
+"""How many rows are in memory."""
+_SCOPES = sa.select(SCOPES.c.id, SCOPES.c.tenant, SCOPES.c.distribution)
+_RECORDS = sa.select(RECORDS).order_by(RECORDS.c.id)
+_ITEMS = sa.select(ITEMS).order_by(ITEMS.c.scope, ITEMS.c.name, ITEMS.c.number)
+_LEASES = sa.select(LEASES.c.scope, LEASES.c.name, LEASES.c.fence).order_by(LEASES.c.scope, LEASES.c.name)
+
+
+class SqlExport:
+    """Satisfies `StoreExport`: what is committed when it is entered."""
+
+    def __init__(self, database: Database, pool: Pool) -> None:
+        self._database = database
+        self._pool = pool
+        self._open = ExitStack()
+        self._connection: sa.Connection | None = None
+        self._scopes: dict[int, Scope] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._pool.patient())
+            stack.callback(roll_back, connection)
+            try:
+                self._database.begin(connection, writes=False)
+                # The moment is that of the first query.
+                rows = connection.execute(_SCOPES).all()
+            except sa.exc.SQLAlchemyError as error:
+                raise unavailable(self._database, error) from error
+            self._scopes = {row.id: Scope(row.tenant, row.distribution) for row in rows}
+            self._connection = connection
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection = None
+        self._open.close()
+
+    def __iter__(self) -> Iterator[Exported]:
+        for row in self._rows(_RECORDS):
+            document = NewRow(
+                key_of(row.key), row.document, json.loads(row.indexed), row.full_text, tuple(json.loads(row.secret))
+            )
+            yield ExportedRow(self._scopes[row.scope], row.kind, document, row.version, row.seq)
+        for row in self._rows(_ITEMS):
+            yield ExportedItem(self._scopes[row.scope], row.name, row.item)
+        for row in self._rows(_LEASES):
+            yield ExportedFence(self._scopes[row.scope], row.name, row.fence)
+
+    def _rows(self, query: sa.Select[Any]) -> Iterator[Any]:
+        if self._connection is None:
+            raise StoreUnavailable("An export is read while it is open.")
+        try:
+            with self._connection.execution_options(yield_per=AT_ONCE).execute(query) as found:
+                yield from found
+        except sa.exc.SQLAlchemyError as error:
+            raise unavailable(self._database, error) from error
+
+
+class Replacing:
+    """Replaces all rows, within a transaction that keeps all others from writing."""
+
+    def __init__(self, database: Database, connection: sa.Connection) -> None:
+        self._database = database
+        self._connection = connection
+        self._scopes: dict[Scope, int] = {}
+        self._latest: dict[int, int] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def run(self, content: Iterable[Exported]) -> None:
+        """Make *content* all there is. Who reads `changes` learns that all is new; no fencing number comes again."""
+        run = self._connection.execute
+        self._database.lock_all(self._connection)
+        for row in run(sa.select(SCOPES.c.id, SCOPES.c.tenant, SCOPES.c.distribution, SCOPES.c.seq)).all():
+            self._scopes[Scope(row.tenant, row.distribution)] = row.id
+            self._latest[row.id] = row.seq
+        for table in (VALUES, RECORDS, DELETIONS, ITEMS):
+            run(sa.delete(table))
+        run(sa.delete(self._database.text))
+        run(sa.update(LEASES).values(holder="", expires=0.0))
+        rows = iter(content)
+        while piece := list(islice(rows, AT_ONCE)):
+            self._write_records([each for each in piece if isinstance(each, ExportedRow)])
+            self._write_items([each for each in piece if isinstance(each, ExportedItem)])
+            for each in piece:
+                if isinstance(each, ExportedFence):
+                    self._write_fence(each)
+        for scope, seq in self._latest.items():
+            run(sa.update(SCOPES).where(SCOPES.c.id == scope).values(seq=seq + 1, forgotten=seq + 1))
+
+    def _scope(self, scope: Scope) -> int:
+        number = self._scopes.get(scope)
+        if number is None:
+            new = {"tenant": scope.tenant, "distribution": scope.distribution, "seq": 0, "forgotten": 0}
+            number = self._connection.execute(sa.insert(SCOPES).returning(SCOPES.c.id), new).scalar_one()
+            self._scopes[scope] = number
+            self._latest[number] = 0
+        return number
+
+    def _write_records(self, rows: list[ExportedRow]) -> None:
+        values: list[dict[str, Any]] = []
+        for each in rows:
+            scope = self._scope(each.scope)
+            self._latest[scope] = max(self._latest[scope], each.seq)
+            key = key_bytes(each.row.key)
+            new = {
+                "scope": scope,
+                "kind": each.kind,
+                "key": key,
+                "document": each.row.document,
+                "version": each.version,
+                "seq": each.seq,
+                "indexed": json.dumps(dict(each.row.indexed), sort_keys=True),
+                "secret": json.dumps(each.row.secret),
+                "full_text": each.row.full_text,
+            }
+            record = self._connection.execute(sa.insert(RECORDS).returning(RECORDS.c.id), new).scalar_one()
+            place = {"scope": scope, "kind": each.kind, "key": head(key), "record": record}
+            for field, value in each.row.indexed.items():
+                values.append({**place, "field": field, "value": value_bytes(value)})
+            if each.row.full_text:
+                words = words_of(each.row.full_text)
+                self._database.write_text(self._connection, record, text_place(scope, each.kind), words)
+        if values:
+            self._connection.execute(sa.insert(VALUES), values)
+
+    def _write_items(self, items: list[ExportedItem]) -> None:
+        new: list[dict[str, Any]] = []
+        for each in items:
+            place = (self._scope(each.scope), each.name)
+            self._numbers[place] = self._numbers.get(place, 0) + 1
+            new.append({"scope": place[0], "name": each.name, "number": self._numbers[place], "item": each.item})
+        if new:
+            self._connection.execute(sa.insert(ITEMS), new)
+
+    def _write_fence(self, each: ExportedFence) -> None:
+        new = self._database.insert(LEASES)
+        higher = sa.case((LEASES.c.fence < new.excluded.fence, new.excluded.fence), else_=LEASES.c.fence)
+        writing = new.on_conflict_do_update(index_elements=[LEASES.c.scope, LEASES.c.name], set_={"fence": higher})
+        values = {
+            "scope": self._scope(each.scope),
+            "name": each.name,
+            "holder": "",
+            "fence": each.fence,
+            "expires": 0.0,
+        }
+        self._connection.execute(writing, values)

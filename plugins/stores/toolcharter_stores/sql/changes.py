@@ -1,0 +1,49 @@
+"""What was changed since a number: the records that are there and the deletions, in the order of their numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from toolcharter import Change, Scope, StoreConflict
+from toolcharter_stores.sql.ordered import key_of
+from toolcharter_stores.sql.scopes import FIND_SCOPE, Run
+from toolcharter_stores.sql.tables import DELETIONS, RECORDS
+
+_b = sa.bindparam
+
+
+def _after(table: sa.Table, *, some: bool) -> sa.Select[Any]:
+    query = sa.select(table.c.seq, table.c.kind, table.c.key).where(
+        table.c.scope == _b("at"), table.c.seq > _b("since")
+    )
+    if some:
+        query = query.where(table.c.kind.in_(_b("kinds", expanding=True)))
+    return query.order_by(table.c.seq).limit(_b("most", type_=sa.Integer))
+
+
+_QUERIES = {some: (_after(RECORDS, some=some), _after(DELETIONS, some=some)) for some in (False, True)}
+
+
+def since(run: Run, scope: Scope, after: int, kinds: Sequence[str], limit: int) -> tuple[Change, ...]:
+    """What was put and deleted since *after*, within a transaction that sees one moment.
+
+    Raises:
+        StoreConflict: Deletions since then are forgotten.
+    """
+    found = run(FIND_SCOPE, whose=scope.tenant, by=scope.distribution).first()
+    if found is None:
+        return ()
+    if 0 < after < found.forgotten:
+        raise StoreConflict(f"What was deleted since the change {after} is forgotten: read all anew, from 0.")
+    asked = {"at": found.id, "since": after, "most": limit, **({"kinds": list(kinds)} if kinds else {})}
+    records, deletions = (run(query, **asked).all() for query in _QUERIES[bool(kinds)])
+    both = [Change(seq, kind, key_of(key), deleted=False) for seq, kind, key in records]
+    both += [Change(seq, kind, key_of(key), deleted=True) for seq, kind, key in deletions]
+    return tuple(sorted(both)[:limit])
+
+
+def last(run: Run, scope: Scope) -> int:
+    """The number of the latest change; 0 if there was none."""
+    found = run(FIND_SCOPE, whose=scope.tenant, by=scope.distribution).first()
+    return 0 if found is None else int(found.seq)

@@ -1,0 +1,55 @@
+"""Leases in SQL: each taken, renewed and released by one statement, by the clock of the database."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from toolcharter import StoreConflict, StoreLease
+from toolcharter_stores.sql.database import Database
+from toolcharter_stores.sql.scopes import Run
+from toolcharter_stores.sql.tables import LEASES
+
+_IS_IT = (
+    LEASES.c.scope == sa.bindparam("at"),
+    LEASES.c.name == sa.bindparam("lease"),
+    LEASES.c.holder == sa.bindparam("who"),
+    LEASES.c.fence == sa.bindparam("number"),
+)
+
+
+def take(database: Database, run: Run, scope: int, name: str, holder: str, ttl_s: float) -> StoreLease | None:
+    """Take the lease *name*; None if somebody else has it."""
+    until = database.now + sa.literal(ttl_s, sa.Float)
+    new: Any = database.insert(LEASES).values(scope=scope, name=name, holder=holder, fence=1, expires=until)
+    is_free = LEASES.c.expires <= database.now
+    taking = new.on_conflict_do_update(
+        index_elements=[LEASES.c.scope, LEASES.c.name],
+        set_={
+            "holder": new.excluded.holder,
+            "fence": LEASES.c.fence + sa.case((sa.or_(is_free, LEASES.c.holder != new.excluded.holder), 1), else_=0),
+            "expires": until,
+        },
+        where=sa.or_(is_free, LEASES.c.holder == new.excluded.holder),
+    )
+    found = run(taking.returning(LEASES.c.fence, LEASES.c.expires)).first()
+    return None if found is None else StoreLease(name, holder, found.fence, found.expires)
+
+
+def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: float) -> StoreLease:
+    """*lease* from now on for *ttl_s* seconds, also if it has run out and nobody took it.
+
+    Raises:
+        StoreConflict: Somebody else has it, or had it.
+    """
+    until = database.now + sa.literal(ttl_s, sa.Float)
+    renewing = sa.update(LEASES).where(*_IS_IT).values(expires=until).returning(LEASES.c.expires)
+    found = run(renewing, at=scope, lease=lease.name, who=lease.holder, number=lease.fence).first()
+    if found is None:
+        raise StoreConflict(f"The lease {lease.name!r} is no longer that of {lease.holder!r}.")
+    return lease._replace(expires=found.expires)
+
+
+def release(run: Run, scope: int, lease: StoreLease) -> None:
+    """Let go of *lease*, if it is still the one that is held; its number stays known."""
+    letting_go = sa.update(LEASES).where(*_IS_IT).values(holder="", expires=0.0)
+    run(letting_go, at=scope, lease=lease.name, who=lease.holder, number=lease.fence)

@@ -1,0 +1,1 @@
+"""What Alembic runs to bring tables to another form."""

@@ -1,0 +1,8 @@
+"""What Alembic runs: the migrations on the connection that `schema.migrate` hands over, within its transaction."""
+
+from alembic import context
+
+from toolcharter_stores.sql.schema import VERSION_TABLE
+
+context.configure(connection=context.config.attributes["connection"], version_table=VERSION_TABLE)
+context.run_migrations()
