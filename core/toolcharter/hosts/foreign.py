@@ -39,7 +39,7 @@ class ForeignTools:
     """The pipelines of foreign tools in one toolbox, for one caller; each is made on first use."""
 
     def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self._isolated: dict[str, CallPipeline | None] = {}
         self._known: dict[tuple[str, Kind, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
 
@@ -79,9 +79,9 @@ class ForeignTools:
 
     async def arefuse(self, name: str, args: Mapping[str, Any], why: str, **ids: str | None) -> ToolResult:
         """A call that ends where its arguments are read, before any rule is looked at or any person asked."""
-        ours = self._toolbox.built_tool(name)
-        tool = _not_ours(self._toolbox, name, None, "custom", is_async=True) if ours is None else ours
-        return await self._toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
+        ours = self.toolbox.built_tool(name)
+        tool = _not_ours(self.toolbox, name, None, "custom", is_async=True) if ours is None else ours
+        return await self.toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
 
     async def adecide(
         self, name: str, args: Mapping[str, Any], parameters: Mapping[str, Any] | None, kind: Kind
@@ -92,12 +92,12 @@ class ForeignTools:
     def isolated(self, name: str) -> CallPipeline | None:
         """The stages of the tool *name* with its body in a thread of its own; None if it needs none."""
         if name not in self._isolated:
-            tool = self._toolbox.built_tool(name)
+            tool = self.toolbox.built_tool(name)
             if tool is None:
                 return None  # not kept: a model may invent any number of names
             alone = not (tool.function.is_async or tool.spec.isolate)
             self._isolated[name] = (
-                self._toolbox.pipeline_for(replace(tool, spec=replace(tool.spec, isolate=True))) if alone else None
+                self.toolbox.pipeline_for(replace(tool, spec=replace(tool.spec, isolate=True))) if alone else None
             )
         return self._isolated[name]
 
@@ -105,15 +105,15 @@ class ForeignTools:
         known = self._known.get((name, kind, is_async))
         if known is None or known[0] != parameters:
             parameters = deepcopy(parameters)  # what is judged by does not change with the host's copy
-            ours = self._toolbox.built_tool(name)
+            ours = self.toolbox.built_tool(name)
             tool = (
-                _not_ours(self._toolbox, name, parameters, kind, is_async=is_async)
+                _not_ours(self.toolbox, name, parameters, kind, is_async=is_async)
                 if ours is None
-                else _checked_by_ours(self._toolbox, ours, is_async=is_async)
+                else _checked_by_ours(self.toolbox, ours, is_async=is_async)
             )
             if len(self._known) >= MAX_KNOWN:  # a model may invent any number of names
                 self._known.clear()
-            known = self._known[name, kind, is_async] = (parameters, self._toolbox.pipeline_for(tool))
+            known = self._known[name, kind, is_async] = (parameters, self.toolbox.pipeline_for(tool))
         return known[1]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from toolcharter.api.approval import Answer, ApprovalAnswer, Approver
@@ -17,6 +17,9 @@ from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
 from toolcharter.hosts.formats import Format, HostTool, formatted
 from toolcharter.hosts.pending import Asked, PendingApprovals, Question, asking
 from toolcharter.hosts.results import HostResult, described, structured
+
+if TYPE_CHECKING:
+    from toolcharter.api.explanation import Explanation
 
 MAX_CALLERS = 256
 """For how many callers the pipelines of foreign tools are kept."""
@@ -68,7 +71,18 @@ class Host:
         self._live = toolbox
         self._pending = pending
         self._caller = caller
-        self._foreign: dict[tuple[int, Caller], tuple[Toolbox, ForeignTools]] = {}
+        self._foreign: dict[Caller, tuple[Toolbox, ForeignTools]] = {}
+
+    @classmethod
+    def over(cls, toolbox: LiveToolbox, *, caller: Caller | None = None, state_key: bytes | None = None) -> Self:
+        """A host over a toolbox that is open already, whose approvals are answered by the toolbox's own approver.
+
+        Args:
+            toolbox: Closing the host closes it.
+            caller: As for `open_host`.
+            state_key: As for `open_host`.
+        """
+        return cls(toolbox, PendingApprovals(state_key), caller or Caller())
 
     @property
     def profile(self) -> str:
@@ -176,7 +190,7 @@ class Host:
         with asking() as asked:
             result = self._present(
                 caller,
-                lambda box: self._foreign_tools(box, caller).call(
+                lambda _: self._kept(caller).call(
                     name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id
                 ),
             )
@@ -198,10 +212,7 @@ class Host:
         while True:
             present = self._live.current
             try:
-                foreign, ids = (
-                    self._foreign_tools(self._view(caller), caller),
-                    {"call_id": call_id, "parent_id": parent_id},
-                )
+                foreign, ids = self._kept(caller), {"call_id": call_id, "parent_id": parent_id}
                 with asking() as asked:
                     result = await foreign.acall(name, args, body, parameters, kind, **ids)
                 return self._answered(result, asked, name, args, caller, kind)
@@ -222,7 +233,7 @@ class Host:
 
         No rule is looked at, and no person is asked. *why* is for the model; the rest is as for `govern`.
         """
-        result = await self._foreign_tools(self._view(caller), caller).arefuse(name, args, why, call_id=call_id)
+        result = await self._kept(caller).arefuse(name, args, why, call_id=call_id)
         return self._answered(result, {}, name, args, caller, "custom")
 
     async def adecide(
@@ -246,7 +257,11 @@ class Host:
         toolbox = self._view(caller)
         if kind is None or toolbox.built_tool(name) is not None:
             return await toolbox.adecide(name, args)
-        return await self._foreign_tools(toolbox, caller).adecide(name, args, parameters, kind)
+        return await self._kept(caller).adecide(name, args, parameters, kind)
+
+    async def aexplain(self, name: str, args: Mapping[str, Any], *, caller: Caller | None = None) -> "Explanation":
+        """Why a call would be decided as it is, stage by stage; nothing is executed, counted or logged."""
+        return await self._view(caller).aexplain(name, args)
 
     def answer(
         self,
@@ -332,10 +347,10 @@ class Host:
         self, caller: Caller | None, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
     ) -> ToolResult:
         """One call whose synchronous body leaves the event loop alone, and is given up when the task is cancelled."""
-        toolbox = self._view(caller)
-        pipeline = self._foreign_tools(toolbox, caller).isolated(name)
+        foreign = self._kept(caller)
+        pipeline = foreign.isolated(name)
         if pipeline is None:
-            return await toolbox.acall(name, args, call_id=call_id, parent_id=parent_id)
+            return await foreign.toolbox.acall(name, args, call_id=call_id, parent_id=parent_id)
         return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
 
     def _present(self, caller: Caller | None, call: Callable[[Toolbox], ToolResult]) -> ToolResult:
@@ -347,14 +362,14 @@ class Host:
                 if self._live.is_closed or self._live.current is present:
                     raise
 
-    def _foreign_tools(self, toolbox: Toolbox, caller: Caller | None) -> ForeignTools:
-        present = self._live.current
-        key = id(present), caller or self._caller
-        known = self._foreign.get(key)
+    def _kept(self, caller: Caller | None) -> ForeignTools:
+        """The present tools of *caller*, whose pipelines are made once."""
+        present, who = self._live.current, caller or self._caller
+        known = self._foreign.get(who)
         if known is None or known[0] is not present:
             if len(self._foreign) >= MAX_CALLERS:
                 self._foreign.clear()
-            known = self._foreign[key] = (present, ForeignTools(toolbox))
+            known = self._foreign[who] = (present, ForeignTools(self._view(caller)))
         return known[1]
 
     def _answered(

@@ -19,6 +19,9 @@ from toolcharter_service.auth.config import AuthConfig
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 """The form of a tenant's and of an agent's name: a word that keys, subjects, paths and URLs hold as it is."""
 Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
+ANY_AGENT = "*"
+"""Stands for every agent of a tenant that has no entry of its own."""
+AgentName = Annotated[str, Field(pattern=rf"^(?:\*|{NAME})$")]
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 LEAST = "tenants: {NAME: {agents: {NAME: {profile: PROFILE, workspace: FOLDER}}}}"
 
@@ -50,7 +53,8 @@ class AgentConfig(ToolPolicy):
 class TenantConfig(ToolPolicy):
     """Whose agents these are; no tenant sees anything of another."""
 
-    agents: Annotated[Mapping[Name, AgentConfig], Field(min_length=1)]
+    agents: Annotated[Mapping[AgentName, AgentConfig], Field(min_length=1)]
+    """By name; `*` stands for those without an entry."""
 
 
 class ServiceConfig(ToolPolicy):

@@ -3,13 +3,18 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from uuid import uuid4
 
 from toolcharter import Approver, Caller, ConfigurationError, Fault, LiveToolbox, Sink, Store, Toolbox, open_live
-from toolcharter_service.config import AgentConfig, ConfigFile
+from toolcharter.hosts import Host
+from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
+
+if TYPE_CHECKING:
+    from toolcharter_service.calls.running import Calls
 
 DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
@@ -41,6 +46,11 @@ class _Place(NamedTuple):
     """Empty for agents without tools of their own."""
 
 
+class _Open(NamedTuple):
+    box: LiveToolbox
+    host: Host
+
+
 class Service:
     """One process of the service. `start` builds all toolboxes; `stop` ends what runs.
 
@@ -50,7 +60,24 @@ class Service:
         dev: Whether it is `serve --dev`: one profile, loopback, no credentials, and each answer warns.
     """
 
+    ANY: ClassVar[str] = ANY_AGENT
+    """The key of a tenant's agents that stands for those without one of their own."""
+
     def __init__(self, file: ConfigFile, *, stores: Stores, dev: bool = False) -> None:
+        self.worker = uuid4().hex
+        """Names this process among the workers, and never another one."""
+        self.stopping = asyncio.Event()
+        """Set when the service begins to stop: event streams end, and calls have `stop_s` seconds."""
+        self.tenant_sinks: list[Callable[[str], Sink]] = []
+        """Make a sink for the events of one tenant; parts of the service add theirs before `start`."""
+        self.on_stopping: list[Callable[[], object]] = []
+        """Called once when the service begins to stop."""
+        self.calls: Calls
+        """Calls under way in this process; the application sets it."""
+        self.on_starting: list[Callable[[], object]] = []
+        """Called in a thread when the service starts, before toolboxes are built; what one raises stops the start."""
+        self.on_stop: list[Callable[[], Awaitable[object]]] = []
+        """Awaited when the service stops, before toolboxes are closed."""
         self.file = file
         self.config = file.config
         self.dev = dev
@@ -63,7 +90,7 @@ class Service:
         """Gives what answers the questions of a tenant's toolboxes; None if nobody can be asked."""
         self._stores = stores
         self._bound: dict[tuple[str, str], Store] = {}
-        self._boxes: dict[_Place, LiveToolbox] = {}
+        self._boxes: dict[_Place, _Open] = {}
         self._own: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
         self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
@@ -81,29 +108,46 @@ class Service:
             known = self._bound[tenant, distribution] = self._stores.bound(tenant, distribution)
         return known
 
+    def agents(self, tenant: str) -> Mapping[str, AgentConfig]:
+        """The agents of *tenant*, perhaps with `ANY`; none if there is no such tenant."""
+        known = self.config.tenants.get(tenant)
+        return {} if known is None else known.agents
+
     def agent(self, tenant: str, agent: str) -> AgentConfig:
         """Profile and workspace of an agent.
 
         Raises:
             UnknownAgent: The configuration does not have it.
         """
-        try:
-            return self.config.tenants[tenant].agents[agent]
-        except KeyError:
-            raise UnknownAgent(f"There is no agent {agent!r}.") from None
+        agents = self.agents(tenant)
+        one = agents.get(agent) or agents.get(self.ANY)
+        if one is None:
+            raise UnknownAgent(f"There is no agent {agent!r}.")
+        return one
 
-    def toolbox(self, tenant: str, agent: str) -> LiveToolbox:
+    def toolbox(self, tenant: str, agent: str | None) -> LiveToolbox:
         """The toolbox of an agent, which others may share: take a view of `toolbox.current` for each caller.
+
+        Args:
+            tenant: Whose agent.
+            agent: Its name; None for any agent of a tenant that does not name them.
 
         Raises:
             UnknownAgent: The configuration does not have it.
             ConfigurationError: It is built now, since the agent has got tools of its own, and cannot be.
         """
-        place = self._place(tenant, agent)
-        known = self._boxes.get(place)
-        return self._build(place) if known is None else known
+        return self._open(tenant, agent).box
 
-    def view(self, caller: Caller, *, tenant: str, agent: str) -> Toolbox:
+    def host(self, tenant: str, agent: str | None) -> Host:
+        """The same toolbox as hosts use it.
+
+        Raises:
+            UnknownAgent: As `toolbox`.
+            ConfigurationError: As `toolbox`.
+        """
+        return self._open(tenant, agent).host
+
+    def view(self, caller: Caller, *, tenant: str, agent: str | None) -> Toolbox:
         """The present tools of *agent*'s toolbox for *caller*."""
         return self.toolbox(tenant, agent).current.for_caller(caller)
 
@@ -111,7 +155,7 @@ class Service:
         """All that are open, or those of one tenant."""
         with self._lock:
             boxes = list(self._boxes.items())
-        return (box for place, box in boxes if tenant in {None, place.tenant})
+        return (one.box for place, one in boxes if tenant in {None, place.tenant})
 
     def separate(self, tenant: str, agent: str) -> None:
         """Give an agent a toolbox of its own, since it has tools that others do not have."""
@@ -137,35 +181,52 @@ class Service:
         await asyncio.to_thread(self._build_all)
         self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
 
+    def begin_stop(self) -> None:
+        """Say that the service is about to stop; from the thread of its event loop."""
+        if not self.stopping.is_set():
+            self.stopping.set()
+            for notify in self.on_stopping:
+                notify()
+
     async def stop(self) -> None:
         """End what runs in the background, let calls end, and close everything."""
+        self.begin_stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        for end in self.on_stop:
+            with suppress(Exception):
+                await end()
         with self._lock:
             boxes, self._boxes = list(self._boxes.values()), {}
-        await asyncio.gather(*(box.aclose() for box in boxes), return_exceptions=True)
+        await asyncio.gather(*(one.box.aclose() for one in boxes), return_exceptions=True)
         await asyncio.to_thread(self._stores.close)
 
-    def _place(self, tenant: str, agent: str) -> _Place:
-        one = self.agent(tenant, agent)
-        return _Place(tenant, one.profile, one.workspace, agent if (tenant, agent) in self._own else "")
+    def _open(self, tenant: str, agent: str | None) -> "_Open":
+        one = self.agent(tenant, agent or self.ANY)
+        own = agent if agent is not None and (tenant, agent) in self._own else ""
+        place = _Place(tenant, one.profile, one.workspace, own)
+        known = self._boxes.get(place)
+        return self._build(place) if known is None else known
 
-    def _build(self, place: _Place) -> LiveToolbox:
+    def _build(self, place: _Place) -> "_Open":
         with self._lock:
             known = self._boxes.get(place)
             if known is None:
-                known = self._boxes[place] = open_live(
+                box = open_live(
                     place.profile,
                     workspace=place.workspace,
                     caller=Caller(agent=place.agent or None),
-                    events=self.sinks,
+                    events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
                     approver=None if self.approver is None else self.approver(place.tenant),
                 )
+                known = self._boxes[place] = _Open(box, Host.over(box))
             return known
 
     def _build_all(self) -> None:
+        for begin in self.on_starting:
+            begin()
         faults: dict[Fault, None] = {}
         for tenant, one in self.config.tenants.items():
             for agent in one.agents:

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.core.guards.store.memory_engine import MemoryEngine
 
+from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
-from .serving import NoStores, configured, serving
+from .serving import configured, serving
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +20,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def service(place: Path) -> Service:
+def stores() -> StoreHandle:
+    """A store in memory."""
+    return StoreHandle(MemoryEngine)
+
+
+@pytest.fixture(scope="module")
+def service(place: Path, stores: StoreHandle) -> Service:
     """A service in development: the tenant `acme` with the agent `reviewer`; `url` starts it."""
-    return Service(configured(place), stores=NoStores(), dev=True)
+    return Service(configured(place), stores=stores, dev=True)
 
 
 @pytest.fixture(scope="module")

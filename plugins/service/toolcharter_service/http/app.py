@@ -1,6 +1,5 @@
 """`create_app`: the application over one `Service`; each part's routes are named in one list."""
 
-import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,11 +10,15 @@ from toolcharter_service import approvals, grants
 from toolcharter_service.auth import Authenticator, admin_routes, login_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
-from toolcharter_service.http import health
+from toolcharter_service.calls.running import Calls
+from toolcharter_service.http import calls, health
+from toolcharter_service.http.lean import LeanPaths, lean_table
 from toolcharter_service.http.problems import install_problems
+from toolcharter_service.http.strict import StrictRequests
 from toolcharter_service.service import Service
 
 ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
+    calls.routes,
     health.routes,
     login_routes.routes,
     admin_routes.routes,
@@ -41,15 +44,19 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
         finally:
             await service.stop()
 
-    worker = secrets.token_hex(8)
-    service.approver = partial(approvals.RecordApprover, service, worker)
-    service.run_in_background("approvals", partial(approvals.keep_approvals, service, worker))
-    app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, lifespan=lifespan)
+    Calls(service)
+    service.approver = partial(approvals.RecordApprover, service, service.worker)
+    service.run_in_background("approvals", partial(approvals.keep_approvals, service, service.worker))
+    app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service
     app.state.auth = auth or ServiceAuth(service)
     install_problems(app)
-    for routes in ROUTERS:
-        app.include_router(routes(service))
+    routers = [routes(service) for routes in ROUTERS]
+    for router in routers:
+        app.include_router(router)
+    # The last that is added is the first to see a request.
+    app.add_middleware(LeanPaths, table=lean_table(routers))
+    app.add_middleware(StrictRequests, dev=service.dev)
     listen = service.config.listen.host
     app.add_middleware(OriginGuard, served=served_hosts(service.config.hosts, listen, dev=service.dev))
     return app

@@ -1,6 +1,6 @@
 """`HttpProblem`: an answer that is an error."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -9,6 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+
+from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError
 
 
 class HttpProblem(Exception):
@@ -52,31 +54,45 @@ def problem_response(problem: HttpProblem) -> Response:
     return Response(orjson.dumps(body), problem.status, problem.headers, "application/json")
 
 
+def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer for each kind
+    """How an exception is answered; nothing of the text of one that is not expected leaves."""
+    match error:
+        case HttpProblem():
+            return error
+        case HTTPException():
+            reason = _REASONS.get(error.status_code, "invalid_request")
+            return HttpProblem(error.status_code, f"{error.detail}.", reason, headers=error.headers)
+        case RequestValidationError():
+            return HttpProblem(400, faults_in_words(error.errors()), "invalid_request")
+        case StoreUnavailable():
+            text = " ".join(filter(None, ("The store cannot be reached.", error.hint)))
+            return HttpProblem(503, text, "store_unavailable", headers={"Retry-After": "1"})
+        case StoreConflict():
+            return HttpProblem(409, "Somebody else changed it at the same time.", "store_conflict")
+        case ToolboxClosed():
+            return HttpProblem(503, "The service stops.", "service_stopping", headers={"Retry-After": "1"})
+        case _:
+            return HttpProblem(500, "The service failed; its log says why.", "unexpected_failure")
+
+
 def install_problems(app: FastAPI) -> None:
-    """Have *app* answer every error in the one form; nothing of an exception's text leaves."""
+    """Have *app* answer every error in the one form."""
 
-    async def on_problem(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HttpProblem)  # noqa: S101 - Starlette calls it for no other
-        return problem_response(error)
+    async def answer(_: Request, error: Exception) -> Response:
+        return problem_response(problem_of(error))
 
-    async def on_http(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 - as above
-        reason = _REASONS.get(error.status_code, "invalid_request")
-        return problem_response(HttpProblem(error.status_code, f"{error.detail}.", reason, headers=error.headers or {}))
-
-    async def on_invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
-        return problem_response(HttpProblem(400, _sentence(error), "invalid_request"))
-
-    app.add_exception_handler(HttpProblem, on_problem)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(RequestValidationError, on_invalid)
+    for kind in (HttpProblem, HTTPException, RequestValidationError, ToolcharterError, Exception):
+        app.add_exception_handler(kind, answer)
 
 
 _REASONS = {404: "unknown_route", 405: "method_not_allowed"}
+_MAX_FAULTS = 20
 
 
-def _sentence(error: RequestValidationError) -> str:
-    """Every fault of the request, each with its place."""
-    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-    return f"{'; '.join(faults)}."
+def faults_in_words(faults: Sequence[Any]) -> str:
+    """Every fault that pydantic found in a request, each with its place."""
+    told = []
+    for fault in faults[:_MAX_FAULTS]:
+        place = ".".join(map(str, fault["loc"][1:] if fault["loc"][:1] == ("body",) else fault["loc"])) or "body"
+        told.append(f"{place[:200]}: {fault['msg']}")
+    return f"{'; '.join(told)}."

@@ -1,0 +1,48 @@
+"""The headers that requests to tools may bear, for the OpenAPI document, and `Prefer` as it is read."""
+
+from typing import Any
+
+from starlette.requests import Request
+
+from toolcharter_service.http.problems import HttpProblem
+
+_WORD = "^[!-~]{1,128}$"
+KEY = "^[!-~]{1,255}$"
+
+
+def _header(name: str, about: str, pattern: str) -> dict[str, Any]:
+    schema = {"type": "string", "pattern": pattern}
+    return {"name": name, "in": "header", "required": False, "description": about, "schema": schema}
+
+
+CALLER_HEADERS = [
+    _header("X-Agent-ID", "The agent that calls, as far as the token allows.", _WORD),
+    _header("X-Project-ID", "The project that it works on, as far as the token allows.", _WORD),
+    _header("X-Caller-Scopes", "Narrows the token: `read_registry`, `invoke_tool`, separated by commas.", "^[ -~]*$"),
+]
+CALL_HEADERS = [
+    *CALLER_HEADERS,
+    _header("Idempotency-Key", "The call runs once for this key, whatever happens; a day long its answer stays.", KEY),
+    _header("Prefer", "`respond-async`: answer 202 at once, and run the call by itself.", "^[ -~]*$"),
+]
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The key that *request* bears.
+
+    Raises:
+        HttpProblem: It is none.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    key = key.removeprefix('"').removesuffix('"')  # A structured field is a quoted string.
+    if not 0 < len(key) <= 255 or not key.isascii() or not key.isprintable() or " " in key:  # noqa: PLR2004 - as `KEY` says
+        raise HttpProblem(400, "idempotency-key: write 1 to 255 printable characters of ASCII.", "invalid_request")
+    return key
+
+
+def prefers_async(request: Request) -> bool:
+    """Whether the client wants no answer now. Source: RFC 7240, section 4.1."""
+    given = request.headers.get("prefer", "")
+    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in given.split(","))

@@ -1,0 +1,93 @@
+"""The body of a request as JSON, read strictly: UTF-8, each key once, not deeper than `MAX_DEPTH`, nothing but finite numbers."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from toolcharter_service.http.problems import HttpProblem
+
+MAX_BODY_BYTES = 1 << 20
+MAX_DEPTH = 32
+"""How many objects and lists may stand in each other."""
+
+
+def read_json(body: bytes) -> Any:
+    """What *body* says.
+
+    Raises:
+        HttpProblem: 400, naming the place.
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise HttpProblem(400, f"The body is no JSON: {error.msg} at {where}.", "invalid_json") from None
+    # As deep as it has brackets, at most: nearly every body is read without a look at its depth.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        _refuse_depth(value)
+    # Each key brings a colon: with as many colons as there are keys left, no key was there twice.
+    if _keys(value) == body.count(b":"):
+        return value
+    try:
+        json.loads(body, object_pairs_hook=_once)
+    except _TwiceError:
+        place = next(_twice(json.loads(body, object_pairs_hook=_Pairs)), "")
+        raise HttpProblem(400, f"{place}: the key is there twice.", "duplicate_key") from None
+    except ValueError:  # A number with more digits than Python reads.
+        raise HttpProblem(400, "The body is no JSON: a number is too long.", "invalid_json") from None
+    return value
+
+
+def _keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_keys(item) for item in value.values() if isinstance(item, dict | list))
+    if isinstance(value, list):
+        return sum(_keys(item) for item in value if isinstance(item, dict | list))
+    return 0
+
+
+class _TwiceError(Exception):
+    """A key is there twice."""
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
+        raise _TwiceError
+
+
+def _twice(value: Any, at: str = "") -> Iterator[str]:
+    """Where a key is there twice."""
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, item in value:
+            place = f"{at}.{key}" if at else key
+            if key in seen:
+                yield place[-200:]
+            seen.add(key)
+            yield from _twice(item, place)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _twice(item, f"{at}.{number}" if at else str(number))
+
+
+def _refuse_depth(value: Any) -> None:
+    """Refuse what is deeper than `MAX_DEPTH`.
+
+    Raises:
+        HttpProblem: 400, naming the place.
+    """
+    stack: list[tuple[str, Any, int]] = [("", value, 1)]
+    while stack:
+        place, found, depth = stack.pop()
+        if not isinstance(found, dict | list):
+            continue
+        if depth > MAX_DEPTH:
+            raise HttpProblem(400, f"{place[-200:]}: it is more than {MAX_DEPTH} levels deep.", "too_deep")
+        below = found.items() if isinstance(found, dict) else enumerate(found)
+        stack += [(f"{place}.{key}".removeprefix("."), item, depth + 1) for key, item in below]

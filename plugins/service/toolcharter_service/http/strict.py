@@ -1,0 +1,161 @@
+"""`StrictRequests`: what every request has to be before a route sees it, and what every answer bears."""
+
+import asyncio
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolcharter_service.http.json_body import MAX_BODY_BYTES, read_json
+from toolcharter_service.http.problems import HttpProblem, problem_response
+
+BODY_S = 20.0
+"""How long a client may take to send a body, in seconds."""
+MAX_FIELD_BYTES = 8_192
+"""How long the value of a header may be."""
+ONCE = frozenset(
+    {
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"cookie",
+        b"host",
+        b"idempotency-key",
+        b"last-event-id",
+        b"origin",
+        b"prefer",
+        b"traceparent",
+        b"transfer-encoding",
+        b"x-agent-id",
+        b"x-caller-scopes",
+        b"x-csrf-token",
+        b"x-project-id",
+    }
+)
+"""Headers that may be there once: what stands in front of us might read another one of them than we do."""
+JSON_ONLY = ("/v1/", "/api/")
+"""Where a body is JSON and nothing else."""
+FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data")
+DEV_WARNING = (b"x-toolcharter-warning", b"serve --dev: anybody on this machine may call every tool of the profile")
+HARDENING = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+
+
+class StrictRequests:
+    """Reads bodies whole, refuses what is malformed or too much, and adds headers to answers.
+
+    What JSON a body holds is left in `scope["state"]["json"]`, so that no route reads it a second time.
+    """
+
+    def __init__(self, app: ASGIApp, *, dev: bool = False) -> None:
+        self._app = app
+        self._added = [*HARDENING, DEV_WARNING] if dev else HARDENING
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what is well formed."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def hardened(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = message.setdefault("headers", [])
+                names = {name for name, _ in given}
+                message["headers"] = [*given, *(pair for pair in self._added if pair[0] not in names)]
+            await send(message)
+
+        try:
+            body = await _body(scope, receive)
+        except HttpProblem as problem:
+            await problem_response(problem)(scope, receive, hardened)
+            return
+        if body is None:
+            await self._app(scope, receive, hardened)
+            return
+        unread: Message | None = {"type": "http.request", "body": body, "more_body": False}
+
+        async def again() -> Message:
+            nonlocal unread
+            message, unread = unread, None
+            return await receive() if message is None else message
+
+        await self._app(scope, again, hardened)
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes | None:
+    """The whole body; None if there is none.
+
+    Raises:
+        HttpProblem: A header is there twice or is too long; the body is too large, too slow, or not what it has to be.
+    """
+    sent: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if len(value) > MAX_FIELD_BYTES:
+            raise HttpProblem(431, f"{_shown(name)}: the header is too long.", "header_too_long")
+        if name in sent and name in ONCE:
+            raise HttpProblem(400, f"{_shown(name)}: the header is there twice.", "duplicate_header")
+        sent[name] = value
+    length = sent.get(b"content-length")
+    if b"transfer-encoding" in sent:
+        if length is not None:
+            raise HttpProblem(400, "content-length: there is a transfer-encoding, too.", "duplicate_header")
+    elif length is None or length == b"0":
+        return None
+    elif not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        raise _too_large()
+    kind = _content_type(scope, sent)
+    try:
+        async with asyncio.timeout(BODY_S):
+            body = await _read(receive)
+    except TimeoutError:
+        raise HttpProblem(408, f"The body did not come in {BODY_S:g} s.", "body_too_slow", headers=_CLOSE) from None
+    if kind == b"application/json" and body:
+        scope.setdefault("state", {})["json"] = read_json(body)
+    return body
+
+
+async def _read(receive: Receive) -> bytes:
+    first = await receive()
+    if first["type"] == "http.request" and not first.get("more_body"):
+        whole: bytes = first.get("body", b"")
+        return whole
+    parts, size, message = list[bytes](), 0, first
+    while True:
+        if message["type"] == "http.disconnect":
+            raise HttpProblem(400, "The client left before the body was there.", "client_left")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+
+
+def _content_type(scope: Scope, sent: dict[bytes, bytes]) -> bytes:
+    """The media type of the body.
+
+    Raises:
+        HttpProblem: The route does not take it.
+    """
+    if sent.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise HttpProblem(415, "content-encoding: send the body as it is.", "unsupported_media_type")
+    kind, _, parameters = sent.get(b"content-type", b"").partition(b";")
+    kind = kind.strip().lower()
+    charset = parameters.replace(b'"', b"").strip().lower()
+    is_text_else = charset.startswith(b"charset=") and charset not in {b"charset=utf-8", b"charset=utf8"}
+    if kind == b"application/json" and not is_text_else:
+        return kind
+    if kind in FORMS and not scope["path"].startswith(JSON_ONLY):
+        return kind
+    raise HttpProblem(415, "content-type: send application/json in UTF-8.", "unsupported_media_type")
+
+
+def _too_large() -> HttpProblem:
+    return HttpProblem(413, f"The body has more than {MAX_BODY_BYTES} bytes.", "body_too_large", headers=_CLOSE)
+
+
+def _shown(name: bytes) -> str:
+    return name[:64].decode("latin-1")
+
+
+_CLOSE = {"Connection": "close"}
+"""What is left of the body is not read."""
