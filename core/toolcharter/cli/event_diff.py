@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter.api.call import Caller, Decision
+from toolcharter.cli.event_choice import EVERY, Chosen
 from toolcharter.cli.event_stats import require_words
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
@@ -56,9 +57,11 @@ class EventDiff:
     Args:
         toolboxes: Gives the toolbox by which calls are decided first, and the one by which they are decided then,
             for the workspace in which the calls were made; None where no line says which.
+        chosen: Says by its first event which call is decided; by default all are.
     """
 
-    def __init__(self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]]) -> None:
+    def __init__(self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]], chosen: Chosen = EVERY) -> None:
+        self._chosen = chosen
         self.calls = 0
         self.unreadable = 0
         self._changes = Counter[Change]()
@@ -76,7 +79,8 @@ class EventDiff:
         try:
             event = orjson.loads(line.raw)
             if event["event"] == contract.BEFORE:
-                self._add_call(event, line)
+                if self._chosen(event):
+                    self._add_call(event, line)
             elif event["event"] == contract.TOOLBOX_OPEN:
                 self._add_toolbox(event)
         except (ValueError, KeyError, TypeError, RecursionError):

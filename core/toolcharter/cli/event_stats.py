@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolcharter.cli.event_choice import EVERY, Chosen
 from toolcharter.cli.output import in_one_line
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
@@ -142,9 +143,14 @@ class Spans:
 
 
 class EventStats:
-    """Counts one line after the other."""
+    """Counts one line after the other.
 
-    def __init__(self) -> None:
+    Args:
+        chosen: Says which events count; by default all.
+    """
+
+    def __init__(self, chosen: Chosen = EVERY) -> None:
+        self._chosen = chosen
         self.unreadable = 0
         self.redactions = 0
         self._counts: dict[str, Counter[Hashable]] = {}
@@ -163,7 +169,10 @@ class EventStats:
             return
         try:
             event = orjson.loads(line.raw)
-            match event["event"]:
+            name = event["event"]
+            if not self._chosen(event):
+                return
+            match name:
                 case contract.AFTER:
                     self._add_call(event, line)
                 case contract.APPROVAL_REQUEST:

@@ -4,13 +4,13 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
+from toolcharter.cli.event_choice import Chosen
 from toolcharter.events import contract
 from toolcharter.events.files import LONGEST_LINE, event_lines, file_size, is_compressed, unreadable
 
@@ -30,9 +30,8 @@ Wanted = Callable[[bytes], dict[str, Any] | None]
 """Reads a line; None if it is no event, or none that is to be shown."""
 
 
-def wanted_by(globs: Mapping[str, str]) -> Wanted:
-    """What shows the events whose fields match *globs*, field by field; a field that is null matches none."""
-    by_name = "event" in globs
+def wanted_by(chosen: Chosen, *, whole: bool = False) -> Wanted:
+    """What shows those of the `SHOWN` events that are *chosen*; of all events, if *whole*."""
 
     def wanted(raw: bytes) -> dict[str, Any] | None:
         try:
@@ -40,13 +39,9 @@ def wanted_by(globs: Mapping[str, str]) -> Wanted:
             name = event["event"]
         except (ValueError, KeyError, TypeError):
             return None
-        if not isinstance(event, dict) or not (by_name or name in SHOWN):
+        if not isinstance(event, dict) or not (whole or name in SHOWN):
             return None
-        return (
-            event
-            if all(_matches(event.get(field), glob) for field, glob in globs.items()) and _is_flat(event)
-            else None
-        )
+        return event if chosen(event) and _is_flat(event) else None
 
     return wanted
 
@@ -58,11 +53,6 @@ def _is_flat(event: Mapping[str, Any]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _matches(value: Any, glob: str) -> bool:
-    text = value.get("text") if isinstance(value, dict) else value
-    return isinstance(text, str) and fnmatchcase(text, glob)
 
 
 def last_events(files: Sequence[str], wanted: Wanted, count: int) -> list[dict[str, Any]]:

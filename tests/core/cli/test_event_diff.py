@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -79,6 +80,23 @@ def test_calls_are_decided_for_whom_they_were_made(run, desk) -> None:
     assert [(row["count"], row["becomes_reason"], row["first"]) for row in found["changes"]] == [
         (1, "not_available", "e.jsonl:7")
     ]
+
+
+def test_only_calls_that_are_chosen_are_decided(run, desk) -> None:
+    """By their first events; the workspace of a call is known from the toolbox, whatever is asked for."""
+    for agent in ("a", "b"):
+        run("call", "echo", "word=hi", "-p", "./demo.yaml", "--events", "file:e.jsonl", "--caller", f"agent={agent}")
+    (desk / "strict.yaml").write_text(STRICT)
+
+    def changed(*words: str) -> list[Any]:
+        result = run("events", "diff", "./demo.yaml", "./strict.yaml", "e.jsonl", "--json", *words)
+        found = json.loads(result.stdout)
+        return [result.stderr, found["calls"], [row["first"] for row in found["changes"]]]
+
+    assert changed("--agent", "b") == ["", 1, ["e.jsonl:7"]]
+    assert changed("--agent", "?", "--tool", "echo") == ["", 2, ["e.jsonl:2"]]
+    assert changed("--since", "1d") == ["", 2, ["e.jsonl:2"]]
+    assert changed("--until", "1d") == ["", 0, []]
 
 
 def test_nothing_is_run_counted_or_logged(run, desk, recorded) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from toolcharter import build_tools
 from toolcharter.cli.event_check import EventCheck
+from toolcharter.cli.event_choice import EVERY
 from toolcharter.cli.event_diff import EventDiff
 from toolcharter.cli.event_page import page_of
 from toolcharter.cli.event_stats import EventStats
@@ -55,7 +56,7 @@ def test_any_line_is_counted_or_called_unreadable(toolbox, raws: list[bytes]) ->
         EventStats(),
         EventCheck(),
         EventDiff(lambda _: (toolbox, toolbox)),
-        wanted_by({"event": "*"}),
+        wanted_by(EVERY, whole=True),
     )
     for number, raw in enumerate(raws, 1):
         line = EventLine("f", number, raw)
@@ -81,7 +82,7 @@ def test_a_line_nested_deeper_than_a_gate_writes_is_no_event(toolbox, depth: int
 
     diff.add(EventLine("f", 1, orjson.dumps({**GOOD, "event": contract.BEFORE})[:-1] + b"," + deep[1:]))
 
-    assert (wanted_by({"event": "*"})(deep), diff.unreadable + diff.calls) == (None, 1)
+    assert (wanted_by(EVERY, whole=True)(deep), diff.unreadable + diff.calls) == (None, 1)
 
 
 def test_a_moment_of_the_first_year_has_a_span() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from toolcharter.cli.event_choice import chosen_by
 from toolcharter.cli.event_tail import Follower, lines_backwards, parts_of, wanted_by
 
 
@@ -56,13 +57,48 @@ def test_filters_choose_by_field(run, recorded, words, count) -> None:
     assert len(shown(run, *words)) == count
 
 
+def test_one_call_is_shown_whole(run, recorded) -> None:
+    """From its beginning to its end, and nothing of others."""
+    call_id = json.loads(recorded.read_text().splitlines()[6])["call_id"]
+
+    found = [
+        json.loads(line)
+        for line in run("events", "tail", "--no-follow", "--json", "--call-id", call_id, "e.jsonl").stdout.splitlines()
+    ]
+
+    assert [event["event"] for event in found] == [
+        "hook.tool.before",
+        "hook.policy.before",
+        "hook.policy.deny",
+        "hook.tool.after",
+    ]
+    assert {event["call_id"] for event in found} == {call_id}
+    assert len(shown(run, "--call-id", call_id, "-n", "1")) == 1
+
+
+def test_all_events_of_a_time_are_shown(run, desk) -> None:
+    """From a moment on, however many there are, and before another, which lies behind: then nothing is waited for."""
+    event = {"event": "hook.tool.after", "tool": "x", "outcome": "ok", "args": {}}
+    moments = [f"2026-11-24T10:{minute:02}:00.000Z" for minute in range(20)]
+    (desk / "e.jsonl").write_text("".join(json.dumps({**event, "ts": ts}) + "\n" for ts in moments))
+
+    def times(*words: str) -> list[str]:
+        return [line[14:16] for line in run("events", "tail", *words, "e.jsonl").stdout.splitlines()]
+
+    assert times("--until", "2026-11-24T10:12") == ["02", "03", "04", "05", "06", "07", "08", "09", "10", "11"]
+    assert times("--since", "2026-11-24T12:03+02:00", "--until", "2026-11-24T10:15:00.001") == [
+        f"{minute:02}" for minute in range(3, 16)
+    ]
+    assert times("--since", "2026-11-24", "--until", "1s", "-n", "2") == ["18", "19"]
+
+
 def test_a_rule_is_matched_and_shown_by_its_text_and_place() -> None:
     """As the tables of `stats` do."""
     rule = {"text": "bash:*sudo*", "source": "a.yaml:3"}
     event = {"event": "hook.tool.after", "rule": rule, "tool": "bash", "args": {"command": "x" * 300}}
 
-    assert wanted_by({"rule": "bash:*"})(json.dumps(event).encode()) == event
-    assert wanted_by({"rule": "a.yaml*"})(json.dumps(event).encode()) is None
+    assert wanted_by(chosen_by(rule="bash:*"))(json.dumps(event).encode()) == event
+    assert wanted_by(chosen_by(rule="a.yaml*"))(json.dumps(event).encode()) is None
     *_, shown_rule, shown_args = [text for text, _ in parts_of(event)]
     assert (shown_rule, len(shown_args), shown_args[-3:]) == ("bash:*sudo* (a.yaml:3)", 203, "...")
 

@@ -116,6 +116,29 @@ def test_stats_answer_what_was_denied_why_and_for_whom(run, recorded) -> None:
     assert "approvals:" not in plain
 
 
+def test_only_what_is_chosen_is_counted(run, desk) -> None:
+    """Calls of one caller, tool or time; what is no event is counted all the same."""
+    lines = (
+        ended("a", user="ann", ts="2026-11-24T10:00:00.000Z"),
+        ended("b", user="ann", ts="2026-11-24T11:00:00.000Z"),
+        ended("a", user="bob", ts="2026-11-24T12:00:00.000Z"),
+        b"no event",
+    )
+    (desk / "e.jsonl").write_bytes(b"\n".join(lines))
+
+    def counted(*words: str) -> list[Any]:
+        summary = json.loads(run("events", "stats", "--json", *words, "e.jsonl").stdout)
+        assert summary["unreadable_lines"] == 1
+        return [summary["calls"], [row["tool"] for row in summary["tools"]]]
+
+    assert counted("--user", "ann") == [2, ["a", "b"]]
+    assert counted("--tool", "a") == [2, ["a"]]
+    assert counted("--agent", "*") == [0, []]
+    assert counted("--since", "2026-11-24T11:00") == [2, ["b", "a"]]
+    assert counted("--since", "2026-11-24T11:00Z", "--until", "2026-11-24T12:00") == [1, ["b"]]
+    assert counted("--until", "2026-11-24T11:00", "--user", "bob") == [0, []]
+
+
 def test_approvals_are_counted_by_who_gave_them() -> None:
     """Who approved what, for whom, because of which rule; what was given for good; and what has no end in the files."""
     asked = {"event": "hook.approval.request", "call_id": "c", "reason": "not_in_allow"}

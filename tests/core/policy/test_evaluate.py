@@ -288,8 +288,10 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
         ),
         (
             RuleInput(commands=("sort a b c d e f",), needs=(Requirements(frozenset("abcdef"), "much"),)),
-            " Not covered: 'sort a b c d e f'. A rule would have to mention more: much."
-            " In all: 'a', 'b', 'c', 'd', 'e', 'f'.",
+            (
+                " Not covered: 'sort a b c d e f'. A rule would have to mention more: much."
+                " In all: 'a', 'b', 'c', 'd', 'e', 'f'."
+            ),
         ),
         (
             RuleInput(commands=("sort g f e d c b a",), needs=(Requirements(frozenset("abcdefg"), "much"),)),

@@ -2,16 +2,17 @@
 
 import json
 import os
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolcharter._lazy import lazy
-from toolcharter.cli import event_files, options
+from toolcharter.cli import event_choice, event_files, options
 from toolcharter.cli.output import in_one_line, print_json, print_table
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ else:
     event_lines = lazy("toolcharter.events.files")
     schema = lazy("toolcharter.events.schema")
 
-F = TypeVar("F", bound=Callable[..., Any])
-FILTERS = ("event", "tool", "action", "outcome", "reason", "rule", "profile", "agent", "user", "session")
-"""The fields by which `tail` chooses."""
 LOOK_S = 0.2
 """How long `tail` waits before it looks for more, in seconds."""
 _top = click.option("--top", default=20, show_default=True, type=click.IntRange(1), help="How many rows a table shows.")
@@ -74,27 +72,28 @@ def check(files: Sequence[str]) -> None:
     click.get_current_context().exit(1 if faults else 0)
 
 
-def _filters(function: F) -> F:
-    for field in reversed(FILTERS):
-        option = click.option(f"--{field}", metavar="GLOB", help=f"Only events whose {field} matches.")
-        function = option(function)
-    return function
-
-
 @command.command("tail")
 @event_files.names
-@click.option("--lines", "-n", default=10, show_default=True, type=click.IntRange(0), help="How many to show at first.")
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(0),
+    help="How many to show at first; default: 10, or all with --since or --call-id.",
+)
 @click.option("--no-follow", is_flag=True, help="End then; without it, show what comes, as it comes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
-@_filters
-def tail(files: Sequence[str], lines: int, no_follow: bool, as_json: bool, **globs: str | None) -> None:
+@event_choice.filters("event", "outcome", "reason", "rule", *event_choice.OF_CALLS)
+def tail(files: Sequence[str], lines: int | None, no_follow: bool, as_json: bool, **filters: Any) -> None:
     """Show the last events, and those to come until it is interrupted.
 
     Of each call what came of it, and what a person was asked; --event '*' shows
-    all. The last FILE is followed through log rotation. A field that is null
-    matches no GLOB; a rule is matched by its text.
+    all, and so does --call-id of its calls. The last FILE is followed through
+    log rotation. A field that is null matches no GLOB; a rule is matched by its
+    text.
     """
-    wanted = event_tail.wanted_by({field: glob for field, glob in globs.items() if glob is not None})
+    by_call = filters["call_id"] is not None
+    wanted = event_tail.wanted_by(event_choice.chosen_by(**filters), whole=by_call or filters["event"] is not None)
+    count = lines if lines is not None else sys.maxsize if by_call or filters["since"] is not None else 10
     show = _show_as_json if as_json else _show
     *older, last = files
     if last == "-":
@@ -103,10 +102,10 @@ def tail(files: Sequence[str], lines: int, no_follow: bool, as_json: bool, **glo
             show(event)
         return
     with ExitStack() as stack:
-        is_followed = not (no_follow or event_lines.is_compressed(last))
-        follower = stack.enter_context(closing(event_tail.Follower(last))) if is_followed else None
-        found = [] if follower is None else follower.before(wanted, lines)
-        earlier = event_tail.last_events(files if follower is None else older, wanted, lines - len(found))
+        ends = no_follow or event_lines.is_compressed(last) or event_choice.is_over(filters["until"])
+        follower = stack.enter_context(closing(event_tail.Follower(last))) if not ends else None
+        found = [] if follower is None else follower.before(wanted, count)
+        earlier = event_tail.last_events(files if follower is None else older, wanted, count - len(found))
         for event in (*earlier, *found):
             show(event)
         while follower is not None:
@@ -130,12 +129,14 @@ def _show_as_json(event: Mapping[str, Any]) -> None:
 @options.json_output
 @click.option("--html", metavar="PAGE", help="Write one HTML page with charts to this file instead.")
 @_top
-def stats(files: Sequence[str], as_json: bool, html: str | None, top: int) -> None:
+@event_choice.filters(*event_choice.OF_CALLS)
+def stats(files: Sequence[str], as_json: bool, html: str | None, top: int, **filters: Any) -> None:
     """Count calls, denials, approvals and latencies.
 
     Percentiles are right to within 1% of their value. --json has all rows.
+    A field that is null matches no GLOB; a call counts by when it ended.
     """
-    counted = event_stats.EventStats()
+    counted = event_stats.EventStats(event_choice.chosen_by(**filters))
     for line in event_files.lines_of(files):
         counted.add(line)
     summary = counted.summary()
@@ -160,15 +161,25 @@ def stats(files: Sequence[str], as_json: bool, html: str | None, top: int) -> No
 )
 @options.json_output
 @_top
-def diff(profile_a: str, profile_b: str, files: Sequence[str], workspace: str | None, as_json: bool, top: int) -> None:
+@event_choice.filters(*event_choice.OF_CALLS)
+def diff(
+    profile_a: str,
+    profile_b: str,
+    files: Sequence[str],
+    workspace: str | None,
+    as_json: bool,
+    top: int,
+    **filters: Any,
+) -> None:
     """Decide recorded calls by two profiles; tell what would change.
 
     Nothing is run. A call whose arguments were masked, cut or left out in its
-    event is counted as undecidable. Exit status 1 if a call would be decided
+    event is counted as undecidable. A field that is null matches no GLOB; a
+    call counts by when it began. Exit status 1 if a call would be decided
     differently.
     """
     with event_workspaces.Pairs(profile_a, profile_b, workspace) as toolboxes:
-        compared = event_diff.EventDiff(toolboxes)
+        compared = event_diff.EventDiff(toolboxes, event_choice.chosen_by(**filters))
         for line in event_files.lines_of(files):
             compared.add(line)
         toolboxes.require_usable()

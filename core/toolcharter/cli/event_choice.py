@@ -1,0 +1,93 @@
+"""Chooses events by what they say and by when they happened: the options that `events tail`, `stats` and `diff` share."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Chosen = Callable[[Mapping[str, Any]], bool]
+OF_CALLS = ("tool", "action", "profile", "agent", "user", "session", "call_id")
+"""Fields that all events of a call have."""
+_AGE = re.compile(r"([0-9]{1,9})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datetime | None:
+    """A date, a moment, or how long ago it was, as an option has it; without a zone it is UTC, as events are.
+
+    Raises:
+        BadParameter: *given* is none of these.
+    """
+    if given is None:
+        return None
+    try:
+        if age := _AGE.fullmatch(given):
+            return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        return _in_utc(datetime.fromisoformat(given))
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{given!r} is no time. Write 2026-11-24, 2026-11-24T10:15 or 2026-11-24T10:15:30+01:00, "
+            "or how long ago it was: 90s, 15m, 2h, 7d."
+        ) from None
+
+
+def filters(*fields: str) -> Callable[[F], F]:
+    """`--FIELD GLOB` for each of *fields*, `--since` and `--until`, for `chosen_by`."""
+
+    def decorate(function: F) -> F:
+        until = click.option("--until", metavar="TIME", callback=moment_of, help="Only events before this moment.")
+        since = click.option(
+            "--since",
+            metavar="TIME",
+            callback=moment_of,
+            help="Only events from this moment on, such as 2026-11-24 or 15m.",
+        )
+        function = since(until(function))
+        for field in reversed(fields):
+            option = f"--{field.replace('_', '-')}"
+            function = click.option(option, metavar="GLOB", help=f"Only events whose {field} matches.")(function)
+        return function
+
+    return decorate
+
+
+def chosen_by(since: datetime | None = None, until: datetime | None = None, **globs: str | None) -> Chosen:
+    """Whether an event is from *since* on and before *until*, and each field with a glob matches it; null matches none."""
+    given = {field: glob for field, glob in globs.items() if glob is not None}
+
+    def chosen(event: Mapping[str, Any]) -> bool:
+        return all(_matches(event.get(field), glob) for field, glob in given.items()) and (
+            (since is None and until is None) or _is_between(event.get("ts"), since, until)
+        )
+
+    return chosen
+
+
+def is_over(until: datetime | None) -> bool:
+    """Whether no event that is still to come is before *until*."""
+    return until is not None and until <= datetime.now(UTC)
+
+
+EVERY = chosen_by()
+"""Chooses all events."""
+
+
+def _matches(value: Any, glob: str) -> bool:
+    text = value.get("text") if isinstance(value, dict) else value
+    return isinstance(text, str) and fnmatchcase(text, glob)
+
+
+def _is_between(ts: Any, since: datetime | None, until: datetime | None) -> bool:
+    try:
+        moment = _in_utc(datetime.fromisoformat(ts))
+    except (TypeError, ValueError):
+        return False
+    return (since is None or moment >= since) and (until is None or moment < until)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
