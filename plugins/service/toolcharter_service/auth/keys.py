@@ -7,6 +7,7 @@ but not more often than every `REFETCH_S`, whatever tokens name. An issuer that 
 
 import asyncio
 import time
+from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,11 @@ class IssuerKeys:
             found = self._pick(kid, algorithm)
         return found
 
+    async def settled(self) -> None:
+        """Wait for a renewal that is under way."""
+        if self._renewal is not None:
+            await self._renewal
+
     async def _renew(self) -> None:
         """Fetch the keys, unless somebody did a moment ago."""
         async with self._lock:
@@ -126,14 +132,17 @@ def _read_key(entry: Any) -> PublicKey | None:
     if entry.get("use", "sig") != "sig" or "verify" not in entry.get("key_ops", ["verify"]):
         return None
     try:
+        if entry["kty"] == "RSA" and _number(entry["n"]).bit_length() < MIN_RSA_BITS:
+            return None
         key = JWKRegistry.import_key({name: entry[name] for name in _PUBLIC if name in entry})
-        if isinstance(key, OctKey):
-            return None
-        if isinstance(key, RSAKey) and key.raw_value.key_size < MIN_RSA_BITS:
-            return None
-    except (JoseError, ValueError, TypeError):
+    except (JoseError, ValueError, TypeError, KeyError):
         return None
-    return key
+    return None if isinstance(key, OctKey) else key
+
+
+def _number(text: str) -> int:
+    """A number of a key. Source: RFC 7518, section 2, Base64urlUInt."""
+    return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 _PUBLIC = ("kty", "kid", "use", "key_ops", "alg", "n", "e", "crv", "x", "y")

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.plugins.service.auth.conftest import Bearing, Deployment
+from tests.rows import each_row
 
 from toolcharter_service.auth.origins import Authority, read_authority, served_hosts
 from toolcharter_service.auth.principal import Role
@@ -26,7 +27,7 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["reason"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "tools.example.org",
@@ -46,7 +47,7 @@ def test_our_own_names_are_served(named: httpx.Client, bearing: Bearing, host: s
     assert answer.status_code == 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "evil.example",
@@ -63,15 +64,13 @@ def test_a_name_that_leads_here_is_not_ours_for_that(named: httpx.Client, dev: h
         assert problem(client.get("/v1/session", headers={"Host": host})) == (403, "host_not_allowed")
 
 
-@pytest.mark.parametrize(
-    "host", ["", "a b", "user@tools.example.org", "tools.example.org/x", "tools.example.org:", "[::1", "a:b"]
-)
+@each_row("host", ["", "a b", "user@tools.example.org", "tools.example.org/x", "tools.example.org:", "[::1", "a:b"])
 def test_what_is_no_host_is_refused(named: httpx.Client, host: str) -> None:
     """It cannot be compared."""
     assert problem(named.get("/v1/session", headers={"Host": host})) == (400, "invalid_request")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "headers",
     [
         pytest.param({"Origin": "https://evil.example"}, id="another site"),
@@ -92,19 +91,18 @@ def test_what_is_no_host_is_refused(named: httpx.Client, host: str) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
-def test_pages_of_other_origins_are_refused(dev: httpx.Client, method: str, headers: dict[str, str]) -> None:
+def test_pages_of_other_origins_are_refused(dev: httpx.Client, headers: dict[str, str]) -> None:
     """Even where nobody needs a token; and nothing tells them that they may read an answer."""
     own = dev.base_url.netloc.decode()
     sent = {name: value.replace("HOST", own) for name, value in headers.items()}
 
-    answer = dev.request(method, "/v1/session", headers=sent)
+    answers = [dev.request(method, "/v1/session", headers=sent) for method in ("GET", "POST", "OPTIONS", "DELETE")]
 
-    assert problem(answer) == (403, "origin_not_allowed")
-    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert [problem(answer) for answer in answers] == [(403, "origin_not_allowed")] * 4
+    assert not [name for answer in answers for name in answer.headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "status"),
     [
         pytest.param({"Origin": "http://HOST", "Sec-Fetch-Site": "same-origin"}, 200, id="our own page"),
@@ -138,7 +136,7 @@ def test_pages_of_ours_come_over_tls(named: httpx.Client, bearing: Bearing) -> N
     assert states == [200, 403, 403]
 
 
-@pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode"])
+@each_row("header", ["Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode"])
 def test_a_header_that_comes_twice_is_refused(named: httpx.Client, header: str) -> None:
     """What we judge is not what somebody else reads."""
     answer = named.get("/v1/session", headers=[("Host", "tools.example.org"), (header, "x"), (header, "y")])
@@ -152,7 +150,7 @@ def test_probes_ask_by_address(named: httpx.Client) -> None:
     assert named.get("/healthz", headers={"Host": "x.example", "Origin": "http://x.example"}).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/v1/session", "/healthz", "/nowhere"])
+@each_row("path", ["/v1/session", "/healthz", "/nowhere"])
 def test_browsers_are_told_to_be_careful(dev: httpx.Client, path: str) -> None:
     """Whatever is answered."""
     told = {name: value for name, value in dev.get(path).headers.items() if name in _TOLD}
@@ -172,7 +170,7 @@ _TOLD = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "authority"),
     [
         ("a.example", Authority("a.example", None)),

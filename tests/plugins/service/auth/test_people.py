@@ -11,6 +11,7 @@ import httpx
 import pytest
 from argon2 import PasswordHasher
 from tests.plugins.service.auth.conftest import HASHER, Bearing, Deployment
+from tests.rows import each_row
 
 from toolcharter_service.auth.attempts import Attempts, network_of
 from toolcharter_service.auth.passwords import MAX_WAITING, THREADS, Passwords
@@ -107,7 +108,7 @@ _SESSION = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("user", "password", "tenant"),
     [("ann", "wrong", "acme"), ("bob", PASSWORD, "acme"), ("ann", PASSWORD, "globex"), ("ann", PASSWORD, "initech")],
     ids=["wrong password", "unknown user", "another tenant", "no tenant"],
@@ -258,7 +259,7 @@ def test_a_page_signs_in_by_a_form(client: httpx.Client, ann: str) -> None:
     assert "User or password are wrong." in client.get(wrong.headers["location"]).text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "//evil.example",
@@ -319,7 +320,7 @@ async def test_an_address_that_tries_many_users_waits(deployment: Deployment) ->
     assert "user1" not in kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "network"),
     [
         ("10.1.2.3", "10.1.2.3"),
@@ -470,7 +471,7 @@ def test_a_bounded_admin_changes_nobody_beyond_its_bounds(
     assert [problem(answer) for answer in answers] == [(403, "agent_not_allowed")] * 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [{"password": None}, {"roles": None}, {"roles": []}, {"enabled": None}, {"name": "other"}, {"password": "short"}],
 )

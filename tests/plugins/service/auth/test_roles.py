@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fastapi import Request
+from tests.rows import each_row
 
 from toolcharter_service.auth import CallerScope, Principal, RequireRole, Role, dev_principal
 from toolcharter_service.http.problems import HttpProblem
@@ -27,7 +28,7 @@ def request_to(auth: Known) -> Request:
     return Request(scope)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("own", "held"),
     [
         (Role.VIEWER, {Role.VIEWER}),

@@ -2,6 +2,7 @@
 
 import pytest
 from fastapi import Request
+from tests.rows import each_row
 
 from toolcharter_service.auth import Principal, Role, SpeakingFor, speaking_for
 from toolcharter_service.http.problems import HttpProblem
@@ -23,7 +24,7 @@ def spoken(
     return speaking_for(Request({"type": "http", "headers": raw}), principal, agents, named)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "agents", "bound", "agent"),
     [
         pytest.param([], ONE, None, "reviewer", id="the tenant's only one"),
@@ -43,7 +44,7 @@ def test_the_agent_is_the_one_that_may_be_meant(
     assert spoken(headers, agents, bound=bound) == (agent, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "agents", "bound", "named", "problem"),
     [
         pytest.param([], BOTH, None, None, (400, "agent_required"), id="two"),
@@ -75,7 +76,7 @@ def test_an_agent_that_may_not_be_meant_is_refused(
     assert (raised.value.status, raised.value.reason) == problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("header", "bound", "project"),
     [
         ([], None, None),
