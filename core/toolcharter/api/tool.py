@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolcharter.api.call import Invocation
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.runtime import ToolRuntime
 from toolcharter.api.words import KINDS, RULE_PREFIXES, SAFETY_LEVELS, Kind, Safety
 from toolcharter.errors import SpecError
+
+if TYPE_CHECKING:
+    from toolcharter.api.store import StoreRecord
 
 P = TypeVar("P", bound=ToolPolicy)
 
@@ -73,6 +76,9 @@ class ToolSpec(Generic[P]):
     fingerprint: str | None
     """A hash of the tool's code and definition, where the distribution's version does not identify them: of tools that are
     discovered. Part of the profile's digest and of approvals that are kept."""
+    records: "tuple[type[StoreRecord], ...]"
+    """The models of what the tool keeps in `rt.store`, if some have full-text fields: a store that cannot search stops
+    the start."""
 
     def __init__(  # noqa: PLR0913 - the keywords are the public form of a spec
         self,
@@ -96,10 +102,13 @@ class ToolSpec(Generic[P]):
         invocation: Callable[[Mapping[str, Any]], Invocation] | None = None,
         advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None = None,
         fingerprint: str | None = None,
+        records: "Collection[type[StoreRecord]]" = (),
     ) -> None:
         values = {key: value for key, value in locals().items() if key not in {"self", "__class__"}}
         if isinstance(aliases, Collection) and not isinstance(aliases, str):
             values["aliases"] = tuple(aliases)
+        if isinstance(records, Collection):
+            values["records"] = tuple(records)
         if isinstance(argument_aliases, Mapping):
             values["argument_aliases"] = MappingProxyType(dict(argument_aliases))
         if isinstance(path_arguments, Collection) and not isinstance(path_arguments, str):
@@ -142,6 +151,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "invocation": ((Callable, NoneType), "a function"),
     "advertise": ((Callable, NoneType), "a function"),
     "fingerprint": ((str, NoneType), "text"),
+    "records": (tuple, "a collection of models"),
 }
 """Fields whose type is all there is to check, or comes first, and how to say it."""
 
@@ -162,7 +172,13 @@ def _faults(spec: ToolSpec[Any]) -> Iterator[str]:
             yield "parameters is no JSON Schema of type 'object'"
         if not isinstance(spec.parameters.get("properties", {}), Mapping):
             yield "the properties of parameters are no mapping"
+    if isinstance(spec.records, tuple):
+        yield from (f"records names {one!r}, which has no store_kind" for one in spec.records if not _is_kept(one))
     yield from _word_faults(spec)
+
+
+def _is_kept(model: object) -> bool:
+    return isinstance(model, type) and hasattr(model, "store_kind")
 
 
 def _name_faults(spec: ToolSpec[Any]) -> Iterator[str]:

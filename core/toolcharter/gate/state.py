@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -15,7 +15,7 @@ from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.runner import RunnerScope
-from toolcharter.errors import StoreUnavailable, ToolboxClosed, ToolcharterError
+from toolcharter.errors import ConfigurationError, Fault, StoreUnavailable, ToolboxClosed, ToolcharterError
 from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
@@ -35,6 +35,7 @@ from toolcharter.profile.settings import HiddenGlob
 if TYPE_CHECKING:
     from toolcharter.api.runtime import Reload
     from toolcharter.api.store_engine import StoreEngine
+    from toolcharter.api.tool import ToolSpec
     from toolcharter.events.notify import Notifier
     from toolcharter.gate.stages import s4_confine
     from toolcharter.gate.stages.s4_session import SessionStage
@@ -137,13 +138,15 @@ class ProfileStore:
 
     Args:
         url: What the profile says; empty if it names none.
+        place: Where it says so.
         open_engine: Opens the engine for a URL, or for the store of those who name none; nothing connects yet.
 
     Raises:
         ConfigurationError: The profile names a store that cannot be used.
     """
 
-    def __init__(self, url: str = "", open_engine: "Callable[[str], StoreEngine]" = _no_store) -> None:
+    def __init__(self, url: str = "", place: str = "", open_engine: "Callable[[str], StoreEngine]" = _no_store) -> None:
+        self._place = place
         self._open_engine = open_engine
         self._handle: StoreHandle | None = None
         self._engine: StoreEngine | None = open_engine(url) if url else None
@@ -158,6 +161,22 @@ class ProfileStore:
     def places(self) -> tuple[Path, ...]:
         """The files and folders of a store that the profile names."""
         return () if self._engine is None else tuple(self._engine.keeps_state_in())
+
+    def require_full_text(self, specs: "Iterable[ToolSpec[Any]]") -> None:
+        """Refuse to start tools of *specs* whose records are searched, on a store that cannot search.
+
+        Raises:
+            ConfigurationError: The store has no full text, or there is none.
+        """
+        searching = [spec.name for spec in specs if any(one.store_kind.full_text for one in spec.records)]
+        if not searching:
+            return
+        with self._lock:
+            engine = self._engine = self._engine or self._open_engine("")
+        if not engine.has_full_text:
+            names = ", ".join(map(repr, searching))
+            what = f"records of {names} are searched, and this store has no full text."
+            raise ConfigurationError([Fault(self._place, "store", what, "Name a store that has: `sqlite:`.")])
 
     @property
     def handle(self) -> "StoreHandle":

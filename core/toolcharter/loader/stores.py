@@ -58,13 +58,14 @@ def open_engine(
         url: Its URL; empty for the store of those who name none.
         place: Where it is written, or who asks for it.
         workspace: Where tools write: no store lies there.
-        loaded: The plugins that are loaded; by default the store's is loaded now.
+        loaded: Plugins, the store's of *url* among them; by default that one is loaded now.
         index: What is installed; default `installed()`.
 
     Raises:
         ConfigurationError: No plugin opens it, or it cannot be used. The URL itself is not shown.
     """
-    url = url or DEFAULT_STORE
+    if not url:
+        url, place, loaded = DEFAULT_STORE, place or "rt.store", None
     scrubber.remember(_passwords(url))
     if loaded is None:
         loaded = load_plugins({}, others=[store_need(url, place)], index=index)

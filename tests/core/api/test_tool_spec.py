@@ -57,6 +57,7 @@ def test_three_facts_suffice() -> None:
         "invocation": None,
         "advertise": None,
         "fingerprint": None,
+        "records": (),
     }
 
 
@@ -146,6 +147,8 @@ def test_spec_never_changes() -> None:
         pytest.param({"invocation": 5}, "invocation is 5, not a function", id="invocation"),
         pytest.param({"advertise": "x"}, "advertise is 'x', not a function", id="advertise"),
         pytest.param({"fingerprint": 5}, "fingerprint is 5, not text", id="fingerprint"),
+        pytest.param({"records": 5}, "records is 5, not a collection of models", id="records"),
+        pytest.param({"records": [str]}, "records names <class 'str'>, which has no store_kind", id="no-record"),
         pytest.param({"reasons": 5}, "reasons is 5; write a set", id="reasons-number"),
         pytest.param({"reasons": ["ok", 5]}, "the reason '5' is no short lower-case word", id="reason-number"),
         pytest.param({"capabilities": 5}, "capabilities is 5; write a set", id="capabilities-number"),

@@ -21,8 +21,12 @@ from toolcharter import (
     StoreUnavailable,
     ToolRuntime,
 )
+from toolcharter.events.emitter import Emitter
+from toolcharter.events.lines import LineFormat
+from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.openers import Opener
+from toolcharter.loader.scan import Installed
 from toolcharter.profile.field_types import StoreUrl
 from toolcharter.profile.model import Limits
 
@@ -98,8 +102,10 @@ def engine() -> MemoryEngine:
 
 @pytest.fixture
 def with_store(make_toolbox: MakeToolbox, engine: MemoryEngine) -> Callable[..., Toolbox]:
-    def make(*tools: Callable[[Any], Callable[..., Any]], **settings: Any) -> Toolbox:
-        specs = [spec_with_runtime(tool, staged=True) for tool in tools]
+    def make(
+        *tools: Callable[[Any], Callable[..., Any]], records: tuple[type[StoreRecord], ...] = (), **settings: Any
+    ) -> Toolbox:
+        specs = [spec_with_runtime(tool, staged=True, records=records) for tool in tools]
         opens = {"memory": Opener("toolcharter-memory 1.0", lambda _: engine)}
         return make_toolbox(*specs, stores=opens, store=StoreUrl("memory:", place="p.yaml:3:1"), **settings)
 
@@ -229,4 +235,56 @@ def test_secrets_of_the_callers_tenant(with_store: Callable[..., Toolbox], engin
         "store_unavailable",
         "The store has no secret 'key'.",
         "An operator keeps it with: toolcharter store secret put key",
+    )
+
+
+class Page(StoreRecord):
+    store_kind = RecordKind("page", ("id",), full_text=("text",))
+
+    id: str
+    text: str
+
+
+def test_what_is_searched_stops_the_start_where_nothing_searches(
+    with_store: Callable[..., Toolbox], engine: MemoryEngine
+) -> None:
+    """A tool that says so does not start on such a store; others do, and so does that one on another store."""
+    with_store(write, records=(Note, Page))
+    engine.has_full_text = False
+    with_store(write, records=(Note,))
+
+    with pytest.raises(ConfigurationError) as refused:
+        with_store(write, read, records=(Note, Page))
+
+    assert str(refused.value) == (
+        "p.yaml:3:1: store: records of 'write', 'read' are searched, and this store has no full text.\n"
+        "Name a store that has: `sqlite:`."
+    )
+
+
+def test_one_store_for_a_session_with_all_its_reloads(engine: MemoryEngine) -> None:
+    """The state of a reloaded toolbox has the handle of the first, and does not close it."""
+    state = ToolboxState(
+        "p", "d", Path(), LineFormat("p", "d"), Emitter([]), store=ProfileStore("memory:", "", lambda _: engine)
+    )
+
+    child = state.child()
+    child.store.handle.bound("", "acme-notes").put(Note(id="a"))
+    child.close()
+
+    assert "close" not in engine.log
+    assert child.store.handle is state.store.handle
+    assert state.store.handle.bound("", "acme-notes").count(Note) == 1
+
+
+def test_a_store_that_nothing_provides_is_denied(make_toolbox: MakeToolbox) -> None:
+    """Where the profile names none and the default is not installed, the line says what to install."""
+    toolbox = make_toolbox(spec_with_runtime(write, staged=True), index=Installed((), None))
+
+    denied = toolbox.call("write", {"key": "a"})
+
+    assert (denied.outcome, denied.reason) == ("denied", "store_unavailable")
+    assert denied.message == (
+        "rt.store: store: no installed plugin provides a store named 'sqlite'.\n"
+        "Install the distribution toolcharter-sqlite."
     )

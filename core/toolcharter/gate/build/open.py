@@ -42,7 +42,6 @@ from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
-    from toolcharter.api.store_engine import StoreEngine
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.build import late
@@ -196,7 +195,11 @@ def open_state(
     code = code_of_the_gate(root, plan.index or installed())
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
-    store = _store(plan, root)
+    store = ProfileStore(
+        plan.store_url,
+        plan.store_place,
+        lambda url: stores.open_engine(url, plan.store_place, workspace=root, loaded=plan.loaded, index=plan.index),
+    )
     inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
@@ -272,17 +275,6 @@ def _rates(plan: Plan) -> "binding.RateLimits | None":
     return binding.RateLimits(rates, aliases=plan.loaded.aliases)
 
 
-def _store(plan: Plan, workspace: Path) -> ProfileStore:
-    """The store that the profile names, which must lie elsewhere; or the user's own, which is opened on first use."""
-
-    def open_engine(url: str) -> "StoreEngine":
-        loaded = plan.loaded if url else None
-        place = plan.store_place if url else "rt.store"
-        return stores.open_engine(url, place, workspace=workspace, loaded=loaded, index=plan.index)
-
-    return ProfileStore(plan.store_url, open_engine)
-
-
 def _approval_service(
     approver: Approver | None, settings: Approvals, state: ToolboxState
 ) -> "s5_approval.ApprovalService":
@@ -335,6 +327,7 @@ def build_tools_into(
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}
     names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}
+    base.store.require_full_text(one.spec for one in plan.loaded.specs.values())
     toolbox = Toolbox(state, tools, names, caller)
     for name, loaded in plan.loaded.specs.items():
         home = state if name in plan.discovered.tools else base
