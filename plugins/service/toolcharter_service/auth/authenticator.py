@@ -53,7 +53,7 @@ class ServiceAuth:
         """
         given = request.headers.getlist("authorization")
         if len(given) > 1:
-            raise HttpProblem(400, "There are several headers Authorization.", "invalid_request")
+            raise HttpProblem(400, "There are several headers Authorization.", "duplicate_header")
         if given:
             found = await self._bearer(given[0])
         elif cookie := session_module.cookie_of(request.cookies):

@@ -116,7 +116,7 @@ class OriginGuard:
             if name in _LOOKED_AT:
                 said.setdefault(name, []).append(value)
         if any(len(values) > 1 for values in said.values()):
-            raise HttpProblem(400, "A header that may come once comes twice.", "invalid_request")
+            raise HttpProblem(400, "A header that may come once comes twice.", "duplicate_header")
         texts = {name: values[0].decode("latin-1") for name, values in said.items()}
         if scope["path"] in PROBES and b"origin" not in texts:
             return

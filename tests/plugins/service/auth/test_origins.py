@@ -141,7 +141,7 @@ def test_a_header_that_comes_twice_is_refused(named: httpx.Client, header: str) 
     """What we judge is not what somebody else reads."""
     answer = named.get("/v1/session", headers=[("Host", "tools.example.org"), (header, "x"), (header, "y")])
 
-    assert problem(answer) == (400, "invalid_request")
+    assert problem(answer) == (400, "duplicate_header")
 
 
 def test_probes_ask_by_address(named: httpx.Client) -> None:

@@ -96,7 +96,7 @@ def test_nobody_is_let_in_without_a_token(client: httpx.Client) -> None:
     twice = client.get("/v1/session", headers=[("Authorization", "Bearer a"), ("Authorization", "Bearer b")])
 
     assert problem(client.get("/v1/session")) == (401, "unauthenticated")
-    assert problem(twice) == (400, "invalid_request")
+    assert problem(twice) == (400, "duplicate_header")
 
 
 def test_of_a_token_its_hash_alone_is_kept(client: httpx.Client, deployment: Deployment, bearing: Bearing) -> None:
