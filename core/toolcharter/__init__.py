@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
+    from toolcharter.api.bus import Bus as Bus
+    from toolcharter.api.bus import BusLease as BusLease
+    from toolcharter.api.bus import Delivery as Delivery
+    from toolcharter.api.bus import Queue as Queue
+    from toolcharter.api.bus import Subscription as Subscription
+    from toolcharter.api.bus import bus_name as bus_name
     from toolcharter.api.call import TRACE as TRACE
     from toolcharter.api.call import Ask as Ask
     from toolcharter.api.call import Call as Call
@@ -112,6 +118,7 @@ if TYPE_CHECKING:
     from toolcharter.api.tool import ToolSpec as ToolSpec
     from toolcharter.api.trace import read_trace as read_trace
     from toolcharter.api.trace import within_trace as within_trace
+    from toolcharter.errors import BusUnavailable as BusUnavailable
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
     from toolcharter.errors import Fault as Fault
@@ -154,6 +161,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.store.handle import StoreHandle as StoreHandle
     from toolcharter.hookspecs import hookimpl as hookimpl
     from toolcharter.loader.imports import python_command as python_command
+    from toolcharter.loader.stores import open_bus as open_bus
     from toolcharter.loader.stores import open_store as open_store
     from toolcharter.profile.settings_file import SettingsFile as SettingsFile
     from toolcharter.profile.settings_file import read_settings as read_settings
@@ -161,7 +169,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "toolcharter._lazy": "lazy",
     "toolcharter.errors": (
-        "ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError StoreConflict StoreUnavailable "
+        "BusUnavailable ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError StoreConflict StoreUnavailable "
         "SyncCallInLoop ToolboxClosed ToolcharterError ToolError"
     ),
     "toolcharter.events.files": "EventLine event_lines with_rotated",
@@ -183,9 +191,10 @@ _HOMES = {
     "toolcharter.guards.store.handle": "StoreHandle",
     "toolcharter.hookspecs": "hookimpl",
     "toolcharter.loader.imports": "python_command",
-    "toolcharter.loader.stores": "open_store",
+    "toolcharter.loader.stores": "open_bus open_store",
     "toolcharter.profile.settings_file": "SettingsFile read_settings",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
+    "toolcharter.api.bus": "Bus BusLease Delivery Queue Subscription bus_name",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Channel Notification Pause Sender",
     "toolcharter.api.discovery": "CapabilityBounds DiscovererPolicy Discovery DiscoveryRuntime ProfileView",

@@ -114,6 +114,10 @@ class StoreConflict(ToolError):
         super().__init__(message, reason="store_conflict", retryable=True)
 
 
+class BusUnavailable(ToolcharterError):
+    """The bus, by which processes hear of each other, cannot be reached."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
     by_lower = {word.lower(): word for word in sorted(known)}

@@ -26,6 +26,7 @@ from toolcharter.api.tool import ToolSpec
 if TYPE_CHECKING:
     import click
 
+    from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
 
 PROJECT = "toolcharter"
@@ -61,7 +62,8 @@ def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty
 
     Returns:
         A list with one spec per extension: for each entry point that names this module, unless
-        the module itself implements `open_sink`, `open_channel` or `open_store` and the entry point is there for that.
+        the module itself implements `open_sink`, `open_channel`, `open_store` or `open_bus` and the entry point is there
+        for that.
 
     Raises:
         Exception: Anything raised stops the start-up with the distribution's name and version.
@@ -256,4 +258,24 @@ def open_store(url: str) -> "StoreEngine":  # type: ignore[empty-body]
             the place in the profile.
         Exception: Anything else raised stops the start-up with the distribution's name and version. While calls run
             already, what needs the store is denied with `store_unavailable`.
+    """
+
+
+@hookspec(firstresult=True)
+def open_bus(url: str) -> "Bus":  # type: ignore[empty-body]
+    """Open the bus behind *url*, whose scheme is the name of the plugin's entry point.
+
+    Called when a host calls `toolcharter.open_bus`, such as the service, its workers and the runner `remote`: only in the
+    plugin whose entry point bears the name of the scheme, and that plugin is not imported before. Check the URL here, and
+    wait for no connection: a bus that is away now is tried again and again.
+
+    Args:
+        url: As the operator wrote it, with everything behind the scheme; it never comes from a repository or a model.
+
+    Returns:
+        A `Bus`; the host closes it.
+
+    Raises:
+        ValueError: The URL cannot be used. Its text says why, does not repeat the URL, and stops the start-up.
+        Exception: Anything else raised stops the start-up with the distribution's name and version.
     """

@@ -19,6 +19,7 @@ MODULE_HOOKS = (
     "open_sink",
     "open_channel",
     "open_store",
+    "open_bus",
 )
 OBJECT_HOOKS = ("discover_tools", "check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
 

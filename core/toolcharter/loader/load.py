@@ -20,12 +20,20 @@ from toolcharter.api.runner import RunnerScope
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
-from toolcharter.loader.module import PluginModule, load_module
-from toolcharter.loader.openers import Opener, Openers, open_channel, open_sink, open_store, openers_of
+from toolcharter.loader.module import PluginModule, load_module, unmet
+from toolcharter.loader.openers import Opener, Openers, open_bus, open_channel, open_sink, open_store, openers_of
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import CHANNEL, RUNNER, SINK, STORE, Need, channel_needs, needs_of, pin_faults, select
+from toolcharter.loader.select import (
+    RUNNER,
+    Need,
+    channel_needs,
+    needs_of,
+    pin_faults,
+    select,
+)
 
 if TYPE_CHECKING:
+    from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.guards.shell.programs import tables
     from toolcharter.guards.shell.programs.tables import Tables
@@ -93,6 +101,8 @@ class Loaded(NamedTuple):
     """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
     stores: Openers = _NOTHING
     """What opens stores, by scheme."""
+    buses: Openers = _NOTHING
+    """What opens buses, by scheme."""
     discoverers: Mapping[str, Callable[..., Any]] = _NOTHING
     """What the objects of extensions implement of `discover_tools`, by the name of the extension; known after
     `build_extensions`."""
@@ -170,6 +180,10 @@ class Loaded(NamedTuple):
         """
         return open_store(self.stores, url, place)
 
+    def open_bus(self, url: str, place: str) -> "Bus":
+        """Open the bus behind *url*, which *place* names; as `open_store`."""
+        return open_bus(self.buses, url, place)
+
     def with_channels(self, channels: Mapping[str, str], index: Installed) -> "Loaded":
         """Load the plugins of more channels, which ceilings have asked for since.
 
@@ -218,7 +232,7 @@ def load_plugins(
         pins: `{distribution: (specifier, place)}`.
         missing_ok: Tools that may be absent.
         runner: Which of *extensions* the profile names as its runner and nowhere else.
-        others: What else it needs: `channel_needs`, `store_need`.
+        others: What else it needs: `channel_needs`, `store_need`, `bus_need`.
         index: What is installed; default `installed()`.
 
     Returns:
@@ -239,7 +253,7 @@ def load_plugins(
             modules[entry.module] = load_module(entry, index, manager)
     for need, entry in chosen.items():
         if entry.module in modules:
-            failures.faults.extend(_unmet(need, modules[entry.module], manager, extensions))
+            failures.faults.extend(unmet(need, modules[entry.module], manager, extensions))
     failures.stop()
 
     loaded = _loaded(chosen, modules, manager)
@@ -259,6 +273,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
     openers: dict[str, Opener] = {}
     channels: dict[str, Opener] = {}
     stores: dict[str, Opener] = {}
+    buses: dict[str, Opener] = {}
     for need, entry in chosen.items():
         plugin = modules[entry.module]
         if need.group == TOOLS:
@@ -267,6 +282,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         openers |= openers_of(manager, "open_sink", plugin.module, need.name, entry.owner)
         channels |= openers_of(manager, "open_channel", plugin.module, need.name, entry.owner)
         stores |= openers_of(manager, "open_store", plugin.module, need.name, entry.owner)
+        buses |= openers_of(manager, "open_bus", plugin.module, need.name, entry.owner)
         if need.noun in {"extension", RUNNER}:
             spec = plugin.extensions[need.name]
             extension_specs[need.name] = LoadedExtension(
@@ -286,6 +302,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         openers=openers,
         channels=channels,
         stores=stores,
+        buses=buses,
     )
 
 
@@ -317,26 +334,6 @@ def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
         if other.metadata_dir != entry.metadata_dir:
             what = f"the entry point {entry.name!r} names {entry.module!r}, as does one of {other.owner}."
             yield Fault(entry.owner, "", what, "Uninstall one of the two distributions.")
-
-
-def _unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
-    """What a plugin that loaded well does not offer in the role it is needed in."""
-    owner, module = plugin.entry.owner, plugin.entry.module
-    if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
-        what = f"{module} registers no extension {need.name!r}; it only opens event sinks, channels or stores."
-        yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
-    if need.name in extensions:  # then its object may open what the module does not
-        return
-    if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
-        what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
-        yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
-    if need.noun == STORE and implementation(manager, "open_store", plugin.module) is None:
-        what = f"{module} of {owner} implements no hook open_store, so it opens no store '{need.name}:'."
-        yield Fault(need.place, need.path, what, "Write the URL of a store, such as 'sqlite:'.")
-    if need.noun == CHANNEL and implementation(manager, "open_channel", plugin.module) is None:
-        what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
-        fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."
-        yield Fault(need.place, need.path, what, fix)
 
 
 def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:

@@ -1,6 +1,6 @@
 """Imports the module of one distribution and takes in what it registers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -12,8 +12,10 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
+from toolcharter.loader.select import BUS, CHANNEL, RUNNER, SINK, STORE, Need
 
-_OPENING = ("open_sink", "open_channel", "open_store")
+_EXAMPLES = {STORE: "sqlite:", BUS: "nats://127.0.0.1:4222"}
+_OPENING = ("open_sink", "open_channel", "open_store", "open_bus")
 S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 
 
@@ -45,7 +47,7 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
         *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
     ]
     if not any(implementation(manager, hook, module) for hook in _OPENING):
-        # A plugin that opens sinks, channels or stores needs no spec: what it opens bears the name of its entry point.
+        # A plugin that opens sinks, channels, stores or buses needs no spec: what it opens bears the name of its entry point.
         faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
     if faults:
         raise PluginError(faults)
@@ -112,3 +114,23 @@ def _name_faults(entry: EntryPoint, noun: str, names: list[str], known: set[str]
             yield Fault(
                 entry.owner, "", f"{entry.module} registers the {noun} {name!r} {names.count(name)} times.", "Keep one."
             )
+
+
+def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
+    """What a plugin that loaded well does not offer in the role it is needed in."""
+    owner, module = plugin.entry.owner, plugin.entry.module
+    if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
+        what = f"{module} registers no extension {need.name!r}; it only opens event sinks, channels, stores or buses."
+        yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
+    if need.name in extensions:  # then its object may open what the module does not
+        return
+    if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
+        what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
+        yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
+    if need.noun in _EXAMPLES and implementation(manager, f"open_{need.noun}", plugin.module) is None:
+        what = f"{module} of {owner} implements no hook open_{need.noun}, so it opens no {need.noun} '{need.name}:'."
+        yield Fault(need.place, need.path, what, f"Write the URL of a {need.noun}, such as {_EXAMPLES[need.noun]!r}.")
+    if need.noun == CHANNEL and implementation(manager, "open_channel", plugin.module) is None:
+        what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
+        fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."
+        yield Fault(need.place, need.path, what, fix)

@@ -1,6 +1,6 @@
-"""Calls the hooks that open something for a URL: `open_sink`, `open_channel` and `open_store`. No URL is ever shown."""
+"""Calls the hooks that open something for a URL: sinks, channels, stores and buses. No URL is ever shown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
@@ -11,10 +11,25 @@ from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation
 
 if TYPE_CHECKING:
+    from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
 
 _HIDDEN = "(the URL)"
 _OF_ENGINES = ("keeps_state_in", "migrate", "require_current", "transact", "seal", "unseal", "close")
+_OF_BUSES = (
+    "publish",
+    "subscribe",
+    "queue",
+    "create",
+    "get",
+    "delete",
+    "lease",
+    "renew",
+    "release",
+    "holder",
+    "health",
+    "close",
+)
 
 
 class Opener(NamedTuple):
@@ -26,7 +41,7 @@ class Opener(NamedTuple):
 
 
 Openers = Mapping[str, Opener]
-"""By the name of the entry point: the scheme of a sink or a store, the word under `deliver` of a channel."""
+"""By the name of the entry point: the scheme of a sink, a store or a bus, the word under `deliver` of a channel."""
 
 
 def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, owner: str) -> dict[str, Opener]:
@@ -106,22 +121,32 @@ def open_store(openers: Openers, url: str, place: str) -> "StoreEngine":
         PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown: it may hold a
             password.
     """
+    engine: StoreEngine = _open_by_scheme(openers, url, place, "store", _OF_ENGINES)
+    return engine
+
+
+def open_bus(openers: Openers, url: str, place: str) -> "Bus":
+    """Open the bus behind *url* through the plugin whose entry point is its scheme; as `open_store`."""
+    bus: Bus = _open_by_scheme(openers, url, place, "bus", _OF_BUSES)
+    return bus
+
+
+def _open_by_scheme(openers: Openers, url: str, place: str, noun: str, parts: Iterable[str]) -> Any:
     scheme = url.partition(":")[0]
     opener = openers.get(scheme)
     if opener is None:
-        fix = f"Install the plugin that has an entry point {scheme!r} and implements open_store."
-        raise PluginError([Fault(place, "store", f"no loaded plugin opens the store '{scheme}:'.", fix)])
+        fix = f"Install the plugin that has an entry point {scheme!r} and implements open_{noun}."
+        raise PluginError([Fault(place, noun, f"no loaded plugin opens the {noun} '{scheme}:'.", fix)])
     try:
-        engine = opener.function(url)
+        opened = opener.function(url)
     except ValueError as error:
-        what = f"the URL of the store '{scheme}:' cannot be used: {cause(error)}".replace(url, _HIDDEN)
-        raise PluginError([Fault(place, "store", what, "Mend the URL.")]) from None
+        what = f"the URL of the {noun} '{scheme}:' cannot be used: {cause(error)}".replace(url, _HIDDEN)
+        raise PluginError([Fault(place, noun, what, "Mend the URL.")]) from None
     except Exception as error:
-        what = f"the hook open_store of {opener.owner} raised {cause(error)}".replace(url, _HIDDEN)
-        raise PluginError([Fault(place, "store", what, "Mend the URL, or install another version.")]) from error
-    missing = [name for name in _OF_ENGINES if not callable(getattr(engine, name, None))]
+        what = f"the hook open_{noun} of {opener.owner} raised {cause(error)}".replace(url, _HIDDEN)
+        raise PluginError([Fault(place, noun, what, "Mend the URL, or install another version.")]) from error
+    missing = [name for name in parts if not callable(getattr(opened, name, None))]
     if missing:
-        what = f"the hook open_store of {opener.owner} returned {type(engine).__name__}, which has no {missing[0]}."
-        raise PluginError([Fault(place, "store", what, "The plugin's author has to mend it.")])
-    opened: StoreEngine = engine
+        what = f"the hook open_{noun} of {opener.owner} returned {type(opened).__name__}, which has no {missing[0]}."
+        raise PluginError([Fault(place, noun, what, "The plugin's author has to mend it.")])
     return opened

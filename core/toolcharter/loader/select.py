@@ -31,6 +31,7 @@ RUNNER = "runner"
 SINK = "event sink"
 CHANNEL = "channel"
 STORE = "store"
+BUS = "bus"
 COMMAND = "command"
 _NOUNS = {TOOLS: "tool", EXTENSIONS: "extension", COMMANDS: COMMAND}
 _RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
@@ -39,6 +40,8 @@ _CHANNELS = {"webhook": "toolcharter-webhook"}
 """The channels that come with distributions of ours."""
 _STORES = {name: f"toolcharter-{name}" for name in ("sqlite", "postgresql", "redis")}
 """The stores that come with distributions of ours."""
+_BUSES = {"nats": "toolcharter-nats", "process": "toolcharter-service"}
+"""The buses that come with distributions of ours."""
 
 
 class Need(NamedTuple):
@@ -51,7 +54,7 @@ class Need(NamedTuple):
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
-    """`tool`, `extension`, `runner`, `event sink`, `channel`, `store` or `command`."""
+    """`tool`, `extension`, `runner`, `event sink`, `channel`, `store`, `bus` or `command`."""
 
 
 def needs_of(
@@ -88,6 +91,11 @@ def channel_needs(channels: Mapping[str, str]) -> list[Need]:
 def store_need(url: str, place: str) -> Need:
     """The need of a store, by its *url*."""
     return Need(EXTENSIONS, url.partition(":")[0], place, "store", STORE)
+
+
+def bus_need(url: str, place: str) -> Need:
+    """The need of a bus, by its *url*."""
+    return Need(EXTENSIONS, url.partition(":")[0], place, "bus", BUS)
 
 
 def select(
@@ -160,7 +168,7 @@ def _doubts(
 
 
 def _unknown(need: Need, index: Installed) -> Fault:
-    article = "a" if need.noun in {"tool", RUNNER, CHANNEL, STORE, COMMAND} else "an"
+    article = "a" if need.noun in {"tool", RUNNER, CHANNEL, STORE, BUS, COMMAND} else "an"
     names = list(index.usable(need.group))
     plural = f"{_NOUNS[need.group]}s"
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
@@ -174,6 +182,8 @@ def _unknown(need: Need, index: Installed) -> Fault:
         )
     if need.noun == STORE and need.name in _STORES:
         known = f"Install the distribution {_STORES[need.name]}."
+    if need.noun == BUS and need.name in _BUSES:
+        known = f"Install the distribution {_BUSES[need.name]}."
     if need.noun == CHANNEL:
         install = _CHANNELS.get(need.name)
         known = f"Install the distribution {install}, or write `deliver: log`." if install else known

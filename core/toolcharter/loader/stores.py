@@ -1,4 +1,4 @@
-"""Stores by their URLs: `open_store` for hosts, and the engine behind `rt.store`."""
+"""Stores and buses by their URLs: `open_store` and `open_bus` for hosts, and the engine behind `rt.store`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,9 +8,10 @@ from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.loader.load import Loaded, load_plugins
 from toolcharter.loader.scan import Installed
-from toolcharter.loader.select import store_need
+from toolcharter.loader.select import bus_need, store_need
 
 if TYPE_CHECKING:
+    from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.guards.secrets import engine as scrubber
     from toolcharter.guards.store import handle
@@ -44,6 +45,24 @@ def open_store(url: str = DEFAULT_STORE, *, migrates: bool = True) -> "StoreHand
     return handle.StoreHandle(lambda: engine, migrates=migrates)
 
 
+def open_bus(url: str, *, index: Installed | None = None) -> "Bus":
+    """The bus behind *url*, such as `nats://127.0.0.1:4222`, or `process:` for one within this process.
+
+    Args:
+        url: The scheme is the name of a plugin's entry point, and that plugin alone is imported.
+        index: What is installed; by default, what is.
+
+    Returns:
+        A bus, to be closed. It connects by itself, and again whenever it was away.
+
+    Raises:
+        PluginError: No plugin opens it, or the URL cannot be used. The URL itself is not shown.
+    """
+    place = f"bus '{url.partition(':')[0]}:'"
+    remember_passwords(url)
+    return load_plugins({}, others=[bus_need(url, place)], index=index).open_bus(url, place)
+
+
 def open_engine(
     url: str,
     place: str,
@@ -66,7 +85,7 @@ def open_engine(
     """
     if not url:
         url, place, loaded = DEFAULT_STORE, place or "rt.store", None
-    scrubber.remember(_passwords(url))
+    remember_passwords(url)
     if loaded is None:
         loaded = load_plugins({}, others=[store_need(url, place)], index=index)
     engine = loaded.open_store(url, place)
@@ -82,9 +101,10 @@ def _concerns(path: Path, workspace: Path) -> bool:
     return any(each.is_relative_to(workspace) for each in (path, path.resolve()))
 
 
-def _passwords(url: str) -> list[str]:
-    """What of *url* is secret, as it is written and as it is meant."""
+def remember_passwords(url: str) -> None:
+    """Have what is secret of *url* masked wherever it is shown, as it is written and as it is meant."""
     _, mark, rest = url.partition("://")
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2]
-    return [password, unquote(password)] if mark and at and password else []
+    if mark and at and password:
+        scrubber.remember([password, unquote(password)])

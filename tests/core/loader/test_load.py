@@ -8,7 +8,7 @@ import pytest
 from toolcharter import Call, Caller, Deny, ExtensionPolicy
 from toolcharter.errors import PluginError
 
-HOOKS = "Hooks here: register_tools, register_extensions, register_programs, register_commands, discover_tools, check_call, open_sink, open_channel, open_store."
+HOOKS = "Hooks here: register_tools, register_extensions, register_programs, register_commands, discover_tools, check_call, open_sink, open_channel, open_store, open_bus."
 
 
 def _message(load, *tools: str, **needs: object) -> str:
@@ -321,7 +321,7 @@ def test_an_extension_that_cannot_be_built_stops_the_start(site, load, tmp_path,
         pytest.param(
             {"extensions": {"wire": "p.yaml:7:3"}},
             "@hookimpl\ndef open_sink(url): ...",
-            "acme_wire registers no extension 'wire'; it only opens event sinks, channels or stores.\n"
+            "acme_wire registers no extension 'wire'; it only opens event sinks, channels, stores or buses.\n"
             "Take extensions.wire out of the profile.",
             id="sink-as-extension",
         ),

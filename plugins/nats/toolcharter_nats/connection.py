@@ -1,0 +1,171 @@
+"""One connection to a NATS server, on a loop and a thread of its own. It connects by itself, and again when it broke."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+
+from toolcharter import BusUnavailable
+
+REQUEST_S = 3.0
+"""How long the server may take to answer, in seconds."""
+PING_S = 2
+"""How often the server is asked whether it is there, in seconds; after two questions without answer it is away."""
+RECONNECT_S = 0.25
+"""Between two attempts to connect, in seconds."""
+T = TypeVar("T")
+
+
+class Server(NamedTuple):
+    """What a URL says."""
+
+    url: str
+    """Without options."""
+    shown: str
+    """Without user and password, too."""
+    credentials: str | None = None
+    """A file of the kind that `nsc` makes."""
+    replicas: int = 1
+    """On how many servers of a cluster what is stored lies."""
+    max_age_s: float = 7 * 86_400
+    """How long events are kept."""
+
+
+def read_url(url: str) -> Server:
+    """Read `nats://[USER:PASSWORD@]HOST[:PORT][?tls=true&creds=FILE&replicas=3&max_age_s=604800]`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    tls = options.pop("tls", "false")
+    credentials = options.pop("creds", None)
+    replicas, max_age_s = int(options.pop("replicas", "1")), float(options.pop("max_age_s", "604800"))
+    if parts.scheme != "nats" or not parts.hostname or parts.path not in {"", "/"} or parts.fragment:
+        raise ValueError("write nats://HOST:PORT")
+    if options or tls not in {"true", "false"} or replicas not in {1, 3, 5} or max_age_s < 1:
+        raise ValueError("the options are tls=true, creds=FILE, replicas=1, 3 or 5, and max_age_s of at least 1")
+    if credentials is not None and not Path(credentials).is_file():
+        raise ValueError("`creds` names no file")
+    place = f"{parts.hostname if ':' not in parts.hostname else f'[{parts.hostname}]'}:{parts.port or 4222}"
+    scheme = "tls" if tls == "true" else "nats"
+    user, at, _ = parts.netloc.rpartition("@")
+    return Server(
+        urlunsplit((scheme, f"{user}{at}{place}", "", "", "")), f"nats://{place}", credentials, replicas, max_age_s
+    )
+
+
+class Connection:
+    """A client of *server*; the first use begins to connect."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.client = Client()
+        self.jetstream: JetStreamContext = self.client.jetstream(timeout=REQUEST_S)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="toolcharter-nats", daemon=True)
+        self._thread.start()
+        self._why: str | None = "it has not answered yet"
+        self._on_connect: list[Callable[[], Awaitable[object]]] = []
+        self._closed = False
+        self._connecting = asyncio.run_coroutine_threadsafe(self._connect(), self._loop)
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float = REQUEST_S) -> T:
+        """What *work* gives, on the connection's loop.
+
+        Raises:
+            BusUnavailable: The server is away, or does not answer.
+        """
+        if self._closed:
+            raise BusUnavailable("The connection is closed.")
+        future = asyncio.run_coroutine_threadsafe(self._within(work, timeout_s), self._loop)
+        try:
+            answer = future.result(timeout_s + 5)
+        except (NatsError, OSError, TimeoutError, asyncio.CancelledError) as error:
+            future.cancel()
+            self._why = f"it did not answer: {type(error).__name__}"
+            raise BusUnavailable(f"{self.server.shown} does not answer: {type(error).__name__}.") from error
+        self._why = None
+        return answer
+
+    async def _within(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+        async with asyncio.timeout(timeout_s):
+            while not self.client.is_connected:  # noqa: ASYNC110 - the client has no event for it
+                await asyncio.sleep(0.02)
+            return await work()
+
+    def submit(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Have *work* done soon if the server is there; nobody waits for it."""
+
+        async def quietly() -> None:
+            if self.client.is_connected:
+                with suppress(Exception):
+                    await work()
+
+        if not self._closed:
+            asyncio.run_coroutine_threadsafe(quietly(), self._loop)
+
+    def on_connect(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Have *work* done once the server has answered; what it subscribes to survives that the server was away."""
+
+        def begin() -> None:
+            self._on_connect.append(work)
+            if self._connecting.done():
+                begun = asyncio.ensure_future(work())
+                begun.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+        self._loop.call_soon_threadsafe(begin)
+
+    def health(self) -> str | None:
+        """Why the server is away, or None."""
+        if self._closed:
+            return "the connection is closed"
+        if not self.client.is_connected:
+            return f"{self.server.shown} cannot be reached"
+        return f"{self.server.shown}: {self._why}" if self._why else None
+
+    def close(self) -> None:
+        """Close the connection and end its thread."""
+        if self._closed:
+            return
+        self._closed = True
+        self._connecting.cancel()
+        with suppress(Exception):
+            asyncio.run_coroutine_threadsafe(self.client.close(), self._loop).result(REQUEST_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(REQUEST_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def _connect(self) -> None:
+        await self.client.connect(
+            self.server.url,
+            name="toolcharter",
+            allow_reconnect=True,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type] # seconds, of which parts count
+            connect_timeout=int(REQUEST_S),
+            ping_interval=PING_S,
+            max_outstanding_pings=2,
+            user_credentials=self.server.credentials,
+            error_cb=self._failed,
+            reconnected_cb=self._recovered,
+        )
+        self._why = None
+        for work in tuple(self._on_connect):
+            with suppress(Exception):
+                await work()
+
+    async def _failed(self, error: Exception) -> None:
+        self._why = f"it did not answer: {type(error).__name__}"
+
+    async def _recovered(self) -> None:
+        self._why = None

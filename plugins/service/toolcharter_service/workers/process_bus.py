@@ -1,0 +1,277 @@
+"""The bus `process:`: for one process, and gone with it. What must outlive the process lies in the store."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
+
+from toolcharter import Bus, BusLease, bus_name, hookimpl
+
+REMEMBERED_S = 3600.0
+"""How long a queue knows the `item_id` of what was put."""
+_MANY = 10_000
+"""From how many keys on those that have expired are looked for."""
+_Message = tuple[str, str, bytes]
+
+
+@hookimpl
+def open_bus(url: str) -> Bus:
+    """A bus of its own for whoever opens it.
+
+    Raises:
+        ValueError: Something follows the scheme.
+    """
+    if url != "process:":
+        raise ValueError("write `process:` alone")
+    return ProcessBus()
+
+
+class ProcessBus:
+    """A `Bus` between the threads of this process."""
+
+    is_shared = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition()
+        self._heard: dict[str, list[Callable[[str, bytes], object]]] = {}
+        self._messages: deque[_Message] = deque()
+        self._teller: threading.Thread | None = None
+        self._queues: dict[tuple[str, str], _ProcessQueue] = {}
+        self._values: dict[tuple[str, str], tuple[bytes, float]] = {}
+        self._leases: dict[tuple[str, str], tuple[BusLease, float]] = {}
+        self._fences = count(1)
+        self._closed = False
+
+    def publish(self, tenant: str, topic: str, payload: bytes = b"") -> None:
+        """As `Bus.publish`."""
+        _checked(tenant, topic)
+        with self._lock:
+            if self._closed or topic not in self._heard:
+                return
+            self._messages.append((tenant, topic, payload))
+            self._lock.notify_all()
+            if self._teller is None or not self._teller.is_alive():
+                self._teller = threading.Thread(target=self._tell, name="toolcharter-bus", daemon=True)
+                self._teller.start()
+
+    def subscribe(self, topic: str, on_message: Callable[[str, bytes], object]) -> "_ProcessSubscription":
+        """As `Bus.subscribe`."""
+        _checked("", topic)
+        with self._lock:
+            self._heard[topic] = [*self._heard.get(topic, ()), on_message]
+        return _ProcessSubscription(self, topic, on_message)
+
+    def unsubscribe(self, topic: str, on_message: Callable[[str, bytes], object]) -> None:
+        """Forget one that listens."""
+        with self._lock:
+            left = [each for each in self._heard.pop(topic, ()) if each is not on_message]
+            if left:
+                self._heard[topic] = left
+
+    def _tell(self) -> None:
+        while True:
+            with self._lock:
+                self._lock.wait_for(lambda: self._messages or self._closed)
+                if self._closed:
+                    return
+                tenant, topic, payload = self._messages.popleft()
+                listening = tuple(self._heard.get(topic, ()))
+            for on_message in listening:
+                with suppress(Exception):
+                    on_message(tenant, payload)
+
+    def queue(self, tenant: str, name: str, *, ack_wait_s: float = 30, max_deliveries: int = 3) -> "_ProcessQueue":
+        """As `Bus.queue`."""
+        _checked(tenant, name)
+        with self._lock:
+            known = self._queues.get((tenant, name))
+            if known is None:
+                known = self._queues[tenant, name] = _ProcessQueue(tenant, ack_wait_s, max_deliveries)
+            return known
+
+    def create(self, tenant: str, key: str, value: bytes = b"", *, ttl_s: float = 86_400) -> bool:
+        """As `Bus.create`."""
+        _checked(tenant, key)
+        now = time.monotonic()
+        with self._lock:
+            if len(self._values) > _MANY:
+                self._values = {name: kept for name, kept in self._values.items() if kept[1] > now}
+            if self._values.get((tenant, key), (b"", now))[1] > now:
+                return False
+            self._values[tenant, key] = (value, now + ttl_s)
+            return True
+
+    def get(self, tenant: str, key: str) -> bytes | None:
+        """As `Bus.get`."""
+        _checked(tenant, key)
+        with self._lock:
+            value, expires = self._values.get((tenant, key), (None, 0.0))
+            return value if expires > time.monotonic() else None
+
+    def delete(self, tenant: str, key: str) -> None:
+        """As `Bus.delete`."""
+        _checked(tenant, key)
+        with self._lock:
+            self._values.pop((tenant, key), None)
+
+    def lease(self, tenant: str, name: str, *, holder: str, ttl_s: float) -> BusLease | None:
+        """As `Bus.lease`."""
+        _checked(tenant, name)
+        now = time.monotonic()
+        with self._lock:
+            held, expires = self._leases.get((tenant, name), (None, 0.0))
+            if held is not None and expires > now:
+                if held.holder != holder:
+                    return None
+                lease = held._replace(revision=next(self._fences))
+            else:
+                fence = next(self._fences)
+                lease = BusLease(tenant, name, holder, fence, fence)
+            self._leases[tenant, name] = (lease, now + ttl_s)
+            return lease
+
+    def renew(self, lease: BusLease, *, ttl_s: float) -> BusLease | None:
+        """As `Bus.renew`."""
+        with self._lock:
+            held, expires = self._leases.get((lease.tenant, lease.name), (None, 0.0))
+            if held is None or held.fence != lease.fence or expires <= time.monotonic():
+                return None
+            self._leases[lease.tenant, lease.name] = (held, time.monotonic() + ttl_s)
+            return held
+
+    def release(self, lease: BusLease) -> None:
+        """As `Bus.release`."""
+        with self._lock:
+            held, _ = self._leases.get((lease.tenant, lease.name), (None, 0.0))
+            if held is not None and held.fence == lease.fence:
+                del self._leases[lease.tenant, lease.name]
+
+    def holder(self, tenant: str, name: str) -> str | None:
+        """As `Bus.holder`."""
+        _checked(tenant, name)
+        with self._lock:
+            held, expires = self._leases.get((tenant, name), (None, 0.0))
+            return held.holder if held is not None and expires > time.monotonic() else None
+
+    def health(self) -> str | None:
+        """It is there as long as the process is."""
+        return "it is closed" if self._closed else None
+
+    def close(self) -> None:
+        """Stop telling."""
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()
+
+
+class _ProcessSubscription:
+    def __init__(self, bus: ProcessBus, topic: str, on_message: Callable[[str, bytes], object]) -> None:
+        self._bus, self._topic, self._on_message = bus, topic, on_message
+
+    def close(self) -> None:
+        """Hear of no more."""
+        self._bus.unsubscribe(self._topic, self._on_message)
+
+
+class _Item:
+    """An item and where it stands."""
+
+    def __init__(self, item: bytes, item_id: str) -> None:
+        self.item, self.item_id = item, item_id
+        self.deliveries = 0
+        self.token = 0
+        """Of the latest handing out; 0 while it waits."""
+        self.due = 0.0
+
+
+class _ProcessQueue:
+    def __init__(self, tenant: str, ack_wait_s: float, max_deliveries: int) -> None:
+        self._tenant, self._ack_wait_s, self._max_deliveries = tenant, ack_wait_s, max_deliveries
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, _Item]] = []
+        """A heap of what waits and what comes again, by when."""
+        self._numbers = count(1)
+        self._known: dict[str, float] = {}
+
+    def put(self, item: bytes, /, *, item_id: str) -> bool:
+        """As `Queue.put`."""
+        now = time.monotonic()
+        with self._changed:
+            for old in [name for name, until in self._known.items() if until <= now][:100]:
+                del self._known[old]
+            if item_id in self._known:
+                return False
+            self._known[item_id] = now + REMEMBERED_S
+            self.enter(_Item(item, item_id), 0.0)
+            return True
+
+    def enter(self, item: _Item, due: float) -> None:
+        """Have *item* handed out from *due* on; with the lock held."""
+        item.due, item.token = due, 0
+        heappush(self._due, (due, next(self._numbers), item))
+        self._changed.notify()
+
+    def pull(self, timeout_s: float) -> "_ProcessDelivery | None":
+        """As `Queue.pull`."""
+        until = time.monotonic() + timeout_s
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                while self._due and self._due[0][2].due != self._due[0][0]:
+                    heappop(self._due)  # It was finished, or is due at another time meanwhile.
+                if self._due and self._due[0][0] <= now:
+                    return self._handed_out(heappop(self._due)[2], now)
+                if now >= until:
+                    return None
+                self._changed.wait(min(until, self._due[0][0] if self._due else until) - now)
+
+    def _handed_out(self, item: _Item, now: float) -> "_ProcessDelivery":
+        item.deliveries += 1
+        due = now + self._ack_wait_s
+        self.enter(item, due)
+        item.token = next(self._numbers)
+        return _ProcessDelivery(self, item, self._tenant, exhausted=item.deliveries > self._max_deliveries)
+
+    def settle(self, item: _Item, token: int, due: float | None) -> None:
+        """Let *item* be handed out at *due*, or never again, if it is still with who had *token*."""
+        with self._changed:
+            if item.token != token:
+                return
+            if due is None:
+                item.due, item.token = -1.0, -1
+            else:
+                self.enter(item, due)
+
+    def keep(self, item: _Item, token: int) -> None:
+        """Begin the time of *item* anew."""
+        with self._changed:
+            if item.token == token:
+                self.enter(item, time.monotonic() + self._ack_wait_s)
+                item.token = token
+
+
+class _ProcessDelivery:
+    def __init__(self, queue: _ProcessQueue, item: _Item, tenant: str, *, exhausted: bool) -> None:
+        self.tenant, self.item, self.item_id, self.exhausted = tenant, item.item, item.item_id, exhausted
+        self._queue, self._item, self._token = queue, item, item.token
+
+    def ack(self) -> None:
+        """As `Delivery.ack`."""
+        self._queue.settle(self._item, self._token, None)
+
+    def nak(self, delay_s: float = 0) -> None:
+        """As `Delivery.nak`."""
+        self._queue.settle(self._item, self._token, time.monotonic() + delay_s)
+
+    def in_progress(self) -> None:
+        """As `Delivery.in_progress`."""
+        self._queue.keep(self._item, self._token)
+
+
+def _checked(tenant: str, name: str) -> None:
+    bus_name(name)
+    if tenant:
+        bus_name(tenant)

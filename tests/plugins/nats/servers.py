@@ -1,0 +1,66 @@
+"""A real `nats-server` with JetStream on a free port of loopback."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from pathlib import Path
+
+STARTS_S = 20.0
+
+
+class NatsServer:
+    """It can be stopped, paused and started again; what it keeps lies in *folder*."""
+
+    def __init__(self, folder: Path, *, max_file: str = "200MB") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._folder = folder
+        self._config = folder / "server.conf"
+        self._config.write_text(
+            f"listen: 127.0.0.1:{self.port}\n"
+            f'jetstream {{ store_dir: "{folder}/js", max_mem: 16MB, max_file: {max_file} }}\n'
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        program = shutil.which("nats-server", path=f"{sysconfig.get_path('scripts')}:{os.defpath}")
+        assert program is not None, "nats-server is not installed"
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen([program, "-c", str(self._config)], stdout=log, stderr=log)
+        until = time.monotonic() + STARTS_S
+        while time.monotonic() < until:
+            with socket.socket() as knocking:
+                if knocking.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError("nats-server does not listen")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.terminate()
+            self._process.wait(STARTS_S)
+            self._process = None
+
+    def pause(self) -> None:
+        """Let it answer nothing, with its connections open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
