@@ -42,4 +42,4 @@ def file_of(url: str) -> Path:
     path = unquote(rest.removeprefix("//"))
     if not rest.startswith("///") or "?" in rest or "#" in rest or path.endswith("/") or "\0" in path:
         raise ValueError("write sqlite: for the file in the user's state, or sqlite:///absolute/path for another")
-    return Path(os.path.normpath(path))
+    return Path(os.path.normpath(f"/{path.lstrip('/')}"))  # Other tools write four slashes for the same file.
