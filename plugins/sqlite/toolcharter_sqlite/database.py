@@ -96,9 +96,10 @@ class SqliteDatabase(Database):
     @override
     def fault(self, error: sa.exc.SQLAlchemyError) -> Fault:
         code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
-            return Fault.CONFLICT
-        return Fault.LATE if code is not None and code & 0xFF in _LATE else Fault.OTHER
+        if code is None or code & 0xFF not in _LATE:
+            return Fault.OTHER
+        # One that has read and would write does not wait for another writer: what it has read is changing.
+        return Fault.CONFLICT if code & 0xFF == sqlite3.SQLITE_BUSY and remaining_s() > 0 else Fault.LATE
 
     @override
     def cause(self, error: BaseException) -> str:

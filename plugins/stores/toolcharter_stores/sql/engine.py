@@ -15,6 +15,7 @@ from toolcharter import (
     StoreConflict,
     StoreExport,
     StoreLease,
+    StoreUnavailable,
     ToolcharterError,
 )
 from toolcharter_stores.cipher import Cipher
@@ -184,6 +185,6 @@ class SqlEngine:
                 failure, is_lost = error, True
             pause_s = random.uniform(0, min(_PAUSE_S * 2**number, _LONGEST_PAUSE_S))  # noqa: S311 - spreads attempts
             if time.monotonic() + pause_s > deadline:
-                break
+                raise StoreUnavailable(f"{self._database.name} took longer than there was time.") from failure
             time.sleep(pause_s)
         raise StoreConflict("Others were writing at the same time, again and again.") from failure
