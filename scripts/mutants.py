@@ -4,6 +4,10 @@
     .venv/bin/python scripts/mutants.py names lint.rules    these modules; writes nothing
     .venv/bin/python scripts/mutants.py --processes 1       beside other work
     .venv/bin/python scripts/mutants.py --every 4           a fourth of them, for an estimate; writes nothing
+    .venv/bin/python scripts/mutants.py --again             those that survived the last whole run, after tests for them
+                                                            were added; writes tests/mutants.md
+
+`--again` takes for granted that what was killed still is: it refuses once the modules themselves have changed.
 
 `trials.py` says how. No file is changed, and random tests draw the same examples each time. Only mutants that the first
 trial has not killed meet the second.
@@ -17,6 +21,7 @@ stand in modules; cosmic-ray changes files in place and starts an interpreter fo
 """
 
 import argparse
+import hashlib
 import importlib
 import os
 import sys
@@ -67,13 +72,31 @@ def _key(mutant: Mutant) -> tuple[str, tuple[str, ...]]:
     return mutant.module, tuple(f"{line[0]} {line[1:].strip()}" for line in mutant.diff)
 
 
-def main(names: Sequence[str], processes: int, nth: int) -> int:
+def digest() -> str:
+    """Of the modules, as the page of a whole run names them."""
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in modules().values())).hexdigest()[:16]
+
+
+def survivors_of(page: str) -> frozenset[str]:
+    """The survivors that *page*, of a whole run, shows, each as it is printed.
+
+    Raises:
+        ValueError: The modules have changed since.
+    """
+    if digest() not in page:
+        raise ValueError(f"{REPORT.name} is about other modules than those that are there: run the whole.")
+    return frozenset(page.partition("```diff\n")[2].partition("\n```")[0].split("\n\n"))
+
+
+def main(names: Sequence[str], processes: int, nth: int, *, again: bool = False) -> int:
     """Try each *nth* of the mutants of the modules with these *names*, or of all; returns the exit status."""
     started = time.monotonic()
     chosen = {name: file for name, file in modules().items() if name in names or not names}
     known = equivalent()
     every = [mutant for name, file in chosen.items() for mutant in mutants_of(file, name)]
-    tried = [mutant for mutant in every if _key(mutant) not in known][::nth]
+    counted = [mutant for mutant in every if _key(mutant) not in known][::nth]
+    left = survivors_of(REPORT.read_text(encoding="utf-8")) if again else None
+    tried = counted if left is None else [mutant for mutant in counted if str(mutant) in left]
     strangers = {key for key in known if key[0] in chosen} - set(map(_key, every))
     files = _state_of_files()
     _warm_up()
@@ -98,11 +121,11 @@ def main(names: Sequence[str], processes: int, nth: int) -> int:
     for module, diff in sorted(strangers):
         print(f"{EQUIVALENT.name}: no such mutant of {module}:", *diff, sep="\n", end="\n\n")
     same = Counter(mutant.module for mutant in every if _key(mutant) in known)
-    table = _table(tried, alive, same)
+    table = _table(counted, alive, same)
     print(table, f"\n{time.monotonic() - started:.0f} s")
     if not names and nth == 1:
         REPORT.write_text(_report(table, alive), encoding="utf-8")
-    return int(_score(tried, alive) < GOAL or bool(strangers))
+    return int(_score(counted, alive) < GOAL or bool(strangers))
 
 
 def _state_of_files() -> dict[Path, int]:
@@ -133,7 +156,8 @@ def _report(table: str, alive: list[Mutant]) -> str:
 Written by `make mutants`. A mutant is a module with one change: another comparison, a condition turned round, a number
 one off, a text with something behind it, a statement, an element or a keyword left out. It is killed if a test in
 `tests/core/policy` fails that reaches the changed statement. The score is the share of the killed; at least {GOAL:g}% is demanded. Mutants that no test could
-notice stand in [equivalent_mutants.toml](equivalent_mutants.toml), each with the reason.
+notice stand in [equivalent_mutants.toml](equivalent_mutants.toml), each with the reason. Modules: `{digest()}`. What survives a whole
+run is tried again after tests were added (`make mutants ARGS=--again`).
 
 {table}
 
@@ -155,5 +179,6 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", help="modules, such as lint.rules")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--every", type=int, default=1, metavar="N")
+    parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
-    sys.exit(main(given.names, given.processes, given.every))
+    sys.exit(main(given.names, given.processes, given.every, again=given.again))

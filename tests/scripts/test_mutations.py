@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mutants import EQUIVALENT
+from mutants import EQUIVALENT, digest, survivors_of
 from mutations import mutants_of
 from toolcharter.policy.capability import CapabilityLimit, bound
 from toolcharter.profile.settings import Capabilities
@@ -148,3 +148,13 @@ def test_each_module_has_tests_for_what_runs_at_import_time(project_root: Path) 
     at_import = [next(mutants_of(file, name))._replace(line=1) for name, file in modules().items()]
 
     assert [one.module for one in at_import if not reaching_tests(one, seen)] == []
+
+
+def test_survivors_are_read_from_the_page_of_the_same_modules() -> None:
+    """What was killed in other modules may live in these."""
+    shown = ("core/toolcharter/policy/names.py:3\n-c = not d\n+c = d", "core/toolcharter/policy/names.py:9\n-a\n+b\n+c")
+    page = f"# Mutants\n\nModules: `{digest()}`.\n\n```diff\n{shown[0]}\n\n{shown[1]}\n```\n"
+
+    assert survivors_of(page) == frozenset(shown)
+    with pytest.raises(ValueError, match="run the whole"):
+        survivors_of(page.replace(digest(), "0" * 16))
