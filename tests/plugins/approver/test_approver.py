@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.descriptors import open_descriptors
 from tests.rows import each_row
 
 import toolcharter_approver
@@ -660,21 +661,17 @@ async def test_many_calls_at_once_are_asked_one_by_one(service, toolbox_for) -> 
         assert [task.result().outcome for task in tasks_of_one_kind] == ["ok", "denied"] * 4
 
 
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def test_no_question_leaves_a_connection_behind(service, toolbox_for) -> None:
     """Loops come and go; what one of them left open would be nobody's."""
     toolbox = toolbox_for(service.url)
 
     for _ in range(3):
         assert call(toolbox, "acall").outcome == "ok"
-    before = open_files()
+    before = len(open_descriptors())
     for _ in range(20):
         assert call(toolbox, "acall").outcome == "ok"
 
-    assert open_files() <= before + 2
+    assert len(open_descriptors()) <= before + 2
 
 
 def test_a_listing_needs_no_client() -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from tests.descriptors import open_descriptors
 from tests.plugins.bwrap.conftest import Remembering, job, living, shell, wait_until
 from tests.rows import each_row
 
@@ -22,10 +23,6 @@ from toolcharter_bwrap.runner import BwrapRunner
 
 pytestmark = pytest.mark.needs_program("bwrap", package="bubblewrap")
 Sh = Callable[..., Ended]
-
-
-def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.descriptors import open_descriptors
 
 from toolcharter import Toolbox, ToolResult, build_tools
 
@@ -123,7 +124,7 @@ def test_a_thousand_calls_at_a_time_all_succeed(open_box: OpenBox, workspace: Pa
     """From asynchronous code; each has its own output."""
     box = open_box("host")
     box.call("bash", {"command": "true"})
-    before = _open_descriptors()
+    before = open_descriptors()
 
     async def all_of_them() -> list[ToolResult]:
         return await asyncio.gather(*(box.acall("bash", _echo(number)) for number in range(MANY)))
@@ -131,7 +132,7 @@ def test_a_thousand_calls_at_a_time_all_succeed(open_box: OpenBox, workspace: Pa
     texts = [result.text for result in asyncio.run(all_of_them())]
 
     assert texts == [f"{number}\n" for number in range(MANY)]
-    assert (_open_descriptors(), list(workspace.iterdir())) == (before, [])
+    assert (open_descriptors(), list(workspace.iterdir())) == (before, [])
 
 
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
@@ -139,14 +140,14 @@ def test_many_sandboxes_at_a_time_all_succeed(open_box: OpenBox, workspace: Path
     """From as many threads; what protects the missing paths of the workspace is gone with the last of them."""
     box = open_box("bwrap")
     box.call("bash", {"command": "true"})
-    before = _open_descriptors()
+    before = open_descriptors()
 
     with ThreadPoolExecutor(MANY_SANDBOXES) as pool:
         results = pool.map(lambda number: box.call("bash", _echo(number)), range(MANY_SANDBOXES))
         texts = [result.text for result in results]
 
     assert texts == [f"{number}\n" for number in range(MANY_SANDBOXES)]
-    assert (_open_descriptors(), list(workspace.iterdir())) == (before, [])
+    assert (open_descriptors(), list(workspace.iterdir())) == (before, [])
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
@@ -200,10 +201,6 @@ def _echo(number: int) -> dict[str, str | int]:
 
 def _ignore(event: object) -> None:
     """These tests are not about events."""
-
-
-def _open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
 
 
 def _wait_until(condition: Callable[[], bool]) -> bool:

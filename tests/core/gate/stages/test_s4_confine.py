@@ -1,6 +1,5 @@
 """Stage 4 for commands: what letters promise is held against files, programs and repositories that are there."""
 
-import gc
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.descriptors import open_descriptors
 
 from toolcharter.api.command import DiskPreconditions, PathAccess
 from toolcharter.errors import ToolError
@@ -289,24 +289,18 @@ def test_a_repository_that_chooses_programs_is_refused(objection: Objection, spa
     assert denied == ("protected_path", message)
 
 
-def held() -> int:
-    """How many descriptors are open."""
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def test_nothing_is_opened_before_it_is_needed(space: Path) -> None:
     """A toolbox whose calls run no commands holds no descriptor."""
-    gc.collect()  # What other tests have left would close in between.
-    before = held()
+    before = open_descriptors()
     lookout = Confinement(space)
     lookout.objection(DiskPreconditions())
     lookout.close()
 
-    assert held() == before
+    assert open_descriptors() == before
     assert lookout.objection(DiskPreconditions((PathAccess("out", is_pattern=False, folders=HERE),))) is not None
-    assert held() > before
+    assert open_descriptors() > before
     lookout.close()
-    assert held() == before
+    assert open_descriptors() == before
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Places to write: what may be used how, and what is refused before anything is changed."""
 
 import errno
-import gc
 import os
 import subprocess
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from tests.descriptors import open_descriptors
 from tests.rows import each_row
 
 from toolcharter import Denied, ToolError
@@ -437,12 +437,11 @@ def test_refusal_leaves_no_descriptor(tree: Path, openers, path: str) -> None:
     """Whatever is refused, no folder stays open."""
     paths = writable(tree, openers, read_only=(".git",))
     outcome(paths, path, "receive")
-    gc.collect()  # What other tests have left would close in between.
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
 
     outcome(paths, path, "receive")
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_descriptors() == before
 
 
 def test_folder_below_is_looked_through_to_its_ground(tree: Path, openers) -> None:

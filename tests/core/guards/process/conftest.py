@@ -35,10 +35,6 @@ def shell(script: str, **more: Any) -> Job:
     return job("sh", "-c", script, **more)
 
 
-def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
-
-
 def wait_until(condition: Callable[[], bool]) -> bool:
     end = time.monotonic() + 60  # On a busy machine all of it takes its time; on others nobody waits.
     while not condition() and time.monotonic() < end:

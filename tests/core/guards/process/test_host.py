@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.descriptors import open_descriptors
 
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import HostProgramRunner, HostRunner, governed, marks
@@ -51,10 +52,6 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()
-
-
-def open_descriptors() -> set[str]:
-    return {str(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists()}
 
 
 def test_a_program_gets_its_arguments_as_they_are(run: HostRunner) -> None:

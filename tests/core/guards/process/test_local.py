@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.core.guards.process.conftest import open_descriptors, shell
+from tests.core.guards.process.conftest import shell
+from tests.descriptors import open_descriptors
 
 from toolcharter.api.runner import Ended, Job
 from toolcharter.errors import Denied

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.core.guards.process.conftest import job, living, open_descriptors, shell, wait_until
+from tests.core.guards.process.conftest import job, living, shell, wait_until
+from tests.descriptors import open_descriptors
 
 from toolcharter.api.runner import Running, TerminalSize
 from toolcharter.errors import ToolError
