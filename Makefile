@@ -6,7 +6,8 @@
 # make environment  `.venv` alone, with the developers' tools
 # make hosts       the plugins for frameworks, each beside its framework (ARGS="openai" chooses, ARGS="openai -- -k x" selects)
 # make lowest      the same with frameworks as old as the plugins say that they may be; from PyPI
-# make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite, all
+# make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite,
+#                  an OpenID provider, all
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
@@ -75,7 +76,7 @@ lowest: python
 
 CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @anthropic-ai/claude-code@2.1.330 \
 	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
-	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
+	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 oidc-provider@9.13.3
 
 clients: python
 	@$(PYTHON) scripts/environment.py dev
@@ -83,7 +84,7 @@ clients: python
 		"$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" \
 		install --prefix .clients --no-save --no-audit --no-fund --silent $(CLIENTS)
 	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py \
-		tests/plugins/mcp_bridge/test_public_servers.py $(ARGS)
+		tests/plugins/mcp_bridge/test_public_servers.py tests/plugins/service/auth/test_real_provider.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev

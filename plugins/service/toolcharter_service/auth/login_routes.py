@@ -2,7 +2,7 @@
 
 from html import escape
 from typing import Annotated
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -176,7 +176,9 @@ def _add_oidc_routes(router: APIRouter, service: Service, provider: OidcLogin) -
     @router.get("/login/oidc/callback", status_code=303)
     async def callback(request: Request) -> Response:
         """Come back from the provider."""
-        query = parse_qs(request.url.query, max_num_fields=20)
+        query: dict[str, list[str]] = {}
+        for name, value in request.query_params.multi_items():
+            query.setdefault(name, []).append(value)
         answer: Response
         try:
             principal, path = await provider.finish(query, request.cookies.get(LOGIN_COOKIE, ""))

@@ -5,17 +5,14 @@ import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-from joserfc import jwt
-from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
-from joserfc.jws import JWSRegistry
+from joserfc.jwk import ECKey, RSAKey
 from tests.plugins.service.auth.conftest import Deployment
+from tests.plugins.service.auth.issuing import Issuer, signed
 from tests.rows import each_row
 
 from toolcharter import NetworkPolicy
@@ -26,45 +23,6 @@ from toolcharter_service.auth.keys import IssuerKeys, KeysUnavailable, read_keys
 from toolcharter_service.auth.principal import Role
 
 ISSUER, AUDIENCE = "https://issuer.example", "toolcharter"
-Key = RSAKey | ECKey | OKPKey | OctKey
-
-
-class Issuer:
-    """Signs tokens, and shows its keys."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, Key] = {
-            "rsa": RSAKey.generate_key(2048, {"kid": "rsa"}),
-            "ec": ECKey.generate_key("P-256", {"kid": "ec"}),
-        }
-        self.asked = 0
-        self.is_away = False
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                issuer.asked += 1
-                body = json.dumps(issuer.document()).encode()
-                self.send_response(500 if issuer.is_away else 200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                """Nothing is printed."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        Thread(target=self.server.serve_forever, daemon=True).start()
-        self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/jwks"
-        self.network: dict[str, list[Any]] = {"allowed_private": ["127.0.0.1"], "ports": [self.port]}
-
-    def document(self) -> dict[str, Any]:
-        return {"keys": [key.as_dict(private=False) for key in self.keys.values() if not isinstance(key, OctKey)]}
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -108,15 +66,6 @@ def claims(**change: Any) -> dict[str, Any]:
         "jti": "a1",
     }
     return {name: value for name, value in (whole | change).items() if value is not ...}
-
-
-class _Any(JWSRegistry):
-    max_header_length = 8_192
-
-
-def signed(key: Key, algorithm: str, said: Mapping[str, Any], **header: Any) -> str:
-    full = {name: value for name, value in {"alg": algorithm, "kid": "rsa", **header}.items() if value is not ...}
-    return jwt.encode(full, dict(said), key, registry=_Any(algorithms=[algorithm], strict_check_header=False))
 
 
 def part(value: Any) -> str:
