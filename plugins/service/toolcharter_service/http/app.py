@@ -6,7 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
-from toolcharter_service import approvals, grants
+from toolcharter_service import approvals, grants, watch, workers
 from toolcharter_service.auth import Authenticator, admin_routes, login_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
@@ -24,6 +24,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     admin_routes.routes,
     approvals.routes,
     grants.routes,
+    watch.routes,
 )
 """Each part of the service gives its routes as one function."""
 
@@ -46,6 +47,8 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
 
     Calls(service)
     service.approver = partial(approvals.RecordApprover, service, service.worker)
+    watch.keep_usage(service)
+    workers.keep_bus(service)
     service.run_in_background("approvals", partial(approvals.keep_approvals, service, service.worker))
     app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service

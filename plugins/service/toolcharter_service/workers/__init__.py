@@ -1,1 +1,5 @@
-"""Many workers: the bus within one process, the runner `remote` and the command `toolcharter worker`."""
+"""Many workers: the bus, the runner `remote` and the command `toolcharter worker`."""
+
+from toolcharter_service.workers.service_bus import keep_bus
+
+__all__ = ["keep_bus"]

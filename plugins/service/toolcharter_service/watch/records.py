@@ -1,0 +1,124 @@
+"""Call records and counters as HDN keeps them, made of the gate's events. Pure.
+
+Source: artificial_mind, `hdn/tool_metrics.go` (records, counters, the average) and `fsm/engine.go` (usage lists).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import orjson
+
+from toolcharter import RecordKind, StoreRecord
+
+RECENT = "tool_calls:recent"
+"""The list of the latest call records."""
+RECENT_MAX = 100
+USAGE_MAX = 200
+_STATUS = {"ok": "success", "error": "failure", "denied": "blocked"}
+
+Describe = Callable[[str | None, str], tuple[tuple[str, ...], str]]
+"""Permissions and safety level of a tool, by the agent and the tool's name."""
+
+
+class ToolMetrics(StoreRecord):
+    """How often a tool was called."""
+
+    store_kind: ClassVar[RecordKind] = RecordKind("tool_metrics", ("tool_id",))
+
+    tool_id: str
+    tool_name: str
+    total_calls: int = 0
+    success_calls: int = 0
+    failure_calls: int = 0
+    blocked_calls: int = 0
+    avg_duration_ms: float = 0
+    last_called: str
+    created_at: str
+
+    def with_call(self, record: Mapping[str, Any], duration_ms: float) -> "ToolMetrics":
+        """The counters after one more call, and the average of those that took time."""
+        total = self.total_calls + 1
+        average = self.avg_duration_ms
+        if duration_ms > 0:
+            average = (average * (total - 1) + duration_ms) / total if average else duration_ms
+        counted = f"{record['status']}_calls"
+        update = {"total_calls": total, counted: getattr(self, counted) + 1, "avg_duration_ms": average}
+        return self.model_copy(update={**update, "last_called": record["timestamp"]})
+
+
+class UsageMark(StoreRecord):
+    """How much of a spool is in the store: written with what it is about, so that nothing counts twice."""
+
+    store_kind: ClassVar[RecordKind] = RecordKind("usage_mark", ("spool",))
+
+    spool: str
+    offset: int
+
+
+class EndedCall(NamedTuple):
+    """A call record, and what is known more exactly."""
+
+    record: Mapping[str, Any]
+    duration_ms: float
+
+
+def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
+    """One record for each call that ended in *lines*; lines that are no events are left out."""
+    known: dict[tuple[str | None, str], tuple[tuple[str, ...], str]] = {}
+    found = []
+    for line in lines.splitlines():
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:  # A process died while it wrote.
+            continue
+        if event.get("event") != "hook.tool.after":
+            continue
+        key = event["agent"], event["tool"]
+        if key not in known:
+            known[key] = describe(*key)
+        found.append(_ended(event, *known[key]))
+    return found
+
+
+def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the usage lists hold of a call."""
+    kind = "result" if record["status"] == "success" else "failed"
+    entry = {"ts": record["timestamp"], "agent_id": record["agent_id"], "type": kind, "tool": record["tool_id"]}
+    entry |= {name: record[name] for name in ("id", "status", "duration_ms", "project_id")}
+    return entry | ({"error": record["error"]} if "error" in record else {})
+
+
+def usage_lists(calls: Iterable[EndedCall]) -> dict[str, list[dict[str, Any]]]:
+    """What is pushed to each usage list, the oldest first."""
+    lists: dict[str, list[dict[str, Any]]] = {}
+    for call in calls:
+        entry = usage_entry(call.record)
+        for name in dict.fromkeys(("global", entry["agent_id"] or "global")):
+            lists.setdefault(usage_list(name), []).append(entry)
+    return lists
+
+
+def usage_list(agent: str) -> str:
+    """The name of an agent's usage list; `global` is everybody's."""
+    return f"tools:{agent}:usage_history"
+
+
+def _ended(event: Mapping[str, Any], permissions: tuple[str, ...], level: str) -> EndedCall:
+    elapsed_ms = float(event["elapsed_ms"])
+    record: dict[str, Any] = {
+        "id": event["call_id"],
+        "tool_id": event["tool"],
+        "tool_name": event["tool"],
+        "parameters": event["args"],
+        "status": _STATUS[event["outcome"]],
+        "duration_ms": round(elapsed_ms),
+        "agent_id": event["agent"] or "",
+        "project_id": event["project"] or "",
+        "timestamp": event["ts"],
+        "response": {"output_chars": event["output_chars"], "truncated": event["truncated"], **(event["fields"] or {})},
+        "permissions": list(permissions),
+        "safety_level": level,
+    }
+    if event["outcome"] != "ok":
+        record["error"] = ": ".join(str(part) for part in (event["reason"], event["message"]) if part)
+    return EndedCall(record, elapsed_ms)

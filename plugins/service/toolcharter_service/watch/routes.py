@@ -1,0 +1,110 @@
+"""`GET /api/tools` and `GET /api/tools/usage`, straight from the store; and the service's `Usage`."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from toolcharter import state_path
+from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.config import url_of
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.registry.records import StoredTool
+from toolcharter_service.service import Service, UnknownAgent
+from toolcharter_service.watch.records import USAGE_MAX, Describe, ToolMetrics, usage_list
+from toolcharter_service.watch.usage import Usage
+
+_PAGE = 1000
+Watcher = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.READ_REGISTRY)]
+
+
+class StoredTools(BaseModel):
+    """The records of the registry as they lie in the store, and how often each tool was called."""
+
+    tools: list[dict[str, Any]]
+    """Sorted by id."""
+    metrics: dict[str, dict[str, Any]]
+    """By tool, also of tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
+
+
+class UsageHistory(BaseModel):
+    """The latest calls, the latest first."""
+
+    agent_id: str
+    usage: list[dict[str, Any]]
+
+
+def keep_usage(service: Service, folder: Path | None = None) -> Usage:
+    """Have the usage of all calls kept.
+
+    Args:
+        service: It has not started yet.
+        folder: Where usage lies on disk; by default in the user's state.
+    """
+    # What waits is delivered to the store that it was meant for, also by another process.
+    name = hashlib.sha256(url_of(service.config.store).encode()).hexdigest()[:16]
+    folder = folder or (state_path("usage", os.environ) or Path("usage").absolute()) / name
+    usage = Usage(folder, service.store, lambda tenant: _describe(service, tenant))
+    service.tenant_sinks.append(usage.sink)
+
+    async def health() -> str | None:
+        return usage.health()
+
+    async def close() -> None:
+        await asyncio.to_thread(usage.close)
+
+    service.parts["usage"] = health
+    service.on_stop.append(close)
+    return usage
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes, of which HDN's monitor is a client."""
+    router = APIRouter(prefix="/api/tools", tags=["watch"])
+
+    @router.get("", responses=answers(503))
+    async def stored_tools(principal: Watcher) -> StoredTools:
+        store = service.store(principal.tenant).asynchronous()
+        tools: list[dict[str, Any]] = []
+        after, more = "", True
+        while more:
+            page = await store.page(StoredTool, after=after, limit=_PAGE)
+            tools += [stored.record.model_dump(mode="json") for stored in page.records]
+            after, more = page.after, bool(page.after)
+        metrics: dict[str, dict[str, Any]] = {}
+        after, more = "", True
+        while more:
+            counted = await store.page(ToolMetrics, after=after, limit=_PAGE)
+            metrics |= {stored.record.tool_id: stored.record.model_dump() for stored in counted.records}
+            after, more = counted.after, bool(counted.after)
+        return StoredTools(tools=tools, metrics=metrics)
+
+    @router.get("/usage", responses=answers(403, 503))
+    async def usage(
+        principal: Watcher,
+        agent_id: Annotated[str, Query(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")] = "global",
+        limit: Annotated[int, Query(ge=1, le=USAGE_MAX)] = 100,
+    ) -> UsageHistory:
+        if principal.agents is not None and agent_id not in principal.agents:
+            raise HttpProblem(403, f"The token is not for the usage of {agent_id!r}.", "forbidden")
+        items = await service.store(principal.tenant).asynchronous().items(usage_list(agent_id), limit=limit)
+        return UsageHistory(agent_id=agent_id, usage=[dict(item) for item in items])
+
+    return router
+
+
+def _describe(service: Service, tenant: str) -> Describe:
+    def describe(agent: str | None, tool: str) -> tuple[tuple[str, ...], str]:
+        try:
+            known: Mapping[str, Any] = service.toolbox(tenant, agent).current
+        except UnknownAgent:
+            return (), ""
+        found = known.get(tool)
+        return ((), "") if found is None else (tuple(sorted(found.capabilities)), str(found.safety))
+
+    return describe

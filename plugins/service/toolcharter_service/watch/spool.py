@@ -1,0 +1,121 @@
+"""`Spool`: lines on disk from the moment they are written until they are delivered, whatever dies meanwhile.
+
+A process appends to a file of its own, whose lock says that it lives; another process adopts the files whose lock is free.
+"""
+
+import fcntl
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+SEGMENT_BYTES = 8 * 1024 * 1024
+"""From which size on a delivered file is given up for a new one."""
+MAX_BYTES = 256 * 1024 * 1024
+"""How much may wait."""
+CHUNK_BYTES = 1024 * 1024
+
+
+class Segment:
+    """One file of the spool."""
+
+    def __init__(self, path: Path, *, adopted: bool) -> None:
+        self.path, self.name = path, path.stem
+        self.adopted = adopted
+        """Whether another process wrote it, and may have delivered some."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if adopted else os.O_CREAT | os.O_EXCL)
+        self.descriptor = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self.descriptor)
+            raise
+        self.filed = int(self._side.read_text() or 0) if self._side.exists() else 0
+        """Up to where the day's file has it."""
+        self.stored: int | None = None
+        """Up to where the store has it; None: the store has to be asked."""
+
+    @property
+    def _side(self) -> Path:
+        return self.path.with_suffix(".filed")
+
+    def size(self) -> int:
+        """In bytes."""
+        return os.fstat(self.descriptor).st_size
+
+    def whole_lines(self, offset: int) -> bytes:
+        """Whole lines from *offset* on, about as many as `CHUNK_BYTES` hold; empty at the end."""
+        wanted = CHUNK_BYTES
+        while True:
+            data = os.pread(self.descriptor, wanted, offset)
+            end = data.rfind(b"\n") + 1
+            if end or len(data) < wanted:
+                return data[:end]
+            wanted *= 2
+
+    def set_filed(self, offset: int) -> None:
+        """Remember how far the day's file has come."""
+        self._side.write_text(str(offset))
+        self.filed = offset
+
+    def remove(self) -> None:
+        """Everything is delivered."""
+        for path in (self.path, self._side):
+            path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+class Spool:
+    """The spool in *folder*, which is there and only its owner's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._torn = False
+        self._current: Segment | None = None
+        self._others: list[Segment] = []
+
+    def append(self, lines: bytes) -> None:
+        """Write *lines*; they survive the death of the process.
+
+        Raises:
+            OSError: There is no room.
+        """
+        with self._lock:
+            current = self._current
+            if current is None:
+                current = self._current = Segment(self.folder / f"{uuid4().hex}.spool", adopted=False)
+            data = b"\n" + lines if self._torn else lines
+            if current.size() > MAX_BYTES:
+                raise OSError(f"{current.size()} bytes of usage wait for the store already")
+            written = os.write(current.descriptor, data)
+            self._torn = written < len(data)
+        if written < len(data):
+            raise OSError("there is no room for the record of the call's usage")
+
+    def segments(self) -> list[Segment]:
+        """All that may hold something, those of the dead first."""
+        with self._lock:
+            return [*self._others, *([self._current] if self._current else ())]
+
+    def adopt(self) -> None:
+        """Take over the files of processes that are gone."""
+        with self._lock:
+            mine = {segment.path for segment in (*self._others, self._current) if segment}
+            for path in sorted(self.folder.glob("*.spool")):
+                if path not in mine:
+                    with suppress(OSError):  # Its process lives, or another one was first.
+                        self._others.append(Segment(path, adopted=True))
+
+    def retire(self, segment: Segment, *, offset: int, even_small: bool) -> bool:
+        """Remove *segment* if nothing was written to it behind *offset*; of the current one only if it is large."""
+        with self._lock:
+            if segment is self._current:
+                if segment.size() != offset or not (even_small or offset > SEGMENT_BYTES):
+                    return False
+                self._current = None
+            else:
+                self._others.remove(segment)
+            segment.remove()
+            return True

@@ -1,0 +1,250 @@
+"""`Usage`: who called what, in the store and in a file for each day, from the events of calls.
+
+A call appends its last event to a spool on disk. A thread turns what lies there into call records, writes them into the file of
+the day, and in batches into the store, together with a mark that says how far it has come: what is delivered again after a
+crash or an outage is known by its mark, and counts once. While the store is away the spool grows.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import orjson
+
+from toolcharter import Denied, StateFolder, Store, StoreConflict, StoreTransaction
+from toolcharter_service.watch.records import (
+    RECENT,
+    RECENT_MAX,
+    USAGE_MAX,
+    Describe,
+    EndedCall,
+    ToolMetrics,
+    UsageMark,
+    ended_calls,
+    usage_lists,
+)
+from toolcharter_service.watch.spool import Segment, Spool
+
+KEPT_DAYS = 7
+"""How many days' files are kept, today's among them."""
+BATCH_S = 0.1
+"""How long the thread waits for more before it writes, in seconds."""
+RETRY_S = 1.0
+CLOSE_S = 5.0
+_DAY_FILE = re.compile(r"tool_calls_(\d{4}-\d{2}-\d{2})\.log")
+_AFTER = b'"hook.tool.after"'
+_TAIL_BYTES = 4 * 1024 * 1024
+_SHAPE = re.compile(rb'"id":"([^"]+)"')
+
+
+class Usage:
+    """The usage of all tenants.
+
+    Args:
+        folder: Where spools and files lie; it is made, for its owner alone.
+        store: Gives the store of a tenant.
+        describe: Gives, for a tenant, what is known of its tools.
+    """
+
+    def __init__(self, folder: Path, store: Callable[[str], Store], describe: Callable[[str], Describe]) -> None:
+        self._folder = folder
+        self._store = store
+        self._describe = describe
+        self._spools: dict[str, Spool] = {}
+        self._dirty = threading.Event()
+        self._closing = False
+        self._why: str | None = None
+        self._cleaned: date | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def sink(self, tenant: str) -> "UsageSink":
+        """The sink for the events of *tenant*.
+
+        Raises:
+            OSError: The folder cannot be made.
+            UnsafeState: Somebody else could write there.
+        """
+        with self._lock:
+            spool = self._spools.get(tenant)
+            if spool is None:
+                with StateFolder(self._folder, tenant or "_", workspace=None).made():
+                    spool = self._spools[tenant] = Spool(self._folder / (tenant or "_"))
+                spool.adopt()
+                self._dirty.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="toolcharter-usage", daemon=True)
+                self._thread.start()
+        return UsageSink(spool, self._dirty)
+
+    def health(self) -> str | None:
+        """Why usage waits on disk, or None."""
+        return self._why
+
+    def close(self) -> None:
+        """Deliver what can be delivered; the rest waits for the next start."""
+        self._closing = True
+        self._dirty.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
+
+    def _work(self) -> None:
+        while True:
+            self._dirty.wait(None if self._why is None else RETRY_S)
+            if not self._closing:
+                time.sleep(BATCH_S if self._why is None else RETRY_S)
+            self._dirty.clear()
+            try:
+                self._clean()
+                why = [self._deliver_all(tenant, spool) for tenant, spool in tuple(self._spools.items())]
+            except OSError as error:
+                why = [f"usage cannot be written: {error.strerror or error}"]
+            except Exception as error:  # noqa: BLE001 - the thread has to outlive it, and /readyz shows it
+                why = [f"usage cannot be delivered: {type(error).__name__}"]
+            self._why = next(filter(None, why), None)
+            if self._closing:
+                return
+
+    def _deliver_all(self, tenant: str, spool: Spool) -> str | None:
+        for segment in spool.segments():
+            self._file(tenant, spool, segment)
+            try:
+                while self._store_some(tenant, segment):
+                    pass
+            except (Denied, StoreConflict) as error:
+                return f"the store is away, and usage waits: {error}"
+            if segment.filed == segment.stored and spool.retire(
+                segment, offset=segment.filed, even_small=self._closing
+            ):
+                with suppress(Denied, StoreConflict):  # Then a mark is left that nothing refers to.
+                    self._store(tenant).delete(UsageMark, segment.name)
+        return None
+
+    def _file(self, tenant: str, spool: Spool, segment: Segment) -> None:
+        """Write what is new into the files of the days."""
+        is_first = segment.adopted
+        while lines := segment.whole_lines(segment.filed):
+            by_day: dict[str, list[EndedCall]] = {}
+            for call in ended_calls(lines, self._describe(tenant)):
+                by_day.setdefault(call.record["timestamp"][:10], []).append(call)
+            for day, calls in by_day.items():
+                path = spool.folder / f"tool_calls_{day}.log"
+                # The process may have died between the file and what it remembers of it.
+                written = _last_ids(path) if is_first else frozenset[bytes]()
+                _append(path, [call for call in calls if call.record["id"].encode() not in written])
+            is_first = False
+            segment.set_filed(segment.filed + len(lines))
+
+    def _store_some(self, tenant: str, segment: Segment) -> bool:
+        """Write a batch into the store; false if there was none."""
+        store = self._store(tenant)
+        if segment.stored is None:
+            found = store.get(UsageMark, segment.name) if segment.adopted else None
+            segment.stored = found.record.offset if found else 0
+        lines = segment.whole_lines(segment.stored)
+        if not lines:
+            return False
+        end = segment.stored + len(lines)
+        calls = ended_calls(lines, self._describe(tenant))
+        begin = segment.stored
+
+        def write(transaction: StoreTransaction) -> int:
+            mark = transaction.get(UsageMark, segment.name)
+            if mark is not None and mark.record.offset > begin:  # It was written, and its answer was lost.
+                return mark.record.offset
+            transaction.put(UsageMark(spool=segment.name, offset=end))
+            _count(transaction, calls)
+            return end
+
+        segment.stored = store.transact(write)
+        return True
+
+    def _clean(self) -> None:
+        """Remove files that are too old, once a day."""
+        today = datetime.now(UTC).date()
+        if self._cleaned == today:
+            return
+        for spool in tuple(self._spools.values()):
+            for path in spool.folder.glob("tool_calls_*.log"):
+                found = _DAY_FILE.fullmatch(path.name)
+                if found and date.fromisoformat(found[1]) <= today - timedelta(days=KEPT_DAYS):
+                    path.unlink(missing_ok=True)
+        self._cleaned = today
+
+
+class UsageSink:
+    """Takes the events of one tenant's toolboxes."""
+
+    def __init__(self, spool: Spool, dirty: threading.Event) -> None:
+        self._spool = spool
+        self._dirty = dirty
+
+    def write(self, lines: bytes) -> None:
+        """Keep the half of a call that says how it ended.
+
+        Raises:
+            OSError: There is no room.
+        """
+        if _AFTER in lines:
+            self._spool.append(lines)
+            if not self._dirty.is_set():
+                self._dirty.set()
+
+    def close(self) -> None:
+        """The usage of all toolboxes is closed with the service."""
+
+
+def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
+    by_tool: dict[str, list[EndedCall]] = {}
+    for call in calls:
+        by_tool.setdefault(call.record["tool_id"], []).append(call)
+    for tool, its in by_tool.items():
+        found = transaction.get(ToolMetrics, tool)
+        first = its[0].record
+        metrics = (
+            ToolMetrics(
+                tool_id=tool,
+                tool_name=first["tool_name"],
+                last_called=first["timestamp"],
+                created_at=first["timestamp"],
+            )
+            if found is None
+            else found.record
+        )
+        for call in its:
+            metrics = metrics.with_call(call.record, call.duration_ms)
+        transaction.put(metrics)
+    for call in calls[-RECENT_MAX:]:
+        transaction.push(RECENT, dict(call.record), cap=RECENT_MAX)
+    for name, entries in usage_lists(calls).items():
+        for entry in entries[-USAGE_MAX:]:
+            transaction.push(name, entry, cap=USAGE_MAX)
+
+
+def _append(path: Path, calls: list[EndedCall]) -> None:
+    if not calls:
+        return
+    lines = b"".join(
+        b"[" + call.record["timestamp"].encode() + b"] " + orjson.dumps(call.record) + b"\n" for call in calls
+    )
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        while lines:
+            lines = lines[os.write(descriptor, lines) :]
+    finally:
+        os.close(descriptor)
+
+
+def _last_ids(path: Path) -> frozenset[bytes]:
+    """Which calls the end of a day's file has."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return frozenset(_SHAPE.findall(file.read()))
+    except FileNotFoundError:
+        return frozenset()
