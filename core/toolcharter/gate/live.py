@@ -25,7 +25,7 @@ from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
 from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
-from toolcharter.gate.state import ToolboxState
+from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
 from toolcharter.loader.load import Check
@@ -35,6 +35,8 @@ from toolcharter.profile.globs import fold
 
 if TYPE_CHECKING:
     import asyncio
+
+    from toolcharter.guards.store.handle import StoreHandle
 else:
     asyncio = lazy("asyncio")
 
@@ -51,6 +53,7 @@ def open_live(
     last_approver: Approver | None = None,
     strict: bool = False,
     believed: Iterable[Path] = (),
+    stores: "StoreHandle | None" = None,
 ) -> "LiveToolbox":
     """Build the tools of *profile* for a session in which more tools may appear.
 
@@ -63,6 +66,7 @@ def open_live(
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
         believed: Files and folders that the host executes or believes: no tool changes them.
+        stores: The host's own store, instead of the one that the profile names; the host closes it.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
@@ -71,6 +75,9 @@ def open_live(
     if events is None and not plan.profile.events.required:
         sinks = []
     plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict, believed=believed)
+    if stores is not None:
+        base.store.close()
+        base.store = ProfileStore(shared=stores)
     try:
         return LiveToolbox(plan, base, caller or Caller())
     except BaseException:

@@ -140,15 +140,23 @@ class ProfileStore:
         url: What the profile says; empty if it names none.
         place: Where it says so.
         open_engine: Opens the engine for a URL, or for the store of those who name none; nothing connects yet.
+        shared: A host's own store, used instead and left open.
 
     Raises:
         ConfigurationError: The profile names a store that cannot be used.
     """
 
-    def __init__(self, url: str = "", place: str = "", open_engine: "Callable[[str], StoreEngine]" = _no_store) -> None:
+    def __init__(
+        self,
+        url: str = "",
+        place: str = "",
+        open_engine: "Callable[[str], StoreEngine]" = _no_store,
+        shared: "StoreHandle | None" = None,
+    ) -> None:
         self._place = place
         self._open_engine = open_engine
-        self._handle: StoreHandle | None = None
+        self._shared = shared
+        self._handle: StoreHandle | None = shared
         self._engine: StoreEngine | None = open_engine(url) if url else None
         self.renew()
         renew_in_child(self)
@@ -191,6 +199,8 @@ class ProfileStore:
 
     def close(self) -> None:
         """Release the store."""
+        if self._shared is not None:
+            return
         if self._handle is not None:
             self._handle.close()
         elif self._engine is not None:

@@ -9,7 +9,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from uuid import uuid4
 
-from toolcharter import Approver, Caller, ConfigurationError, Fault, LiveToolbox, Sink, Store, Toolbox, open_live
+from toolcharter import (
+    Approver,
+    Caller,
+    ConfigurationError,
+    Fault,
+    LiveToolbox,
+    Sink,
+    Store,
+    StoreHandle,
+    Toolbox,
+    open_live,
+)
 from toolcharter.hosts import Host
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
 
@@ -217,9 +228,10 @@ class Service:
                 box = open_live(
                     place.profile,
                     workspace=place.workspace,
-                    caller=Caller(agent=place.agent or None),
+                    caller=Caller(agent=place.agent or None, tenant=place.tenant),
                     events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
                     approver=None if self.approver is None else self.approver(place.tenant),
+                    stores=self._stores if isinstance(self._stores, StoreHandle) else None,
                 )
                 known = self._boxes[place] = _Open(box, Host.over(box))
             return known

@@ -79,12 +79,13 @@ def _body(tool: CustomTool, template: Template, policy: RegistryPolicy, rt: Tool
         timeout_s = max(0.0, min(tool.timeout_seconds, policy.timeout_s, left - min(_RESERVE_S, left / 4)))
         with ExitStack() as stack:
             folder = stack.enter_context(rt.paths.open_folder(tool.working_dir)) if tool.working_dir else None
+            env = {name: rt.secret(value) for name, value in tool.env.items()}
             ctx.policy_passed()
             run = rt.run if policy.custom_writes else rt.inspect
             done = run(
                 (*SHELL, line),
                 cwd=folder,
-                env=tool.env,
+                env=env,
                 timeout_s=timeout_s,
                 max_output_bytes=policy.max_output_bytes,
                 network=policy.custom_network,

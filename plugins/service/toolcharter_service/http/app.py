@@ -11,10 +11,12 @@ from toolcharter_service.auth import Authenticator, admin_routes, login_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.calls.running import Calls
+from toolcharter_service.custom import routes as custom_routes
 from toolcharter_service.http import calls, health
 from toolcharter_service.http.lean import LeanPaths, lean_table
 from toolcharter_service.http.problems import install_problems
 from toolcharter_service.http.strict import StrictRequests
+from toolcharter_service.registry import routes as tool_routes
 from toolcharter_service.service import Service
 
 ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
@@ -25,6 +27,8 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     approvals.routes,
     grants.routes,
     watch.routes,
+    tool_routes.routes,
+    custom_routes.routes,
 )
 """Each part of the service gives its routes as one function."""
 

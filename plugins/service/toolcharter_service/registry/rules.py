@@ -25,6 +25,9 @@ class RegistryReason(StrEnum):
     NOT_OWNER = "not_owner"
     UNKNOWN_TOOL = "unknown_tool"
     NAME_CONFLICT = "name_conflict"
+    PLACEHOLDER_IN_QUOTES = "placeholder_in_quotes"
+    BAD_PLACEHOLDER = "bad_placeholder"
+    BAD_COMMAND = "bad_command"
     CODE_IS_PLACEHOLDER = "code_is_placeholder"
     NOT_IMPLEMENTED = "not_implemented"
 
@@ -32,6 +35,9 @@ class RegistryReason(StrEnum):
 STATUS: Final[Mapping[RegistryReason, int]] = {
     RegistryReason.INVALID_RECORD: 400,
     RegistryReason.CREATED_BY_UNKNOWN: 400,
+    RegistryReason.PLACEHOLDER_IN_QUOTES: 400,
+    RegistryReason.BAD_PLACEHOLDER: 400,
+    RegistryReason.BAD_COMMAND: 400,
     RegistryReason.CODE_IS_PLACEHOLDER: 400,
     RegistryReason.NOT_OWNER: 403,
     RegistryReason.UNKNOWN_TOOL: 404,

@@ -10,12 +10,24 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from toolcharter import Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter import (
+    Denied,
+    Invocation,
+    Reason,
+    SpecError,
+    ToolPolicy,
+    ToolResult,
+    ToolRuntime,
+    ToolSpec,
+    code_arguments,
+)
 from toolcharter_service.registry.answers import answer
+from toolcharter_service.registry.names import taken_name
 from toolcharter_service.registry.placeholders import as_text, filled, names_in
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
 from toolcharter_service.registry.records import ToolExec, ToolRecord
+from toolcharter_service.registry.rules import Refused, RegistryReason
 from toolcharter_service.registry.schemas import json_schema
 
 STDIN: Final = "stdin"
@@ -117,3 +129,23 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
         return answer(done, timeout_s)
 
     return call
+
+
+def checked(record: ToolRecord) -> ToolRecord:
+    """*record*, if a toolbox can make a tool of it.
+
+    Raises:
+        Refused: `invalid_record`; `code_is_placeholder`; `name_conflict`, for the name of an installed tool.
+    """
+    if record.exec is None:
+        return record
+    if taken := taken_name(record.id):
+        raise Refused(RegistryReason.NAME_CONFLICT, f"{record.id!r} is the name of the installed tool {taken!r}.")
+    try:
+        spec = spec_of(record, RegistryPolicy())
+    except SpecError as error:
+        raise Refused(RegistryReason.INVALID_RECORD, f"id: {error}.") from None
+    if spec.invocation is not None and (found := code_arguments(spec.invocation, spec.parameters or {})):
+        what = f"A shell or an interpreter would get the argument {found[0]!r} as code, or a program would start it."
+        raise Refused(RegistryReason.CODE_IS_PLACEHOLDER, what)
+    return record

@@ -1,0 +1,239 @@
+"""The routes of custom tools: `/v1/tools/custom`."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolcharter import SpecError, StoreConflict, StoreTransaction, code_arguments
+from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.custom.catalog import all_tools
+from toolcharter_service.custom.records import GLOBAL, CustomTool
+from toolcharter_service.custom.template import TemplateFault
+from toolcharter_service.custom.tools import spec_of
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.registry.names import taken_name
+from toolcharter_service.registry.policy import RegistryPolicy
+from toolcharter_service.registry.records import StoredTool
+from toolcharter_service.registry.reload import TOPICS, Renewals
+from toolcharter_service.registry.rules import STATUS, Refused, RegistryReason
+from toolcharter_service.service import Service
+
+Viewer = Annotated[Principal, require(Role.VIEWER)]
+Operator = Annotated[Principal, require(Role.OPERATOR)]
+CustomId = Annotated[str, Path(pattern=r"^([A-Za-z0-9_-]{1,64}\.)?[A-Za-z0-9_-]{1,64}$")]
+"""The name of a tool of all agents; of one agent's, the agent's name and a dot before it."""
+
+
+class CustomBody(BaseModel):
+    """A custom tool as it is written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    command: str
+    timeout_seconds: Annotated[float, Field(allow_inf_nan=False)] = 60.0
+    working_dir: str | None = None
+    env: dict[str, str] | None = None
+    """Absent when a tool is changed: they stay as they are."""
+    enabled: bool = True
+    agent_id: str | None = None
+    """The agent that has it; all agents by default."""
+
+
+class ShownTool(BaseModel):
+    """A custom tool as it leaves over HTTP: of its environment, the names alone."""
+
+    id: str
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    command: str
+    timeout_seconds: float
+    working_dir: str
+    env: list[str]
+    enabled: bool
+    agent_id: str | None
+
+
+class CustomTools(BaseModel):
+    """The custom tools of a tenant, those of all agents first."""
+
+    tools: list[ShownTool]
+
+
+class Gone(BaseModel):
+    """What was deleted."""
+
+    deleted: str
+
+
+def shown(tool: CustomTool) -> ShownTool:
+    """*tool* without what is secret."""
+    agent = None if tool.scope == GLOBAL else tool.scope
+    plain = tool.model_dump(mode="json", exclude={"scope", "env"})
+    return ShownTool(
+        id=tool.name if agent is None else f"{agent}.{tool.name}", agent_id=agent, env=sorted(tool.env), **plain
+    )
+
+
+def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
+    """The record of *body*.
+
+    Args:
+        body: As it came.
+        env: The variables that stay if it names none.
+
+    Raises:
+        Refused: `invalid_record`, `placeholder_in_quotes`, `bad_placeholder`, `code_is_placeholder`, `name_conflict`.
+    """
+    if taken := taken_name(body.name):
+        raise Refused(RegistryReason.NAME_CONFLICT, f"{body.name!r} is the name of the installed tool {taken!r}.")
+    given = body.model_dump(exclude={"agent_id", "env", "working_dir"})
+    try:
+        tool = CustomTool(
+            scope=body.agent_id or GLOBAL,
+            env=env if body.env is None else body.env,
+            working_dir=body.working_dir or "",
+            **given,
+        )
+        spec = spec_of(tool, RegistryPolicy())
+    except ValidationError as error:
+        raise _refused(error) from None
+    except SpecError as error:
+        raise Refused(RegistryReason.INVALID_RECORD, f"name: {error}.") from None
+    if spec.invocation is not None and (found := code_arguments(spec.invocation, spec.parameters or {})):
+        what = f"command: a shell or an interpreter would get {found[0]!r} as code, or a program would start it."
+        raise Refused(RegistryReason.CODE_IS_PLACEHOLDER, what)
+    return tool
+
+
+def _refused(error: ValidationError) -> Refused:
+    faults = error.errors(include_url=False)
+    inner = [one["ctx"]["error"] for one in faults if isinstance(one.get("ctx", {}).get("error"), TemplateFault)]
+    said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'tool'}: {one['msg']}" for one in faults)
+    reason = RegistryReason(inner[0].reason) if inner else RegistryReason.INVALID_RECORD
+    return Refused(reason, f"{said}.")
+
+
+class CustomRoutes:
+    """What the routes do."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def listed(
+        self, principal: Viewer, agent_id: Annotated[str | None, Query(max_length=64)] = None
+    ) -> CustomTools:
+        """The custom tools of the tenant, or of one agent."""
+        found = await asyncio.to_thread(lambda: list(all_tools(self._service.store(principal.tenant))))
+        return CustomTools(tools=[shown(one) for one in found if agent_id in {None, one.scope}])
+
+    async def one(self, principal: Viewer, tool_id: CustomId) -> ShownTool:
+        """One custom tool."""
+        found = await asyncio.to_thread(self._service.store(principal.tenant).get, CustomTool, *_key(tool_id))
+        if found is None:
+            raise _unknown(tool_id)
+        return shown(found.record)
+
+    async def create(self, principal: Operator, body: CustomBody) -> ShownTool:
+        """Make a custom tool."""
+        self._require_agent(principal, body.agent_id)
+
+        def work(each: StoreTransaction) -> CustomTool:
+            tool = read_body(body, {})
+            _require_free(each, tool)
+            each.put(tool, expected=0)
+            return tool
+
+        return await self._written(principal, work, "custom_tool.created")
+
+    async def change(self, principal: Operator, tool_id: CustomId, body: CustomBody) -> ShownTool:
+        """Change a custom tool; its name and its agent stay."""
+
+        def work(each: StoreTransaction) -> CustomTool:
+            known = each.get(CustomTool, *_key(tool_id))
+            if known is None:
+                raise _unknown(tool_id)
+            tool = read_body(body, known.record.env)
+            if (tool.scope, tool.name) != _key(tool_id):
+                what = "name, agent_id: they say which tool this is, and stay."
+                raise HttpProblem(400, what, RegistryReason.INVALID_RECORD)
+            each.put(tool, expected=known.version)
+            return tool
+
+        return await self._written(principal, work, "custom_tool.changed")
+
+    async def delete(self, principal: Operator, tool_id: CustomId) -> Gone:
+        """Delete a custom tool."""
+        scope, name = _key(tool_id)
+        if not await asyncio.to_thread(self._service.store(principal.tenant).delete, CustomTool, scope, name):
+            raise _unknown(tool_id)
+        await self._told(principal, scope, name, "custom_tool.deleted")
+        return Gone(deleted=tool_id)
+
+    async def _written(self, principal: Principal, work: Any, action: str) -> ShownTool:
+        try:
+            tool: CustomTool = await asyncio.to_thread(self._service.store(principal.tenant).transact, work)
+        except Refused as refused:
+            raise HttpProblem(STATUS[refused.reason], refused.message, refused.reason) from None
+        except StoreConflict:
+            raise HttpProblem(409, "Somebody else has changed it meanwhile.", "store_conflict") from None
+        await self._told(principal, tool.scope, tool.name, action)
+        return shown(tool)
+
+    async def _told(self, principal: Principal, scope: str, name: str, action: str) -> None:
+        agent = None if scope == GLOBAL else scope
+        facts = {"tool_id": name, "agent": agent}
+        self._service.emit("service.admin", action=action, tenant=principal.tenant, by=principal.name, **facts)
+        await Renewals.of(self._service).renew(principal.tenant, agent, topic=TOPICS[1])
+
+    def _require_agent(self, principal: Principal, agent: str | None) -> None:
+        if agent is None:
+            return
+        try:
+            self._service.agent(principal.tenant, agent)
+        except LookupError:
+            raise HttpProblem(404, "There is no such agent.", "unknown_agent") from None
+
+
+def _require_free(each: StoreTransaction, tool: CustomTool) -> None:
+    """Refuse a name that a toolbox with this tool would have twice; upper and lower case do not count.
+
+    Raises:
+        Refused: `name_conflict`.
+    """
+    name = tool.name.lower()
+    for other in all_tools(each):
+        meets = other.scope == tool.scope or GLOBAL in {other.scope, tool.scope}
+        if meets and other.name.lower() == name:
+            whose = "of all agents" if other.scope == GLOBAL else f"of the agent {other.scope!r}"
+            raise Refused(RegistryReason.NAME_CONFLICT, f"There is a custom tool {other.name!r} {whose} already.")
+    if each.get(StoredTool, tool.name) is not None:
+        raise Refused(RegistryReason.NAME_CONFLICT, f"There is a registered tool {tool.name!r} already.")
+
+
+def _key(tool_id: str) -> tuple[str, str]:
+    scope, _, name = tool_id.rpartition(".")
+    return scope or GLOBAL, name
+
+
+def _unknown(tool_id: str) -> HttpProblem:
+    return HttpProblem(404, f"There is no custom tool {tool_id!r}.", RegistryReason.UNKNOWN_TOOL)
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes."""
+    made = CustomRoutes(service)
+    router = APIRouter(prefix="/v1/tools/custom", tags=["custom tools"])
+    add = router.add_api_route
+    add("", made.listed, methods=["GET"], responses=answers())
+    add("", made.create, methods=["POST"], status_code=201, responses=answers(404, 409))
+    add("/{tool_id}", made.one, methods=["GET"], responses=answers(404))
+    add("/{tool_id}", made.change, methods=["PUT"], responses=answers(404, 409))
+    add("/{tool_id}", made.delete, methods=["DELETE"], responses=answers(404))
+    return router

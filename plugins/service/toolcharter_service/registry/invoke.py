@@ -1,0 +1,77 @@
+"""From the result of a governed call to what an invocation is answered with over HTTP."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolcharter import Reason, ToolResult
+from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.registry.source_tools import SOURCE_TOOLS
+
+_STATUS: Final[Mapping[str, int]] = {
+    Reason.INVALID_ARGUMENTS: 400,
+    Reason.UNKNOWN_TOOL: 404,
+    "path_not_found": 404,
+    "file_not_found": 404,
+    "store_conflict": 409,
+    Reason.RATE_LIMITED: 429,
+    Reason.SANDBOX_UNAVAILABLE: 501,
+    Reason.AUDIT_UNAVAILABLE: 503,
+    Reason.AUDIT_LOST: 503,
+    Reason.TOOL_STUCK: 503,
+    Reason.CANCELLED: 503,
+    "store_unavailable": 503,
+    Reason.TIMED_OUT: 504,
+}
+"""By reason, where it is another than that of the outcome."""
+STATUSES: Final = (400, 403, 404, 409, 429, 500, 501, 503, 504)
+"""All that an invocation may be refused with."""
+
+
+def answer_of(tool: str, args: Mapping[str, Any], result: ToolResult) -> Any:
+    """What is answered with 200: the tool's JSON, in the fields of HDN's tools where it is one of those.
+
+    A program that has ended with another status than 0 has run, and says so itself.
+
+    Raises:
+        HttpProblem: The call was denied, or has failed.
+    """
+    if result.outcome != "ok" and result.reason != Reason.NONZERO_EXIT:
+        raise _problem(tool, args, result)
+    known = SOURCE_TOOLS.get(tool)
+    if known is not None and known.answer is not None and (result.outcome == "ok" or result.data is not None):
+        return known.answer(result)
+    if result.data is not None:
+        return result.data
+    if result.text.strip() == "null":
+        return None
+    if result.outcome != "ok":
+        return {"output": result.text, "exit_code": result.exit_code}
+    return {"output": result.text}
+
+
+def _problem(tool: str, args: Mapping[str, Any], result: ToolResult) -> HttpProblem:
+    reason = result.reason or "tool_error"
+    status = _STATUS.get(reason, 403 if result.outcome == "denied" else 500)
+    headers = {"Retry-After": str(_wait_s(result))} if status in {429, 503} else None
+    return HttpProblem(status, _error(tool, args, result), reason, result.call_id or None, headers)
+
+
+def _error(tool: str, args: Mapping[str, Any], result: ToolResult) -> str:
+    """A sentence; for a missing argument or file, HDN's words for it."""
+    known = SOURCE_TOOLS.get(tool)
+    if known is not None and result.reason == Reason.INVALID_ARGUMENTS:
+        texts = [name for name, kind in known.record.input_schema.items() if kind == "string"]
+        if missing := [
+            name for name in texts[:1] if not str(args.get(name) or "").strip() or args[name] != str(args[name])
+        ]:
+            return f"{missing[0]} required"
+    if tool == "tool_file_read" and _STATUS.get(result.reason or "") == 404:  # noqa: PLR2004 - not found
+        return "file not found"
+    return result.message or result.text
+
+
+def _wait_s(result: ToolResult) -> int:
+    """In how many seconds to come again; a second where nobody knows."""
+    words = (result.message or "").split()
+    found = [int(float(word)) for word in words if word.replace(".", "", 1).isdigit()]
+    return max(1, *found) if found else 1

@@ -1,0 +1,174 @@
+"""Keeps the toolboxes of this process as the store has it: at once for its own changes, within a second for others'."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from toolcharter import ConfigurationError, Fault, LiveToolbox, StoreUnavailable, ToolboxClosed
+from toolcharter_service.custom.catalog import scopes
+from toolcharter_service.custom.records import GLOBAL, CustomTool
+from toolcharter_service.registry.bootstrap import FILES, at_discovery, records_at_start
+from toolcharter_service.registry.catalog import seed
+from toolcharter_service.registry.records import StoredTool, ToolRecord
+from toolcharter_service.service import Service
+
+TOPICS: Final = ("cache:tools", "cache:custom_tools")
+"""What is published when records, or custom tools, have changed: `{"agent": NAME}` or `{}`."""
+_LOOKS_S: Final = 1.0
+
+
+def now() -> str:
+    """The present moment, as RFC 3339."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Renewals:
+    """Sees to the toolboxes of a service."""
+
+    def __init__(self, service: Service, folder: Path | None = None) -> None:
+        self._service = service
+        self._folder = folder or Path.cwd()
+        self._seen: dict[str, int] = {}
+        service.on_starting.append(self.begin)
+        service.run_in_background("registry", self.watch)
+
+    @classmethod
+    def of(cls, service: Service) -> "Renewals":
+        """The one of *service*, which all routes share."""
+        known = _OF.get(service)
+        if known is None:
+            known = _OF[service] = cls(service)
+        return known
+
+    def begin(self) -> None:
+        """Seed the registry of each tenant, before its toolboxes are built.
+
+        Raises:
+            ConfigurationError: The bootstrap file is broken, or lies where tools can write.
+        """
+        self._require_outside()
+        records = records_at_start(self._folder, os.environ, now())
+        for tenant in self._service.config.tenants:
+            # Without a store, what needs none goes on; `watch` seeds as soon as it is back.
+            with suppress(StoreUnavailable):
+                self._seed(tenant, records)
+
+    def _seed(self, tenant: str, records: tuple[ToolRecord, ...]) -> None:
+        store = self._service.store(tenant)
+        for one in seed(store, records):
+            self.told(tenant, one, "tool.discovered")
+        self._separate(tenant, scopes(store))
+        self._seen[tenant] = store.last_change()
+
+    def discover(self, tenant: str) -> tuple[ToolRecord, ...]:
+        """Bring back what a discovery brings back; returns all of it."""
+        records = at_discovery(os.environ, now())
+        for one in seed(self._service.store(tenant), records):
+            self.told(tenant, one, "tool.discovered")
+        return records
+
+    def told(self, tenant: str, record: ToolRecord, action: str, by: str = "") -> None:
+        """Write the event of a record."""
+        facts = {"tool_id": record.id, "name": record.name, "safety": record.safety_level}
+        self._service.emit("service.admin", action=action, tenant=tenant, by=by or record.created_by, **facts)
+
+    def _require_outside(self) -> None:
+        path = next((path for name in FILES if (path := self._folder / name).exists()), None)
+        if path is None:
+            return
+        for name, tenant in self._service.config.tenants.items():
+            for agent, one in tenant.agents.items():
+                if path.resolve().is_relative_to(Path(one.workspace).resolve()):
+                    what = (
+                        f"the file lies in the workspace of the agent {agent!r} of {name!r}, whose tools can write it."
+                    )
+                    fix = "Start the service in another folder."
+                    raise ConfigurationError([Fault(f"{path}:1:1", "", what, fix)])
+
+    def _separate(self, tenant: str, agents: Iterable[str]) -> None:
+        for agent in agents:
+            with suppress(LookupError):  # an agent that the configuration has no longer
+                self._service.separate(tenant, agent)
+
+    async def renew(self, tenant: str, agent: str | None = None, *, topic: str = TOPICS[0]) -> None:
+        """Have the toolboxes concerned look again, here and in other processes.
+
+        Args:
+            tenant: Whose.
+            agent: Whose tools have changed; None for those of all agents.
+            topic: What has changed.
+        """
+        if self._service.bus is not None:
+            with suppress(Exception):  # a lost message costs a second
+                payload = {} if agent is None else {"agent": agent}
+                await asyncio.to_thread(self._service.bus.publish, tenant, topic, payload)
+        await asyncio.to_thread(self.look, tenant, agent)
+
+    def look(self, tenant: str, agent: str | None = None) -> None:
+        """Have the toolboxes concerned look again."""
+        boxes: list[LiveToolbox]
+        if agent is None:
+            boxes = list(self._service.toolboxes(tenant))
+        else:
+            self._separate(tenant, [agent])
+            with suppress(LookupError, ConfigurationError):
+                boxes = [self._service.toolbox(tenant, agent)]
+                _reload(boxes)
+            return
+        _reload(boxes)
+
+    async def watch(self) -> None:
+        """Look each second whether somebody else has changed records, until it is cancelled."""
+        bus = self._service.bus
+        subscriptions = [] if bus is None else [bus.subscribe(topic, self._heard) for topic in TOPICS]
+        try:
+            while True:
+                for tenant in self._service.config.tenants:
+                    with suppress(StoreUnavailable):
+                        await asyncio.to_thread(self._catch_up, tenant)
+                await asyncio.sleep(_LOOKS_S)
+        finally:
+            for one in subscriptions:
+                one.close()
+
+    def _heard(self, tenant: str, payload: Any) -> None:
+        agent = payload.get("agent") if isinstance(payload, Mapping) else None
+        if tenant in self._service.config.tenants:
+            self.look(tenant, agent if isinstance(agent, str) else None)
+
+    def _catch_up(self, tenant: str) -> None:
+        store = self._service.store(tenant)
+        seen = self._seen.get(tenant)
+        if seen is None:
+            self._seed(tenant, records_at_start(self._folder, os.environ, now()))
+            self.look(tenant)
+            return
+        last = store.last_change()
+        if last == seen:
+            return
+        changes = store.changes(seen if last > seen else 0, models=(StoredTool, CustomTool))
+        agents = {one.key[0] for one in changes if one.kind == CustomTool.store_kind.name} - {GLOBAL}
+        if any(one.kind == StoredTool.store_kind.name or one.key[0] == GLOBAL for one in changes) or last < seen:
+            self._separate(tenant, agents)
+            self.look(tenant)
+        else:
+            for agent in agents:
+                self.look(tenant, agent)
+        self._seen[tenant] = last if len(changes) < _MOST_CHANGES else changes[-1].seq
+
+
+_OF: "WeakKeyDictionary[Service, Renewals]" = WeakKeyDictionary()
+_MOST_CHANGES: Final = 1_000
+"""As many as one question answers; the next one has the others."""
+
+
+def _reload(boxes: Iterable[LiveToolbox]) -> None:
+    for box in boxes:
+        # What cannot be used leaves a toolbox as it is; one that has closed needs none.
+        with suppress(ConfigurationError, ToolboxClosed):
+            box.reload()

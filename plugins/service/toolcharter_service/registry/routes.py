@@ -1,0 +1,162 @@
+"""The routes of HDN's tool server: list, register, discover, invoke, delete."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from toolcharter import Reason
+from toolcharter_service.auth import CallerScope, Principal, Role, require, speaking_for
+from toolcharter_service.calls.callers import caller_of
+from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.http.calls import json_answer
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.registry.catalog import delete, find, read_catalog, register
+from toolcharter_service.registry.extension import installed_name
+from toolcharter_service.registry.invoke import STATUSES, answer_of
+from toolcharter_service.registry.records import ToolRecord
+from toolcharter_service.registry.reload import Renewals, now
+from toolcharter_service.registry.rules import STATUS, Actor, Refused, RegistryReason, parsed
+from toolcharter_service.registry.source_tools import SOURCE_TOOLS
+from toolcharter_service.registry.tools import checked
+from toolcharter_service.service import Service
+
+Reader = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.READ_REGISTRY)]
+Writer = Annotated[Principal, require(Role.CALLER, Role.OPERATOR)]
+Operator = Annotated[Principal, require(Role.OPERATOR)]
+Invoker = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
+ToolId = Annotated[str, Path(min_length=1, max_length=256)]
+
+
+class Tools(BaseModel):
+    """All that the registry holds, by id."""
+
+    tools: list[ToolRecord]
+
+
+class Registered(BaseModel):
+    """A record as it was written."""
+
+    success: bool
+    tool: ToolRecord
+
+
+class Discovered(BaseModel):
+    """What a discovery sees to."""
+
+    success: bool
+    discovered: list[ToolRecord]
+
+
+class Deleted(BaseModel):
+    """What is gone."""
+
+    success: bool
+    deleted: str
+
+
+def problem_of(refused: Refused) -> HttpProblem:
+    """The answer to what the registry refuses."""
+    return HttpProblem(STATUS[refused.reason], refused.message, refused.reason)
+
+
+class ToolRoutes:
+    """What the routes do."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._renewals = Renewals.of(service)
+
+    def actor(self, request: Request, principal: Principal) -> Actor:
+        """Who acts: an operator, unless the request speaks for an agent; else the agent."""
+        if principal.has(Role.OPERATOR) and "x-agent-id" not in request.headers:
+            return Actor(principal.name)
+        agents = self._service.config.tenants[principal.tenant].agents
+        return Actor(principal.name, speaking_for(request, principal, agents).agent or "*")
+
+    async def listed(self, request: Request, principal: Reader) -> Tools:
+        """The tools of the registry. An agent sees those alone of which some call of it might pass."""
+        found = await asyncio.to_thread(read_catalog, self._service.store(principal.tenant))
+        if principal.has(Role.VIEWER):
+            return Tools(tools=list(found.tools))
+        caller = caller_of(self._service, principal, request)
+        view = self._service.view(caller, tenant=principal.tenant, agent=caller.agent)
+        return Tools(tools=[one for one in found.tools if installed_name(one.id) in view])
+
+    async def register(
+        self, request: Request, principal: Writer, body: Annotated[dict[str, Any], Body()]
+    ) -> Registered:
+        """Register a tool, or change the record of one's own."""
+        actor, tenant = self.actor(request, principal), principal.tenant
+        try:
+            record = checked(parsed(body, actor=actor, now=now()))
+            change = await asyncio.to_thread(register, self._service.store(tenant), record, actor, now())
+        except Refused as refused:
+            raise problem_of(refused) from None
+        action = "tool.created" if change.is_new else "tool.changed"
+        self._renewals.told(tenant, change.record, action, principal.name)
+        await self._renewals.renew(tenant)
+        return Registered(success=True, tool=change.record)
+
+    async def discover(self, principal: Operator) -> Discovered:
+        """Bring back the least that there has to be, and what this machine makes possible."""
+        found = await asyncio.to_thread(self._renewals.discover, principal.tenant)
+        await self._renewals.renew(principal.tenant)
+        return Discovered(success=True, discovered=list(found))
+
+    async def delete(self, request: Request, principal: Writer, tool_id: ToolId) -> Deleted:
+        """Delete a record that an agent has made."""
+        actor, tenant = self.actor(request, principal), principal.tenant
+        try:
+            record = await asyncio.to_thread(delete, self._service.store(tenant), tool_id, actor, now())
+        except Refused as refused:
+            raise problem_of(refused) from None
+        self._renewals.told(tenant, record, "tool.deleted", principal.name)
+        await self._renewals.renew(tenant)
+        return Deleted(success=True, deleted=tool_id)
+
+    async def invoke(
+        self,
+        request: Request,
+        principal: Invoker,
+        tool_id: ToolId,
+        body: Annotated[dict[str, Any] | None, Body()] = None,
+    ) -> Response:
+        """Call a tool with the arguments in the body; its JSON is the answer."""
+        try:
+            known = await asyncio.to_thread(find, self._service.store(principal.tenant), tool_id)
+        except Refused as refused:
+            raise problem_of(refused) from None
+        if known is None:
+            raise problem_of(Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool_id[:64]!r}."))
+        args, name = dict(body or {}), tool_id
+        if known.record.exec is None:
+            source = SOURCE_TOOLS.get(tool_id)
+            if source is not None and source.installed is None:
+                raise problem_of(Refused(RegistryReason.NOT_IMPLEMENTED, source.lacks))
+            args, name = args if source is None else source.given(args), installed_name(tool_id)
+        caller, call_id = caller_of(self._service, principal, request), new_call_id()
+        work = self._service.calls.make(principal, caller, name, args, call_id=call_id, headers=request.headers)
+        result = await self._service.calls.attended(request, work, call_id)
+        if result.reason == Reason.UNKNOWN_TOOL and known.record.exec is None:
+            what = f"No tool of this agent's profile does what {tool_id!r} describes."
+            raise HttpProblem(
+                STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
+            )
+        return json_answer(answer_of(tool_id, dict(body or {}), result))
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes."""
+    made = ToolRoutes(service)
+    router = APIRouter(prefix="/api/v1/tools", tags=["registry"])
+    add = partial(router.add_api_route, response_model_exclude_none=True)
+    add("", made.listed, methods=["GET"], responses=answers(404))
+    add("", made.register, methods=["POST"], responses=answers(404, 409))
+    add("/discover", made.discover, methods=["POST"], responses=answers())
+    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=answers(*STATUSES))
+    add("/{tool_id}", made.delete, methods=["DELETE"], responses=answers(404))
+    return router
