@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from toolcharter import ConfigurationError, Fault, LiveToolbox, StoreUnavailable, ToolboxClosed
+from toolcharter import BusUnavailable, ConfigurationError, Fault, LiveToolbox, StoreUnavailable, ToolboxClosed
 from toolcharter_service.custom.catalog import scopes
 from toolcharter_service.custom.records import GLOBAL, CustomTool
 from toolcharter_service.registry.bootstrap import FILES, at_discovery, records_at_start
@@ -17,8 +17,8 @@ from toolcharter_service.registry.catalog import seed
 from toolcharter_service.registry.records import StoredTool, ToolRecord
 from toolcharter_service.service import Service
 
-TOPICS: Final = ("cache:tools", "cache:custom_tools")
-"""What is published when records, or custom tools, have changed: `{"agent": NAME}` or `{}`."""
+TOPICS: Final = ("cache_tools", "cache_custom_tools")
+"""What is published when records, or custom tools, have changed: the agent's name, or nothing for all."""
 _LOOKS_S: Final = 1.0
 
 
@@ -104,9 +104,7 @@ class Renewals:
             topic: What has changed.
         """
         if self._service.bus is not None:
-            with suppress(Exception):  # a lost message costs a second
-                payload = {} if agent is None else {"agent": agent}
-                await asyncio.to_thread(self._service.bus.publish, tenant, topic, payload)
+            self._service.bus.publish(tenant, topic, (agent or "").encode())
         await asyncio.to_thread(self.look, tenant, agent)
 
     def look(self, tenant: str, agent: str | None = None) -> None:
@@ -125,8 +123,11 @@ class Renewals:
     async def watch(self) -> None:
         """Look each second whether somebody else has changed records, until it is cancelled."""
         bus = self._service.bus
-        subscriptions = [] if bus is None else [bus.subscribe(topic, self._heard) for topic in TOPICS]
+        subscriptions = list[Any]()
         try:
+            if bus is not None:
+                with suppress(BusUnavailable):  # looking each second does
+                    subscriptions += [await asyncio.to_thread(bus.subscribe, topic, self._heard) for topic in TOPICS]
             while True:
                 for tenant in self._service.config.tenants:
                     with suppress(StoreUnavailable):
@@ -136,10 +137,9 @@ class Renewals:
             for one in subscriptions:
                 one.close()
 
-    def _heard(self, tenant: str, payload: Any) -> None:
-        agent = payload.get("agent") if isinstance(payload, Mapping) else None
+    def _heard(self, tenant: str, payload: bytes) -> None:
         if tenant in self._service.config.tenants:
-            self.look(tenant, agent if isinstance(agent, str) else None)
+            self.look(tenant, payload.decode(errors="replace") or None)
 
     def _catch_up(self, tenant: str) -> None:
         store = self._service.store(tenant)
