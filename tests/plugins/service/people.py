@@ -17,7 +17,14 @@ class Named:
             raise HttpProblem(401, "Say who you are.", "unauthenticated")
         tenant, name, roles, *agents = said.split("/")
         bound = frozenset(agents[0].split(",")) if agents else None
-        return Principal(tenant, name, frozenset(map(Role, roles.split(","))), agents=bound, token_id=f"id-{name}")
+        return Principal(
+            tenant,
+            name,
+            frozenset(map(Role, roles.split(","))),
+            agents=bound,
+            token_id=f"id-{name}",
+            user=None if bound else name,
+        )
 
 
 def being(name: str, roles: str, *, tenant: str = "acme", agents: Iterable[str] | None = None) -> dict[str, str]:

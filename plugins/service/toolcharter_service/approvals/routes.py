@@ -123,10 +123,10 @@ class _Routes:
         wake(principal.tenant, approval)
         self._service.emit(
             "service.admin",
-            act="approval.answer",
+            action="approval_answered",
             tenant=principal.tenant,
-            by=principal.name,
-            approval=approval,
+            target=approval,
+            by=principal.key,
             call_id=record.call_id,
             answer=reply.answer,
         )
@@ -139,7 +139,8 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.name == record.requested_by or (principal.token_id and principal.token_id == record.token_id):
+    own = {record.requested_by, record.user} - {""}
+    if {principal.name, principal.user} & own or (principal.token_id and principal.token_id == record.token_id):
         raise HttpProblem(403, "Nobody answers for a call of their own.", "own_call", record.call_id)
     if record.status in {"expired", "cancelled"} or (time.time() >= record.expires > 0 and not record.stored_call):
         raise HttpProblem(409, record.note or "The time for an answer is over.", "expired", record.call_id)

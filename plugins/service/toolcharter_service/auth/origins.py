@@ -26,7 +26,7 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # With `no-referrer`, browsers send `Origin: null` with our own forms.
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )

@@ -103,7 +103,7 @@ class GrantRoutes:
         grant = grant_of(server, scope, subject, body, principal)
         await require_known(store, server, {*(body.tool_allow or ()), *body.tool_deny})
         await store.put(grant)
-        tell(self._service, principal, "mcp_grant.put", server=server, scope=scope, subject=subject)
+        tell(self._service, principal, "mcp_grant_put", f"{server}/{scope}/{subject}")
         return _shown_grant(grant)
 
     async def delete_grant(
@@ -113,7 +113,7 @@ class GrantRoutes:
         model: type[McpAgentGrant | McpUserGrant] = McpAgentGrant if scope == "agent" else McpUserGrant
         if not await self._store(principal).asynchronous().delete(model, server, subject):
             raise unknown("grant", f"{server}/{scope}/{subject}")
-        tell(self._service, principal, "mcp_grant.delete", server=server, scope=scope, subject=subject)
+        tell(self._service, principal, "mcp_grant_deleted", f"{server}/{scope}/{subject}")
         return Gone(deleted=f"{server}/{scope}/{subject}")
 
     def _store(self, principal: Principal) -> Store:

@@ -115,7 +115,7 @@ class RequestRoutes:
         )
         await require_known(store, body.server, set(body.tool_allow or ()))
         await store.put(record, expected=0)
-        tell(self._service, principal, "mcp_request.create", server=body.server, request=record.id)
+        tell(self._service, principal, "mcp_request_created", record.id)
         return _shown_request(record)
 
     async def review_request(self, request: str, body: Review, principal: Administrator) -> ShownRequest:
@@ -126,7 +126,7 @@ class RequestRoutes:
             if found is None:
                 raise unknown("request", request)
             record = found.record
-            if record.requested_by == principal.name:
+            if record.requested_by == principal.name or (record.scope, record.subject) == ("user", principal.user):
                 raise HttpProblem(403, "Nobody reviews a request of their own.", "own_request")
             if record.status != "pending":
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
@@ -150,7 +150,7 @@ class RequestRoutes:
             record = await self._store(principal).asynchronous().transact(reviewed)
         except StoreConflict:
             raise HttpProblem(409, "Somebody else has just reviewed it.", "reviewed") from None
-        tell(self._service, principal, "mcp_request.review", request=request, status=record.status)
+        tell(self._service, principal, f"mcp_request_{record.status}", request)
         return _shown_request(record)
 
     def _store(self, principal: Principal) -> Store:
@@ -172,9 +172,11 @@ def _subject(body: NewRequest, principal: Principal) -> str:
         HttpProblem: 403 or 422.
     """
     if body.scope == "user":
-        if body.subject not in {None, principal.name}:
+        if principal.user is None:
+            raise HttpProblem(403, "Nobody has signed in, and the token was made for no user.", "no_user")
+        if body.subject not in {None, principal.user}:
             raise HttpProblem(403, "A user asks for itself.", "other_user")
-        return principal.name
+        return principal.user
     own = principal.agents
     subject = body.subject or (next(iter(own)) if own is not None and len(own) == 1 else None)
     if subject is None:

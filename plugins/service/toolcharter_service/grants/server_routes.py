@@ -91,7 +91,7 @@ class ServerRoutes:
             await store.put(record, expected=0 if before is None else before.version)
         except StoreConflict:
             raise HttpProblem(409, "Somebody else has just changed the server.", "changed_meanwhile") from None
-        tell(self._service, principal, "mcp_server.put", server=server)
+        tell(self._service, principal, "mcp_server_put", server)
         return _shown_server(record, await _tools(store, server))
 
     async def read_server(self, server: Named, principal: Viewer) -> ShownServer:
@@ -119,7 +119,7 @@ class ServerRoutes:
 
         if not await self._store(principal).asynchronous().transact(deleted):
             raise unknown("server", server)
-        tell(self._service, principal, "mcp_server.delete", server=server)
+        tell(self._service, principal, "mcp_server_deleted", server)
         return Gone(deleted=server)
 
     def _store(self, principal: Principal) -> Store:

@@ -26,9 +26,9 @@ class Gone(BaseModel):
     deleted: str
 
 
-def tell(service: Service, principal: Principal, act: str, **fields: object) -> None:
+def tell(service: Service, principal: Principal, action: str, target: str) -> None:
     """Write the event of an act of administration."""
-    service.emit("service.admin", act=act, tenant=principal.tenant, by=principal.name, **fields)
+    service.emit("service.admin", action=action, tenant=principal.tenant, target=target, by=principal.key)
 
 
 def unknown(what: str, name: str) -> HttpProblem:

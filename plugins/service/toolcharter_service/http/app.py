@@ -6,7 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
-from toolcharter_service import approvals, grants, watch, workers
+from toolcharter_service import approvals, grants, monitor, watch, workers
 from toolcharter_service.auth import Authenticator, admin_routes, login_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
@@ -29,6 +29,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     watch.routes,
     tool_routes.routes,
     custom_routes.routes,
+    monitor.routes,
 )
 """Each part of the service gives its routes as one function."""
 

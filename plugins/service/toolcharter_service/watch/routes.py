@@ -16,7 +16,7 @@ from toolcharter_service.config import url_of
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.records import StoredTool
 from toolcharter_service.service import Service, UnknownAgent
-from toolcharter_service.watch.records import USAGE_MAX, Describe, ToolMetrics, usage_list
+from toolcharter_service.watch.records import RECENT, RECENT_MAX, USAGE_MAX, Describe, ToolMetrics, usage_list
 from toolcharter_service.watch.usage import Usage
 
 _PAGE = 1000
@@ -30,6 +30,12 @@ class StoredTools(BaseModel):
     """Sorted by id."""
     metrics: dict[str, dict[str, Any]]
     """By tool, also of tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
+
+
+class RecentCalls(BaseModel):
+    """The latest calls of the tenant with their arguments and what came of them, scrubbed of secrets; the latest first."""
+
+    calls: list[dict[str, Any]]
 
 
 class UsageHistory(BaseModel):
@@ -94,6 +100,11 @@ def routes(service: Service) -> APIRouter:
             raise HttpProblem(403, f"The token is not for the usage of {agent_id!r}.", "forbidden")
         items = await service.store(principal.tenant).asynchronous().items(usage_list(agent_id), limit=limit)
         return UsageHistory(agent_id=agent_id, usage=[dict(item) for item in items])
+
+    @router.get("/calls", responses=answers(503))
+    async def recent_calls(principal: Annotated[Principal, require(Role.VIEWER)]) -> RecentCalls:
+        items = await service.store(principal.tenant).asynchronous().items(RECENT, limit=RECENT_MAX)
+        return RecentCalls(calls=[dict(item) for item in items])
 
     return router
 

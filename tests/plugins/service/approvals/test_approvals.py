@@ -128,6 +128,18 @@ async def test_who_may_not_answer(place: Place, more: dict[str, Any], status: in
     assert (await asyncio.wait_for(call, 5)).reason == "approval_denied"
 
 
+async def test_a_person_does_not_answer_for_their_own_token(place: Place) -> None:
+    """Whatever the token is called: the call is that of its user."""
+    ASKING.set(BOT)
+    view = place.service.view(Caller(agent="reviewer", user="ann"), tenant="acme", agent="reviewer")
+    call = asyncio.create_task(view.acall("bash", {"command": "echo x"}))
+    question = await place.waiting()
+
+    assert (await place.answer(question)).json()["reason"] == "own_call"
+    assert (await place.answer(question, who=being("bea", "approver"))).status_code == 200
+    assert (await asyncio.wait_for(call, 5)).outcome == "ok"
+
+
 async def test_an_answer_counts_once(place: Place) -> None:
     """Of twenty that come at the same time, one."""
     call = place.calling("echo once")

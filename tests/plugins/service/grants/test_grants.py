@@ -128,11 +128,18 @@ def test_a_rejected_request_makes_none(issues: httpx.Client, stores: StoreHandle
     assert len(issues.get("/v1/mcp/requests?status=pending", headers=ADMIN).json()["requests"]) == 1
 
 
+def test_a_user_asks_for_itself(issues: httpx.Client) -> None:
+    """And for nobody else."""
+    body = {"server": "issues", "scope": "user", "subject": "ada"}
+
+    assert issues.post("/v1/mcp/requests", json=body, headers=being("eve", "caller")).json()["reason"] == "other_user"
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
         ({"server": "issues", "scope": "agent", "subject": "other"}, "other_agent"),
-        ({"server": "issues", "scope": "user", "subject": "ada"}, "other_user"),
+        ({"server": "issues", "scope": "user"}, "no_user"),
         ({"server": "nowhere", "scope": "agent"}, "unknown_server"),
         ({"server": "issues", "scope": "agent", "tool_allow": ["nothing"]}, "unknown_tool"),
     ],

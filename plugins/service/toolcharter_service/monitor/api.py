@@ -1,0 +1,70 @@
+"""`Api`: requests of a page to the service's own routes, in the name of who looks at it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+from fastapi import Request
+
+from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER
+
+_PASSED_ON = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
+TIMEOUT_S = 120.0
+"""How long an invocation may take that a page waits for, in seconds."""
+
+
+class Answer(NamedTuple):
+    """What a route answers."""
+
+    status: int
+    data: Any
+    """The body as JSON; text where it is none."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is no problem."""
+        return self.status < 400  # noqa: PLR2004 - HTTP
+
+    @property
+    def problem(self) -> str:
+        """The problem as a sentence; empty if there is none."""
+        if self.ok:
+            return ""
+        if isinstance(self.data, Mapping) and "error" in self.data:
+            return f"{self.data['error']} ({self.data.get('reason')})"
+        return f"The service answers with status {self.status}."
+
+
+class Api:
+    """The service as one request's sender sees it: with its cookies, its credentials and its CSRF token."""
+
+    def __init__(self, request: Request, form: Mapping[str, Any] | None = None) -> None:
+        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        if form is not None and isinstance(token := form.get(CSRF_FIELD), str):
+            headers[CSRF_HEADER] = token
+        client = request.client
+        self._headers = headers
+        self._transport = httpx.ASGITransport(
+            request.app, client=("", 0) if client is None else (client.host, client.port)
+        )
+        self._base = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
+
+    async def __call__(self, method: str, path: str, body: Any = None, *, of: tuple[str, ...] = ()) -> Answer:
+        """Ask a route.
+
+        Args:
+            method: Of HTTP.
+            path: With `{}` for each of *of*.
+            body: JSON, if there is any.
+            of: What the path is filled with, each as one segment.
+        """
+        target = path.format(*(quote(one, safe="") for one in of))
+        sent: dict[str, Any] = {} if body is None else {"json": body}
+        async with httpx.AsyncClient(transport=self._transport, base_url=self._base, timeout=TIMEOUT_S) as client:
+            answer = await client.request(method, target, headers=self._headers, **sent)
+        try:
+            data = answer.json() if answer.content else None
+        except ValueError:
+            data = answer.text
+        return Answer(answer.status_code, data)

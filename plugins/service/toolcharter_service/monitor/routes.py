@@ -1,0 +1,215 @@
+"""The routes of the monitor: pages, their live parts, and what their forms do."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from toolcharter_service.auth import Principal, authenticate
+from toolcharter_service.auth.sessions import CSRF_FIELD, cookie_of, csrf_token
+from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.monitor.api import Answer, Api
+from toolcharter_service.monitor.pages import BY_NAME, content, open_to, pretty
+from toolcharter_service.service import Service
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_TYPES = {"htmx.min.js": "text/javascript", "style.css": "text/css"}
+Person = Annotated[Principal, Depends(authenticate)]
+
+
+def routes(service: Service) -> APIRouter:
+    """`/monitor`."""
+    router, part = APIRouter(tags=["monitor"], include_in_schema=False), _Monitor(service)
+    router.add_api_route("/favicon.ico", part.icon, methods=["GET"])
+    router.add_api_route("/monitor", part.first, methods=["GET"])
+    router.add_api_route("/monitor/static/{name}", part.static, methods=["GET"])
+    router.add_api_route("/monitor/{page}", part.page, methods=["GET"])
+    router.add_api_route("/monitor/{page}/live", part.live, methods=["GET"])
+    router.add_api_route("/monitor/{page}/{act}", part.act, methods=["POST"])
+    return router
+
+
+class _Monitor:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._templates = Environment(
+            loader=PackageLoader("toolcharter_service.monitor"),
+            autoescape=select_autoescape(default=True, default_for_string=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        static = files("toolcharter_service.monitor").joinpath("static")
+        self._static = {name: static.joinpath(name).read_bytes() for name in _TYPES}
+
+    async def first(self, request: Request) -> Response:
+        """The first page that is open to who asks, or where they sign in."""
+        try:
+            pages = open_to(await authenticate(request))
+        except HttpProblem:
+            return RedirectResponse("/login?next=/monitor", 303)
+        return RedirectResponse(f"/monitor/{pages[0].name}" if pages else "/login?failed=no_access", 303)
+
+    async def icon(self) -> Response:
+        """Browsers ask for it; there is none."""
+        return Response(status_code=204)
+
+    async def static(self, name: str) -> Response:
+        """The style and the one script; both are carried along."""
+        if name not in self._static:
+            raise HttpProblem(404, "There is no such file.", "not_found")
+        return Response(self._static[name], media_type=_TYPES[name], headers={"X-Content-Type-Options": "nosniff"})
+
+    async def page(self, page: str, request: Request) -> Response:
+        """One page."""
+        return await self._shown(page, request, "page.html")
+
+    async def live(self, page: str, request: Request) -> Response:
+        """The part of a page that is fetched again while one looks."""
+        if page not in _LIVE:
+            raise HttpProblem(404, "There is no such part.", "not_found")
+        return await self._shown(page, request, f"{page}_live.html")
+
+    async def act(self, page: str, act: str, request: Request) -> Response:
+        """What a form does; then the page again, with what came of it."""
+        work = _ACTS.get((page, act))
+        if work is None:
+            raise HttpProblem(404, "There is no such form.", "not_found")
+        await authenticate(request)  # A form of another site is refused, and not led to sign in.
+        form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+        try:
+            answer = await work(Api(request, form), form)
+        except (ValueError, KeyError) as error:
+            said, shown, answer = f"The form is not complete: {error}.", "", Answer(400, None)
+        else:
+            said = answer.problem or _DONE.get((page, act), "Done.")
+            shown = pretty(answer.data) if (page, act) in _SHOWING and answer.data is not None else ""
+        return await self._shown(
+            page, request, "page.html", said=said, shown=shown, failed=not answer.ok, status=200 if answer.ok else 400
+        )
+
+    async def _shown(
+        self,
+        page: str,
+        request: Request,
+        template: str,
+        *,
+        said: str = "",
+        shown: str = "",
+        failed: bool = False,
+        status: int = 200,
+    ) -> Response:
+        try:
+            principal = await authenticate(request)
+        except HttpProblem:
+            return RedirectResponse(f"/login?next=/monitor/{quote(page, safe='')}", 303)
+        pages = open_to(principal)
+        if page not in BY_NAME or BY_NAME[page] not in pages:
+            raise HttpProblem(404, "There is no such page.", "not_found")
+        cookie = cookie_of(request.cookies) if principal.means == "session" else ""
+        values = await content(page, Api(request), request.query_params)
+        text = self._templates.get_template(template).render(
+            page=BY_NAME[page],
+            pages=pages,
+            principal=principal,
+            may=principal.has,
+            csrf_field=CSRF_FIELD,
+            csrf_token=csrf_token(cookie) if cookie else "",
+            said=said,
+            shown=shown,
+            failed=failed,
+            is_dev=self._service.dev,
+            **values,
+        )
+        return HTMLResponse(text, status, HEADERS)
+
+
+_LIVE = {"calls", "approvals", "workers"}
+Act = Callable[[Api, Mapping[str, str]], Awaitable[Answer]]
+
+
+async def _invoke(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("POST", "/api/v1/tools/{}/invoke", _object(form.get("arguments", "")), of=(form["tool"],))
+
+
+async def _delete_tool(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("DELETE", "/api/v1/tools/{}", of=(form["tool"],))
+
+
+async def _answer(api: Api, form: Mapping[str, str]) -> Answer:
+    body = {"answer": form["answer"], "digest": form["digest"], "message": form.get("message") or None}
+    return await api("POST", "/v1/approvals/{}", body, of=(form["approval"],))
+
+
+async def _grant(api: Api, form: Mapping[str, str]) -> Answer:
+    body: dict[str, Any] = {"tool_deny": _words(form.get("tool_deny", ""))}
+    if form.get("tool_allow", "").strip():
+        body["tool_allow"] = _words(form["tool_allow"])
+    return await api(
+        "PUT", "/v1/mcp/servers/{}/grants/{}/{}", body, of=(form["server"], form["scope"], form["subject"])
+    )
+
+
+async def _take_back(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("DELETE", "/v1/mcp/servers/{}/grants/{}/{}", of=(form["server"], form["scope"], form["subject"]))
+
+
+async def _review(api: Api, form: Mapping[str, str]) -> Answer:
+    body = {"approved": form["approved"] == "yes", "note": form.get("note", "")}
+    return await api("POST", "/v1/mcp/requests/{}/review", body, of=(form["request"],))
+
+
+async def _make_token(api: Api, form: Mapping[str, str]) -> Answer:
+    body: dict[str, Any] = {"name": form["name"], "roles": [form["role"]], "days": int(form.get("days") or 30)}
+    if form.get("agents", "").strip():
+        body["agents"] = _words(form["agents"])
+    return await api("POST", "/v1/tokens", body)
+
+
+async def _revoke(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("DELETE", "/v1/tokens/{}", of=(form["token"],))
+
+
+_ACTS: Mapping[tuple[str, str], Act] = {
+    ("tools", "invoke"): _invoke,
+    ("tools", "delete"): _delete_tool,
+    ("approvals", "answer"): _answer,
+    ("grants", "grant"): _grant,
+    ("grants", "take-back"): _take_back,
+    ("grants", "review"): _review,
+    ("tokens", "create"): _make_token,
+    ("tokens", "revoke"): _revoke,
+}
+_SHOWING = {("tools", "invoke"), ("tokens", "create")}
+_DONE = {
+    ("tools", "invoke"): "The tool answers:",
+    ("tools", "delete"): "The tool is deleted.",
+    ("approvals", "answer"): "The answer counts.",
+    ("tokens", "create"): "The token is shown this once:",
+    ("tokens", "revoke"): "The token is revoked.",
+}
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = json.loads(text or "{}")
+    if not isinstance(value, dict):
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 - what a form holds is a value
+    return value
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
