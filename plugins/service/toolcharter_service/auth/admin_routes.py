@@ -3,27 +3,27 @@
 An administrator who speaks for some agents alone gives nobody more, and changes nobody who may speak for others.
 """
 
-import time
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Annotated, Any, NoReturn, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolcharter import StoreConflict, StoreRecord, StoreTransaction, StoreUnavailable, ToolError
+from toolcharter import AsyncStore, StoreConflict, StoreRecord, StoreTransaction, StoreUnavailable, ToolError
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.authenticator import ServiceAuth, store_away
 from toolcharter_service.auth.dependency import require
-from toolcharter_service.auth.login_routes import NewPassword
 from toolcharter_service.auth.principal import CallerScope, Principal, PrincipalName, Role, Word
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 from toolcharter_service.auth.tokens import NewToken
+from toolcharter_service.auth.users import NewPassword, NewUser, new_record
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound=StoreRecord)
 Shown = TypeVar("Shown", bound=BaseModel)
+Where = Mapping[str, str]
 Admin = Annotated[Principal, require(Role.ADMIN)]
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 UserName = Annotated[PrincipalName, Path()]
@@ -81,18 +81,6 @@ class Users(BaseModel):
     after: str
 
 
-class NewUser(BaseModel):
-    """A person who shall be able to sign in."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: PrincipalName
-    password: NewPassword
-    roles: Annotated[tuple[Role, ...], Field(min_length=1)]
-    agents: tuple[Word, ...] | None = None
-    projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
-
-
 class UserChange(BaseModel):
     """What is to be different; what is not named stays."""
 
@@ -137,16 +125,16 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/tokens")
     async def tokens(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Tokens:
         """The tenant's tokens."""
-        records, follows = await _page(request, TokenRecord, admin.tenant, after, limit)
+        records, follows = await page_of(_auth(request).store, TokenRecord, {"tenant": admin.tenant}, after, limit)
         return Tokens(tokens=[_shown(Token, one) for one in records], after=follows)
 
     @router.post("/v1/tokens", status_code=201)
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
         """Make a token. It is shown this once."""
-        _require_within(admin, body.agents, body.projects)
+        require_within(admin, body.agents, body.projects)
         created = token_module.made(admin.tenant, body, admin.key)
-        await _stored(_auth(request).store.put(created.record, expected=0))
-        _told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
+        await stored(_auth(request).store.put(created.record, expected=0))
+        told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
         return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
 
     @router.delete("/v1/tokens/{token_id}", status_code=204)
@@ -157,40 +145,31 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
         def work(transaction: StoreTransaction) -> TokenRecord | None:
             return token_module.revoke(transaction, admin.tenant, token_id)
 
-        revoked = await _stored(auth.store.transact(work))
+        revoked = await stored(auth.store.transact(work))
         if revoked is None:
-            _unknown("token")
+            unknown("token")
         await auth.changed(revoked.digest)
-        _told(service, admin, "token_revoked", token_id, name=revoked.name)
+        told(service, admin, "token_revoked", token_id, name=revoked.name)
 
 
 def _add_user_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/users")
     async def users(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Users:
         """The tenant's users."""
-        records, follows = await _page(request, UserRecord, admin.tenant, after, limit)
+        records, follows = await page_of(_auth(request).store, UserRecord, {"tenant": admin.tenant}, after, limit)
         return Users(users=[_shown(User, one) for one in records], after=follows)
 
     @router.post("/v1/users", status_code=201)
     async def create_user(request: Request, admin: Admin, body: NewUser) -> User:
         """Let a person sign in with a password."""
-        _require_within(admin, body.agents, body.projects)
+        require_within(admin, body.agents, body.projects)
         auth = _auth(request)
-        record = UserRecord(
-            tenant=admin.tenant,
-            name=body.name,
-            password=await auth.passwords.ahash(body.password),
-            roles=tuple(sorted(set(body.roles))),
-            agents=body.agents,
-            projects=body.projects,
-            created=int(time.time()),
-            created_by=admin.key,
-        )
+        record = new_record(admin.tenant, body, await auth.passwords.ahash(body.password), admin.key)
         try:
-            await _stored(auth.store.put(record, expected=0))
+            await stored(auth.store.put(record, expected=0))
         except StoreConflict as error:
             raise HttpProblem(409, "There is a user of this name.", "exists") from error
-        _told(service, admin, "user_created", body.name, roles=body.roles, agents=body.agents)
+        told(service, admin, "user_created", body.name, roles=body.roles, agents=body.agents)
         return _shown(User, record)
 
     @router.patch("/v1/users/{name}")
@@ -200,9 +179,9 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         given: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
         if "password" in given:
             given["password"] = await auth.passwords.ahash(given["password"])
-        changed = await _stored(auth.store.transact(lambda transaction: _change(transaction, admin, name, given)))
+        changed = await stored(auth.store.transact(lambda transaction: _change(transaction, admin, name, given)))
         await auth.changed()
-        _told(service, admin, "user_changed", name, fields=sorted(given), roles=changed.roles)
+        told(service, admin, "user_changed", name, fields=sorted(given), roles=changed.roles)
         return _shown(User, changed)
 
     @router.delete("/v1/users/{name}", status_code=204)
@@ -213,13 +192,13 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         def work(transaction: StoreTransaction) -> None:
             found = transaction.get(UserRecord, admin.tenant, name)
             if found is None:
-                _unknown("user")
-            _require_within(admin, found.record.agents, found.record.projects)
+                unknown("user")
+            require_within(admin, found.record.agents, found.record.projects)
             transaction.delete(UserRecord, admin.tenant, name)
 
-        await _stored(auth.store.transact(work))
+        await stored(auth.store.transact(work))
         await auth.changed()
-        _told(service, admin, "user_deleted", name)
+        told(service, admin, "user_deleted", name)
 
 
 def _change(transaction: StoreTransaction, admin: Principal, name: str, given: Mapping[str, Any]) -> UserRecord:
@@ -230,11 +209,11 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
     """
     found = transaction.get(UserRecord, admin.tenant, name)
     if found is None:
-        _unknown("user")
+        unknown("user")
     epoch = found.record.epoch + ("password" in given)
     changed = found.record.model_copy(update={**given, "epoch": epoch})
     for record in (found.record, changed):
-        _require_within(admin, record.agents, record.projects)
+        require_within(admin, record.agents, record.projects)
     transaction.put(changed, expected=found.version)
     return changed
 
@@ -243,7 +222,7 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/sessions")
     async def sessions(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> SessionList:
         """Who of the tenant is signed in."""
-        records, follows = await _page(request, SessionRecord, admin.tenant, after, limit)
+        records, follows = await page_of(_auth(request).store, SessionRecord, {"tenant": admin.tenant}, after, limit)
         return SessionList(sessions=[_shown(SessionInfo, one) for one in records], after=follows)
 
     @router.delete("/v1/sessions/{session_id}", status_code=204)
@@ -255,16 +234,16 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
             where = {"tenant": admin.tenant, "id": session_id}
             found = transaction.page(SessionRecord, where=where, limit=1).records
             if not found:
-                _unknown("session")
+                unknown("session")
             transaction.delete(SessionRecord, found[0].record.digest)
             return found[0].record
 
-        ended = await _stored(auth.store.transact(work))
+        ended = await stored(auth.store.transact(work))
         await auth.changed(ended.digest)
-        _told(service, admin, "session_ended", session_id, user=ended.user)
+        told(service, admin, "session_ended", session_id, user=ended.user)
 
 
-def _require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:
+def require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:
     """Nobody gives, takes or changes what goes further than the own reach.
 
     Raises:
@@ -276,14 +255,14 @@ def _require_within(admin: Principal, agents: Iterable[str] | None, projects: It
             raise HttpProblem(403, f"You may speak for fewer {what}s than this.", f"{what}_not_allowed")
 
 
-async def _page(request: Request, model: type[Kept], tenant: str, after: str, limit: int) -> tuple[list[Kept], str]:
-    """A page of the tenant's records.
+async def page_of(store: AsyncStore, model: type[Kept], where: Where, after: str, limit: int) -> tuple[list[Kept], str]:
+    """A page of records.
 
     Raises:
         HttpProblem: 400, *after* is none that a page has given; 503.
     """
     try:
-        page = await _auth(request).store.page(model, where={"tenant": tenant}, after=after, limit=limit)
+        page = await store.page(model, where=where, after=after, limit=limit)
     except StoreUnavailable as error:
         raise store_away() from error
     except (ToolError, ValueError) as error:
@@ -291,7 +270,7 @@ async def _page(request: Request, model: type[Kept], tenant: str, after: str, li
     return [one.record for one in page.records], page.after
 
 
-async def _stored(work: Awaitable[T]) -> T:
+async def stored(work: Awaitable[T]) -> T:
     """What *work* on the store gives.
 
     Raises:
@@ -308,12 +287,12 @@ def _shown(model: type[Shown], record: StoreRecord) -> Shown:
     return model.model_validate(record.model_dump(include=set(model.model_fields)))
 
 
-def _told(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
+def told(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
     """Every act of administration is an event."""
     service.emit("service.admin", action=action, tenant=admin.tenant, by=admin.key, target=target, **more)
 
 
-def _unknown(what: str) -> NoReturn:
+def unknown(what: str) -> NoReturn:
     """Of another tenant's records, too: they are not there for this one."""
     raise HttpProblem(404, f"There is no such {what}.", f"unknown_{what}")
 

@@ -5,16 +5,17 @@ import os
 import time
 from contextlib import suppress
 
+import click
 from fastapi import Request
 
-from toolcharter import AsyncStore, StoreConflict, StoreUnavailable
+from toolcharter import CORE_RECORDS, AsyncStore, SecretRecord, StoreConflict, StoreUnavailable
 from toolcharter_service.auth import sessions as session_module
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.attempts import Attempts
 from toolcharter_service.auth.jwt import JwtIssuers
 from toolcharter_service.auth.passwords import Passwords
 from toolcharter_service.auth.principal import Principal, dev_principal
-from toolcharter_service.auth.records import SessionRecord, TokenRecord
+from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER, SAFE_METHODS, Began, Sessions
 from toolcharter_service.auth.verified import Read, Verified, VerifiedCredentials
 from toolcharter_service.http.problems import HttpProblem
@@ -42,6 +43,8 @@ class ServiceAuth:
         self.attempts = Attempts(self.store)
         self.passwords = Passwords()
         self.jwt = JwtIssuers(config.jwt, self.tenants)
+        if not service.dev:
+            service.on_starting.append(lambda: tell_how_to_begin(service))
         service.run_in_background("credentials", self.verified.watch)
         service.run_in_background("credentials that have expired", self._tidy)
 
@@ -150,6 +153,19 @@ class ServiceAuth:
         return found.principal
 
 
+def tell_how_to_begin(service: Service) -> None:
+    """Say on standard error how to make the first token, where nobody can get in."""
+    config, store = service.config.auth, service.store("")
+    if config.jwt or config.oidc is not None:
+        return
+    with suppress(StoreUnavailable):
+        if not store.page(TokenRecord, limit=1).records and not store.page(UserRecord, limit=1).records:
+            file = service.file.fault((), "").place.rsplit(":", 2)[0] or "FILE"
+            tenant = next(iter(service.config.tenants))
+            made = f"toolcharter service token create admin --role admin --tenant {tenant} --config {file}"
+            click.echo(f"Nobody can get in: there is no token yet. Make one with:\n  {made}", err=True)
+
+
 async def delete_expired(store: AsyncStore) -> int:
     """Delete the sessions that have ended, and the tokens that ended `KEPT_S` ago: until then lists show that they did.
 
@@ -178,13 +194,21 @@ def store_away() -> HttpProblem:
 _WRONG = "This token is not known, has expired or was revoked."
 
 
-async def secret_value(reference: str) -> str:
-    """What `env:NAME` means.
+async def secret_value(service: Service, reference: str) -> str:
+    """What `secret:NAME` or `env:NAME` means in the configuration: a secret of the service as a whole, or of its environment.
 
     Raises:
-        KeyError: The environment does not hold it.
+        StoreUnavailable: There is none of that name, or the store does not answer.
     """
-    return os.environ[reference.removeprefix("env:")]
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        found = os.environ.get(name)
+    else:
+        kept = await service.store("", CORE_RECORDS).asynchronous().get(SecretRecord, name)
+        found = kept.record.value if kept is not None else None
+    if not found:
+        raise StoreUnavailable(f"There is no {reference!r}.", hint=f"Keep it: toolcharter store secret put {name}")
+    return found
 
 
 def unauthenticated(message: str) -> HttpProblem:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from toolcharter import NetworkPolicy, ToolPolicy
+from toolcharter import NetworkPolicy, ToolPolicy, is_secret_reference
 from toolcharter_service.auth.principal import Role
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
@@ -70,7 +70,7 @@ class Oidc(ToolPolicy):
     """Its URL; its metadata lie below, at `.well-known/openid-configuration`."""
     client_id: Annotated[str, Field(min_length=1)]
     client_secret: str | None = None
-    """`secret:NAME`, or nothing for a public client."""
+    """`secret:NAME`, a secret of the service as a whole, or `env:NAME`; nothing for a public client."""
     redirect_uri: str
     """This service's `/login/oidc/callback` as browsers reach it, letter by letter as the provider knows it."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
@@ -132,9 +132,12 @@ def _oidc_faults(oidc: Oidc, tenants: Mapping[str, object]) -> Iterator[AuthFaul
     if urlsplit(oidc.redirect_uri).path != CALLBACK or not _is_url(oidc.redirect_uri):
         what = f"{oidc.redirect_uri!r} does not lead to this service's {CALLBACK}."
         yield AuthFault(("oidc", "redirect_uri"), what, f"Write https://HOST{CALLBACK}.")
-    if oidc.client_secret is not None and not oidc.client_secret.startswith("secret:"):
+    secret = oidc.client_secret
+    if secret is not None and not (is_secret_reference(secret) or secret.startswith("env:")):
         what = "a client's secret stands in the file."
-        yield AuthFault(("oidc", "client_secret"), what, "Write secret:NAME, and keep it with toolcharter secret put.")
+        yield AuthFault(("oidc", "client_secret"), what, "Write secret:NAME or env:NAME.")
+    elif secret is not None and secret.startswith("env:") and not os.environ.get(secret.removeprefix("env:")):
+        yield AuthFault(("oidc", "client_secret"), f"the environment has no {secret[4:]!r}.", "Set it.")
     if "openid" not in oidc.scopes:
         yield AuthFault(("oidc", "scopes"), "without 'openid' the provider says nothing of who it is.", "Add it.")
 

@@ -1,5 +1,6 @@
 """Routes for people: signing in with a password or at an OpenID provider, one's own session, signing out."""
 
+from functools import partial
 from html import escape
 from typing import Annotated
 from urllib.parse import quote
@@ -14,14 +15,14 @@ from toolcharter_service.auth.authenticator import ServiceAuth, secret_value, st
 from toolcharter_service.auth.dependency import authenticate
 from toolcharter_service.auth.oidc import LOGIN_COOKIE, LOGIN_S, LoginFailed, OidcLogin, ProviderUnavailable
 from toolcharter_service.auth.origins import local_path
-from toolcharter_service.auth.passwords import MAX_LENGTH, MIN_LENGTH
+from toolcharter_service.auth.passwords import MAX_LENGTH
 from toolcharter_service.auth.principal import Principal, Role
 from toolcharter_service.auth.records import UserRecord
+from toolcharter_service.auth.users import NewPassword
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
 Password = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)]
-NewPassword = Annotated[str, Field(min_length=MIN_LENGTH, max_length=MAX_LENGTH)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 
 
@@ -91,7 +92,9 @@ def routes(service: Service) -> APIRouter:
     if config.passwords:
         _add_password_routes(router, service)
     if config.oidc is not None:
-        _add_oidc_routes(router, service, OidcLogin(config.oidc, service.config.tenants, secret_value))
+        _add_oidc_routes(
+            router, service, OidcLogin(config.oidc, service.config.tenants, partial(secret_value, service))
+        )
     if config.passwords or config.oidc is not None:
 
         @router.get("/login", response_class=HTMLResponse)

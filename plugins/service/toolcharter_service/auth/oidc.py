@@ -91,7 +91,7 @@ class OidcLogin:
     Args:
         config: The provider.
         tenants: Those that there are.
-        secret: Gives the secret that has a name.
+        secret: Gives the client's secret by what the configuration says of it.
     """
 
     def __init__(self, config: Oidc, tenants: Collection[str], secret: Callable[[str], Awaitable[str]]) -> None:
@@ -165,7 +165,7 @@ class OidcLogin:
         if self._config.client_secret is None:
             form["client_id"] = client
         else:
-            secret = await self._secret(self._config.client_secret.removeprefix("secret:"))
+            secret = await self._secret(self._config.client_secret)
             if provider.has_basic:
                 pair = f"{quote_plus(client)}:{quote_plus(secret)}"
                 headers["Authorization"] = "Basic " + b64encode(pair.encode()).decode()

@@ -7,7 +7,7 @@ from functools import partial
 from fastapi import APIRouter, FastAPI
 
 from toolcharter_service import approvals, grants, monitor, watch, workers
-from toolcharter_service.auth import Authenticator, admin_routes, login_routes
+from toolcharter_service.auth import Authenticator, admin_routes, login_routes, secret_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.calls.running import Calls
@@ -24,6 +24,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     health.routes,
     login_routes.routes,
     admin_routes.routes,
+    secret_routes.routes,
     approvals.routes,
     grants.routes,
     watch.routes,

@@ -1,0 +1,247 @@
+"""`toolcharter service`: tokens and users from a shell on the service's machine, before anybody can sign in."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from getpass import getuser
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+from pydantic import BaseModel, ValidationError
+
+from toolcharter import Store, StoreConflict, StoreUnavailable, hookimpl, open_store
+from toolcharter_service.auth import tokens as token_module
+from toolcharter_service.auth.passwords import MIN_LENGTH, Passwords
+from toolcharter_service.auth.principal import CallerScope, Role
+from toolcharter_service.auth.records import TokenRecord, UserRecord
+from toolcharter_service.auth.tokens import DEFAULT_DAYS, NewToken
+from toolcharter_service.auth.users import NewUser, new_record
+from toolcharter_service.config import read_config, url_of
+from toolcharter_service.service import Service
+
+Wanted = TypeVar("Wanted", bound=BaseModel)
+Kept = TypeVar("Kept", TokenRecord, UserRecord)
+
+
+class _Place(NamedTuple):
+    """Whose tokens and users a command is about."""
+
+    service: Service
+    store: Store
+    """The records of the service as a whole."""
+    tenant: str
+
+    def told(self, action: str, target: str, **more: Any) -> None:
+        """Leave the event of an act of administration."""
+        by = f"shell:{getuser()}"
+        self.service.emit("service.admin", action=action, tenant=self.tenant, by=by, target=target, **more)
+
+
+@click.group("service")
+def command() -> None:
+    """Make, list and revoke what lets agents and people into the service."""
+
+
+@command.group()
+def token() -> None:
+    """Tokens, for agents and programs."""
+
+
+@command.group()
+def user() -> None:
+    """People who sign in with a password."""
+
+
+_CONFIG = click.option(
+    "--config", "config", required=True, type=click.Path(path_type=Path), help="The configuration of the service."
+)
+_TENANT = click.option("--tenant", help="Whose; may be left out where the configuration has one.")
+_ROLES = click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    type=click.Choice([role.value for role in Role]),
+    help="What it may do.",
+)
+_AGENTS = click.option("--agent", "agents", multiple=True, help="For whom it may speak; by default any agent.")
+_PROJECTS = click.option("--project", "projects", multiple=True, help="Which projects it may name; by default any.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object for each line.")
+
+
+@token.command("create")
+@click.argument("name")
+@_CONFIG
+@_TENANT
+@_ROLES
+@_AGENTS
+@_PROJECTS
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice([scope.value for scope in CallerScope]),
+    help="By default all.",
+)
+@click.option("--user", "person", help="The person whom it is for: grants to that user are the token's, too.")
+@click.option("--days", type=float, default=DEFAULT_DAYS, show_default=True, help="How long it holds.")
+def create_token(config: Path, tenant: str | None, name: str, person: str | None, days: float, **lists: Any) -> None:
+    """Make a token and print it. It is not kept, and not shown again."""
+    with _place(config, tenant) as place:
+        wanted = _read(NewToken, name=name, user=person, days=days, **_given(lists))
+        created = token_module.made(place.tenant, wanted, f"shell:{getuser()}")
+        place.store.put(created.record, expected=0)
+        place.told("token_created", created.record.id, name=name, roles=wanted.roles, agents=wanted.agents)
+    click.echo(created.text)
+    until = datetime.fromtimestamp(created.record.expires, UTC).strftime("%Y-%m-%d %H:%M")
+    click.echo(f"Token {created.record.id} of tenant {place.tenant}, until {until} UTC.", err=True)
+
+
+@token.command("list")
+@_CONFIG
+@_TENANT
+@_JSON
+def list_tokens(config: Path, tenant: str | None, *, as_json: bool) -> None:
+    """Show the tokens, without what their bearers show."""
+    with _place(config, tenant) as place:
+        _show(
+            _all(place, TokenRecord),
+            ("id", "name", "user", "roles", "agents", "expires", "created_by"),
+            as_json=as_json,
+        )
+
+
+@token.command("revoke")
+@click.argument("token_id", metavar="ID")
+@_CONFIG
+@_TENANT
+def revoke_token(config: Path, tenant: str | None, token_id: str) -> None:
+    """Revoke a token: within a second no process takes it."""
+    with _place(config, tenant) as place:
+        revoked = place.store.transact(lambda transaction: token_module.revoke(transaction, place.tenant, token_id))
+        if revoked is None:
+            raise click.ClickException(f"There is no token {token_id!r}; `toolcharter service token list` shows them.")
+        place.told("token_revoked", token_id, name=revoked.name)
+    click.echo(f"Revoked {token_id} ({revoked.name}).", err=True)
+
+
+@user.command("add")
+@click.argument("name")
+@_CONFIG
+@_TENANT
+@_ROLES
+@_AGENTS
+@_PROJECTS
+def add_user(config: Path, tenant: str | None, name: str, **lists: Any) -> None:
+    """Let a person sign in with a password: it is asked for, or read from standard input."""
+    with _place(config, tenant) as place:
+        if sys.stdin.isatty():
+            password = click.prompt(
+                f"Password, {MIN_LENGTH} characters or more", hide_input=True, confirmation_prompt=True
+            )
+        else:
+            password = sys.stdin.readline().rstrip("\r\n")
+        wanted = _read(NewUser, name=name, password=password, **_given(lists))
+        record = new_record(place.tenant, wanted, Passwords().hash(password), f"shell:{getuser()}")
+        try:
+            place.store.put(record, expected=0)
+        except StoreConflict as error:
+            raise click.ClickException(f"There is a user {name!r} already.") from error
+        place.told("user_created", name, roles=record.roles, agents=record.agents)
+    click.echo(f"Added {name} to tenant {place.tenant}.", err=True)
+
+
+@user.command("list")
+@_CONFIG
+@_TENANT
+@_JSON
+def list_users(config: Path, tenant: str | None, *, as_json: bool) -> None:
+    """Show the users."""
+    with _place(config, tenant) as place:
+        _show(_all(place, UserRecord), ("name", "roles", "agents", "enabled", "created_by"), as_json=as_json)
+
+
+@user.command("remove")
+@click.argument("name")
+@_CONFIG
+@_TENANT
+def remove_user(config: Path, tenant: str | None, name: str) -> None:
+    """Forget a user, whose sessions end."""
+    with _place(config, tenant) as place:
+        if not place.store.delete(UserRecord, place.tenant, name):
+            raise click.ClickException(f"There is no user {name!r}; `toolcharter service user list` shows them.")
+        place.told("user_deleted", name)
+    click.echo(f"Removed {name}.", err=True)
+
+
+@contextmanager
+def _place(config: Path, tenant: str | None) -> Iterator[_Place]:
+    """The records of the service that *config* describes.
+
+    Raises:
+        ConfigurationError: The command line shows its faults, with exit status 2.
+        click.ClickException: The store does not answer, or there is no such tenant.
+    """
+    file = read_config(config)
+    tenants = list(file.config.tenants)
+    if tenant is None and len(tenants) > 1:
+        raise click.UsageError(f"Say with --tenant which of {', '.join(tenants)}.")
+    if tenant is not None and tenant not in tenants:
+        raise click.UsageError(f"The configuration has no tenant {tenant!r}; it has {', '.join(tenants)}.")
+    with open_store(url_of(file.config.store)) as stores:
+        service = Service(file, stores=stores)
+        try:
+            yield _Place(service, service.store(""), tenant or tenants[0])
+        except StoreUnavailable as error:
+            raise click.ClickException(f"{error.message} {error.hint or ''}".strip()) from error
+
+
+def _given(lists: dict[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Options that were given; those that were not bound nothing."""
+    return {name: values for name, values in lists.items() if values}
+
+
+def _read(model: type[Wanted], **values: Any) -> Wanted:
+    """What is asked for, if it can be."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
+
+
+def _all(place: _Place, model: type[Kept]) -> Iterator[Kept]:
+    """The tenant's records."""
+    after = ""
+    while True:
+        page = place.store.page(model, where={"tenant": place.tenant}, after=after)
+        yield from (one.record for one in page.records)
+        after = page.after
+        if not after:
+            return
+
+
+def _show(records: Iterator[BaseModel], columns: Sequence[str], *, as_json: bool) -> None:
+    for record in records:
+        values = {name: getattr(record, name) for name in columns}
+        if as_json:
+            click.echo(json.dumps(values))
+        else:
+            click.echo("  ".join(f"{name}={_text(name, value)}" for name, value in values.items() if value is not None))
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "expires":
+        ended = " (expired)" if value < time.time() else ""
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%dT%H:%MZ") + ended
+    return ",".join(value) if isinstance(value, tuple) else json.dumps(value) if isinstance(value, str) else str(value)
+
+
+@hookimpl
+def register_commands() -> Sequence[click.Command]:
+    """Offer `toolcharter service`."""
+    return [command]

@@ -1,0 +1,68 @@
+"""Routes for the secrets of a tenant, which `secret:NAME` refers to: they are put and deleted, and none is ever shown."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import CORE_RECORDS, AsyncStore, SecretRecord
+from toolcharter_service.auth.admin_routes import Admin, After, Limit, page_of, require_within, stored, told, unknown
+from toolcharter_service.auth.principal import Principal
+from toolcharter_service.service import Service
+
+SecretName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
+
+
+class NewSecret(BaseModel):
+    """A secret's value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: Annotated[str, Field(min_length=1, max_length=65_536)]
+
+
+class SecretInfo(BaseModel):
+    """That there is a secret."""
+
+    name: str
+    changed_at: str
+    """When it was put, in UTC."""
+
+
+class Secrets(BaseModel):
+    """A page of secrets."""
+
+    secrets: list[SecretInfo]
+    after: str
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes. Profiles of all agents may use a tenant's secrets, so an admin of some agents has no say in them."""
+    router = APIRouter(tags=["administration"])
+
+    def secrets_of(admin: Principal) -> AsyncStore:
+        require_within(admin, None, None)
+        return service.store(admin.tenant, CORE_RECORDS).asynchronous()
+
+    @router.get("/v1/secrets")
+    async def secrets(admin: Admin, after: After = "", limit: Limit = 100) -> Secrets:
+        """The names of the tenant's secrets."""
+        records, follows = await page_of(secrets_of(admin), SecretRecord, {}, after, limit)
+        return Secrets(secrets=[SecretInfo(name=one.name, changed_at=one.changed_at) for one in records], after=follows)
+
+    @router.put("/v1/secrets/{name}", status_code=204)
+    async def put_secret(admin: Admin, name: SecretName, body: NewSecret) -> None:
+        """Keep a secret, in the place of the one of its name."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        await stored(secrets_of(admin).put(SecretRecord(name=name, value=body.value, changed_at=now)))
+        told(service, admin, "secret_put", name)
+
+    @router.delete("/v1/secrets/{name}", status_code=204)
+    async def delete_secret(admin: Admin, name: SecretName) -> None:
+        """Forget a secret."""
+        if not await stored(secrets_of(admin).delete(SecretRecord, name)):
+            unknown("secret")
+        told(service, admin, "secret_deleted", name)
+
+    return router

@@ -1,0 +1,38 @@
+"""Users: people who sign in with a password."""
+
+import time
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter_service.auth.passwords import MAX_LENGTH, MIN_LENGTH
+from toolcharter_service.auth.principal import PrincipalName, Role, Word
+from toolcharter_service.auth.records import UserRecord
+
+NewPassword = Annotated[str, Field(min_length=MIN_LENGTH, max_length=MAX_LENGTH)]
+
+
+class NewUser(BaseModel):
+    """A person who shall be able to sign in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: PrincipalName
+    password: NewPassword
+    roles: Annotated[tuple[Role, ...], Field(min_length=1)]
+    agents: tuple[Word, ...] | None = None
+    projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
+
+
+def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str) -> UserRecord:
+    """The record of a new user, with the hash of the password."""
+    return UserRecord(
+        tenant=tenant,
+        name=wanted.name,
+        password=hashed,
+        roles=tuple(sorted(set(wanted.roles))),
+        agents=wanted.agents,
+        projects=wanted.projects,
+        created=int(time.time()),
+        created_by=created_by,
+    )
