@@ -92,7 +92,7 @@ class LateRuntime:
     def access_of(self, distribution: str) -> "store_view.Access":
         """Whose records an extension of *distribution* reads and writes: the tenant's that the toolbox was built for."""
         scope = store_engine.Scope(self._state.opened_for.tenant, distribution)
-        return store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, self._require_open)
+        return store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, lambda: None)
 
     @property
     def store(self) -> "StoreHandle":

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.guards.store.memory_engine import MemoryEngine
 
 from toolcharter import (
+    CORE_RECORDS,
     Denied,
     DiscovererPolicy,
     Discovery,
@@ -18,6 +20,12 @@ from toolcharter import (
     LiveToolbox,
     NetworkPolicy,
     ProfileView,
+    RecordKind,
+    Scope,
+    SecretRecord,
+    StoreHandle,
+    StoreRecord,
+    StoreUnavailable,
     Toolbox,
     ToolPolicy,
     ToolSpec,
@@ -30,6 +38,8 @@ from toolcharter.gate.build.plan import Plan
 from toolcharter.guards.secrets.text import scrub_text
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension
+from toolcharter.loader.openers import Opener
+from toolcharter.profile.field_types import StoreUrl
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 
@@ -64,6 +74,12 @@ class Finder:
         return Discovery(found=self.found, wait_s=self.wait_s, asks_itself=self.asks_itself)
 
 
+class Seen(StoreRecord):
+    store_kind = RecordKind("seen", ("name",))
+
+    name: str
+
+
 class World:
     """A profile with one extension that finds tools of servers."""
 
@@ -71,21 +87,23 @@ class World:
         self.folder = folder
         self.finder = Finder()
         self.stack = stack
+        self.engine = MemoryEngine()
 
     def plan(self, runner: str | None = None) -> Plan:
         spec = ExtensionSpec("finder", DiscovererPolicy, lambda *_: self.finder)
         extension = LoadedExtension(spec, "toolcharter-finder", "1", "f")
-        loaded = Loaded({}, {"finder": extension}, {}, {}, new_manager(), (), {})
-        profile = Profile("test", allow=(parse_rule("mcp:files:*"),), runner=runner)
-        return Plan(profile, loaded, {}, {"finder": DiscovererPolicy(extend=True)})
+        stores = {"memory": Opener("toolcharter-memory 1", lambda _: self.engine)}
+        loaded = Loaded({}, {"finder": extension}, {}, {}, new_manager(), (), {}, stores=stores)
+        profile = Profile("test", allow=(parse_rule("mcp:files:*"),), runner=runner, store=StoreUrl("memory:"))
+        return Plan(profile, loaded, {}, {"finder": DiscovererPolicy(extend=True)}, store_url="memory:")
 
     def open(self, *, framed: bool = True, runner: str | None = None) -> Toolbox:
         box = open_toolbox(self.plan(runner), workspace=self.folder, caller=None, sinks=(), framed=framed)
         return self.stack.enter_context(box)
 
-    def live(self) -> LiveToolbox:
+    def live(self, caller: Caller | None = None) -> LiveToolbox:
         plan, base = open_state(self.plan(), self.folder, ())
-        return self.stack.enter_context(LiveToolbox(plan, base, Caller()))
+        return self.stack.enter_context(LiveToolbox(plan, base, caller or Caller()))
 
     @property
     def runtime(self) -> DiscoveryRuntime:
@@ -300,3 +318,26 @@ def test_a_session_can_wait_for_what_is_under_way(world: World) -> None:
     live.reload()
     live.settle()
     assert [*live.current] == ["mcp__files__read"]
+
+
+def test_records_of_an_extension_and_of_the_tenant_of_the_session(world: World) -> None:
+    """A discoverer keeps them before any call, in one store for all reloads; closed with the session."""
+    engine = world.engine
+    StoreHandle(lambda: engine).bound("acme", CORE_RECORDS).put(SecretRecord(name="token", value="hush-" * 4))
+    live = world.live(Caller(tenant="acme"))
+    store = world.runtime.store
+
+    store.put(Seen(name="one"))
+    world.finder.found = (server_tool("mcp__files__read"),)
+    assert live.reload().new == ("mcp__files__read",)
+    store.put(Seen(name="two"))
+
+    assert world.runtime.store.count(Seen) == 2
+    assert engine.scopes == {Scope("acme", CORE_RECORDS), Scope("acme", "toolcharter-finder")}
+    assert world.runtime.secret("secret:token") == "hush-" * 4
+    with pytest.raises(StoreUnavailable, match="no secret 'other'"):
+        world.runtime.secret("secret:other")
+    live.close()
+    assert engine.log[-1] == "close"
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.put(Seen(name="three"))
