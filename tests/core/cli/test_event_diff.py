@@ -227,3 +227,18 @@ def test_many_workspaces_are_not_open_at_once(run, desk, tmp_path, monkeypatch) 
 
     assert compared(run, "./demo.yaml", "./demo.yaml", "e.jsonl")[1]["same"] == 3
     assert run("events", "diff", "./demo.yaml", "./no.yaml", "none.jsonl").exit_code == 2
+
+
+def test_of_many_workspaces_that_are_gone_few_are_told(run, desk, tmp_path, monkeypatch) -> None:
+    """Names of folders may be made up, too: neither the messages nor what is remembered grows with them."""
+    monkeypatch.setattr(event_workspaces, "MOST_WARNINGS", 1)
+    monkeypatch.setattr(event_workspaces, "MOST_WORKSPACES", 1)
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        words = ("--profile", "./demo.yaml", "--events", "file:e.jsonl", "--workspace", str(tmp_path / name))
+        run("call", "echo", "word=hi", *words)
+        (tmp_path / name).rmdir()
+
+    result = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl")
+
+    assert (result.exit_code, result.stderr.count("does not exist"), result.stderr.count("/one ")) == (0, 1, 1)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcharter import build_tools
+from toolcharter.cli import event_diff
 from toolcharter.cli.event_check import EventCheck
 from toolcharter.cli.event_choice import EVERY
 from toolcharter.cli.event_diff import EventDiff
@@ -93,3 +94,34 @@ def test_a_moment_of_the_first_year_has_a_span() -> None:
 
     rows = stats.summary()["over_time"]
     assert (rows[0]["from"], rows[0]["calls"], rows[-1]["calls"]) == ("0001-01-01T00:00:00+00:00", 1, 1)
+
+
+def test_a_call_with_arguments_nested_deeper_than_a_gate_writes_counts_without_them() -> None:
+    """They can be read, and not be written again."""
+    stats, deep = EventStats(), b'{"a":' * 300 + b"1" + b"}" * 300
+    raw = orjson.dumps({**GOOD, "event": contract.AFTER, "args": {"x": "HERE"}}).replace(b'"HERE"', deep)
+
+    stats.add(EventLine("f", 1, raw))
+
+    summary = stats.summary()
+    assert (summary["calls"], summary["slowest"][0]["args"], summary["unreadable_lines"]) == (1, None, 0)
+
+
+def test_of_many_toolboxes_the_first_are_forgotten(toolbox, monkeypatch) -> None:
+    """Their calls are decided as if nobody knew where they were made."""
+    monkeypatch.setattr(event_diff, "MOST_TOOLBOXES", 2)
+    asked: list[str | None] = []
+    diff = EventDiff(lambda workspace: (asked.append(workspace), (toolbox, toolbox))[1])
+    opens = [
+        {"event": contract.TOOLBOX_OPEN, "profile": name, "profile_digest": "d", "workspace": f"/{name}"}
+        for name in "abc"
+    ]
+    calls = [
+        {**GOOD, "event": contract.BEFORE, "profile": name, "profile_digest": "d", "args": {"word": name}}
+        for name in "abc"
+    ]
+
+    for event in (*opens, *calls):
+        diff.add(EventLine("f", 1, orjson.dumps(event)))
+
+    assert (diff.calls, asked) == (3, [None, "/b", "/c"])

@@ -279,3 +279,16 @@ def test_standard_input_is_shown_as_it_comes(run, recorded) -> None:
     result = run("events", "tail", "--outcome", "denied", "--json", "-", stdin=recorded.read_bytes())
 
     assert json.loads(result.stdout)["reason"] == "word_not_allowed"
+
+
+def test_a_file_that_may_not_be_read_is_named(run, recorded, monkeypatch) -> None:
+    """Root may read every file: here the system says no."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+    result = run("events", "tail", "--no-follow", "e.jsonl")
+
+    assert (result.exit_code, "e.jsonl" in result.stderr, "Permission denied." in result.stderr) == (2, True, True)

@@ -20,7 +20,16 @@ from toolcharter.events.contract import (
     POLICY_BEFORE,
     POLICY_DENY,
 )
-from toolcharter.events.lines import MAX_VERDICTS, Clock, LineFormat, cut, rule_field, shape, verdict_fields
+from toolcharter.events.lines import (
+    MAX_CALLERS,
+    MAX_VERDICTS,
+    Clock,
+    LineFormat,
+    cut,
+    rule_field,
+    shape,
+    verdict_fields,
+)
 
 names = st.text(max_size=40)
 maybe = st.none() | names
@@ -115,6 +124,18 @@ def test_a_plain_denial_has_the_fields_of_any_other_after(message, rule) -> None
     for event in (plain, general):
         del event["ts"], event["seq"]
     assert list(plain.items()) == list(general.items())
+
+
+def test_so_many_callers_are_remembered_and_no_more() -> None:
+    """A host may make up any number of sessions; what is forgotten is encoded anew."""
+    format_ = LineFormat("p", "d")
+    first = format_.for_tool("t", "x", Caller(session="0"))._who
+
+    for number in range(2 * MAX_CALLERS):
+        format_.for_tool("t", "x", Caller(session=str(number)))
+        assert len(format_._callers) <= MAX_CALLERS == 256
+
+    assert format_.for_tool("t", "x", Caller(session="0"))._who == first
 
 
 def test_so_many_denials_are_remembered_and_no_more() -> None:
