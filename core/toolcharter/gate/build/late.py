@@ -39,7 +39,7 @@ else:
     store_engine = lazy("toolcharter.api.store_engine")
     secrets = lazy("toolcharter.guards.store.secrets")
     store_view = lazy("toolcharter.guards.store.view")
-transport = lazy("toolcharter.guards.network.transport")
+    transport = lazy("toolcharter.guards.network.transport")
 
 _GATHERS_S = 0.05
 """How long a session waits after an announcement for others that come with it, in seconds."""
@@ -152,9 +152,13 @@ class ExtensionRuntime:
         self.shared = shared
         self._distribution = distribution
 
-    @cached_property
-    def store(self) -> "BoundStore":
+    @property
+    def store(self) -> "Store":
         """The distribution's records."""
+        return self._store
+
+    @cached_property
+    def _store(self) -> "BoundStore":
         return self.shared.store.view(self.shared.access_of(self._distribution))
 
     def secret(self, text: str, /) -> str:
