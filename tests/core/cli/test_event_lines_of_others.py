@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcharter import build_tools
+from toolcharter import Toolbox, build_tools
 from toolcharter.cli import event_diff
 from toolcharter.cli.event_check import EventCheck
 from toolcharter.cli.event_choice import EVERY
@@ -111,7 +111,12 @@ def test_of_many_toolboxes_the_first_are_forgotten(toolbox, monkeypatch) -> None
     """Their calls are decided as if nobody knew where they were made."""
     monkeypatch.setattr(event_diff, "MOST_TOOLBOXES", 2)
     asked: list[str | None] = []
-    diff = EventDiff(lambda workspace: (asked.append(workspace), (toolbox, toolbox))[1])
+
+    def both(workspace: str | None) -> tuple[Toolbox, Toolbox]:
+        asked.append(workspace)
+        return toolbox, toolbox
+
+    diff = EventDiff(both)
     opens = [
         {"event": contract.TOOLBOX_OPEN, "profile": name, "profile_digest": "d", "workspace": f"/{name}"}
         for name in "abc"
