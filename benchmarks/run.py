@@ -20,6 +20,7 @@ import guards
 import lasting
 import shell
 import starting
+import storing
 import through_hosts
 from environments import HOSTS, OURS, PEERS
 from measure import HERE, Bench, NotMeasured, Row
@@ -33,6 +34,7 @@ TOPICS = {
     "Shell": shell.ROWS,
     "Start": starting.ROWS,
     "Hosts": through_hosts.ROWS,
+    "Stores": storing.ROWS,
     "Endurance": lasting.ROWS,
 }
 

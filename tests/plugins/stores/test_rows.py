@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from tests.plugins.stores.places import Rows, row
 
 from toolcharter import EngineTransaction, Row, Scope, StoreConflict, StoreEngine, ToolError
+from toolcharter_stores.sql.queries import FEW
 
 pytestmark = pytest.mark.slow
 KEYS = [
@@ -134,6 +135,25 @@ def test_pages_by_a_field_are_ordered_by_it_and_then_by_key(rows: Rows) -> None:
     assert rows.keys("tool", where={"n": None}) == [("k2",)]
     assert rows.keys("tool", where={"even": 1}) == []
     assert rows.transact(lambda each: each.count("tool", where={"n": 5, "even": True})) == 1
+
+
+def test_pages_are_the_same_where_few_and_where_many_meet_a_condition(rows: Rows) -> None:
+    """They are found in different ways; with a second condition too."""
+
+    def fill(each: EngineTransaction) -> None:
+        for number in range(FEW + 50):
+            each.put("tool", row(f"k{number:03}", n=-(number % 50), rare=number % 25 == 0, odd=number % 2), expected=0)
+
+    rows.transact(fill)
+    by_number = sorted(range(FEW + 50), key=lambda number: (-(number % 50), number))
+
+    for rare in (True, False):
+        for descending in (False, True):
+            wanted = [number for number in by_number if (number % 25 == 0) is rare]
+            found = rows.keys("tool", order="n", where={"rare": rare}, descending=descending, limit=7)
+            assert found == [(f"k{number:03}",) for number in (reversed(wanted) if descending else wanted)]
+        found = rows.keys("tool", order="n", where={"odd": 1, "rare": rare}, limit=7)
+        assert found == [(f"k{number:03}",) for number in by_number if (number % 25 == 0) is rare and number % 2]
 
 
 def test_long_keys_and_values_are_paged_whole(rows: Rows) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.plugins.stores.places import PostgresqlPlaces, Rows, SqlitePlaces, process, row
 
 from toolcharter import EngineTransaction, Scope, StoreConflict, StoreEngine, StoreUnavailable, open_store
+from toolcharter_stores.sql import transaction
 
 pytestmark = pytest.mark.slow
 COUNT_UP = """
@@ -111,6 +112,28 @@ def test_who_follows_the_changes_misses_none(shared_url: str, rows: Rows) -> Non
     last = {(kind, key): (seq, deleted) for seq, kind, key, deleted in followed}
     assert last == {(kind, key): (seq, deleted) for seq, kind, key, deleted in rows.changes()}
     assert len(last) == 180
+
+
+def test_deletions_are_forgotten_and_who_asks_for_them_is_told(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those before the kept ones; from 0, all that is there is read anew."""
+    monkeypatch.setattr(transaction, "KEPT_DELETIONS", 10)
+
+    def write(each: EngineTransaction) -> None:
+        for number in range(500):
+            each.put("tool", row(str(number)), expected=0)
+        for number in range(500):
+            each.delete("tool", (str(number),), expected=1)
+
+    rows.put("other", row("a"))
+    rows.transact(write)
+    rows.transact(write)
+
+    told = rows.changes()
+    assert (told[0], len(told)) == ((1, "other", ("a",), False), 12)
+    assert rows.changes(told[-1][0]) == []
+    assert len(rows.changes(1_990)) == 11
+    with pytest.raises(StoreConflict, match="read all anew, from 0"):
+        rows.changes(1_989)
 
 
 def test_a_lease_has_one_holder_and_its_numbers_rise(engine: StoreEngine, scope: Scope) -> None:

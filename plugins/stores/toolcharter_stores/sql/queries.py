@@ -11,6 +11,8 @@ from toolcharter_stores.sql.tables import RECORDS, VALUES
 FOUND = (RECORDS.c.key, RECORDS.c.document, RECORDS.c.version, RECORDS.c.seq)
 SHAPES = 512
 """How many statements are kept."""
+FEW = 200
+"""How many records that meet a condition are sorted at once."""
 
 
 def where_parameters(values: dict[str, bytes]) -> dict[str, object]:
@@ -44,11 +46,31 @@ def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
 
 @lru_cache(SHAPES)
 def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.Select[Any]:
-    """Records by the field `order`, then by key; the rest as `page_by_key`. The next page begins after two columns."""
+    """Records by the field `order`, then by key; the rest as `page_by_key`. The next page begins after two columns.
+
+    It goes along the index of the field, and asks the conditions of each record: good where many meet them.
+    """
     ordered = VALUES.alias("ordered")
-    columns = (ordered.c.value, ordered.c.key)
-    query = sa.select(*FOUND, *columns).join_from(ordered, RECORDS, RECORDS.c.id == ordered.c.record)
+    query = sa.select(*FOUND, ordered.c.value, ordered.c.key)
+    query = query.join_from(ordered, RECORDS, RECORDS.c.id == ordered.c.record)
     query = query.where(*_of_kind(ordered), ordered.c.field == sa.bindparam("order"), *_also(ordered, 0, conditions))
+    return _by_field(query, ordered, descending=descending, continues=continues)
+
+
+@lru_cache(SHAPES)
+def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Select[Any]:
+    """As `page_by_field`, where fewer than `FEW` records meet the first condition: they are all sorted."""
+    first, ordered = VALUES.alias("v0"), VALUES.alias("ordered")
+    # With a limit, so that no planner begins elsewhere.
+    few = sa.select(first.c.record).where(*_condition(first, 0)).limit(FEW).subquery("few")
+    query = sa.select(*FOUND, ordered.c.value, ordered.c.key).select_from(few)
+    query = query.join(RECORDS, RECORDS.c.id == few.c.record).join(ordered, ordered.c.record == few.c.record)
+    query = query.where(ordered.c.field == sa.bindparam("order"), *_also(ordered, 1, conditions))
+    return _by_field(query, ordered, descending=descending, continues=continues)
+
+
+def _by_field(query: sa.Select[Any], ordered: sa.FromClause, *, descending: bool, continues: bool) -> sa.Select[Any]:
+    columns = (ordered.c.value, ordered.c.key)
     if continues:
         here = sa.tuple_(*columns)
         after = sa.tuple_(
@@ -57,6 +79,12 @@ def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.S
         query = query.where(here < after if descending else here > after)
     by = [column.desc() for column in columns] if descending else list(columns)
     return query.order_by(*by).limit(sa.bindparam("limit", type_=sa.Integer))
+
+
+def _counting() -> sa.Select[Any]:
+    value = VALUES.alias("v0")
+    some = sa.select(value.c.record).where(*_condition(value, 0)).limit(FEW).subquery("few")
+    return sa.select(sa.func.count()).select_from(some)
 
 
 @lru_cache(SHAPES)
@@ -101,6 +129,11 @@ def _also(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement
     found: list[sa.ColumnElement[bool]] = []
     for number in range(first, end):
         value = VALUES.alias(f"v{number}")
-        also = sa.exists().where(*_condition(value, number), value.c.key == driving.c.key)
-        found.append(also.correlate(driving))
+        also = sa.select(sa.literal(1)).where(*_condition(value, number), value.c.key == driving.c.key)
+        # A value, and no EXISTS, which planners turn into joins that read all that meets the condition.
+        found.append(also.limit(1).correlate(driving).scalar_subquery().is_not(None))
     return found
+
+
+COUNT_FEW = _counting()
+"""How many records meet the first condition, up to `FEW`; parameters as those of `page_by_key`."""

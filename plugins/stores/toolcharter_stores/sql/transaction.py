@@ -141,12 +141,16 @@ class SqlTransaction:
     ) -> tuple[tuple[Row, ...], str]:
         """Rows in order, and what the next page begins after."""
         values = {field: value_bytes(value) for field, value in where.items()}
-        parameters = {"kind": kind, "limit": limit + 1, **queries.where_parameters(values)}
         shape = {"descending": descending, "continues": bool(after)}
+        rare = self._rare(kind, values) if order else None
+        if rare is not None:
+            values = {rare: values[rare], **values}
+        parameters = {"kind": kind, "limit": limit + 1, **queries.where_parameters(values)}
         if order:
             if after:
                 parameters["after_value"], parameters["after"] = cursor_parts(after, 2)
-            query: sa.Select[Any] = queries.page_by_field(len(values), **shape)
+            by_field = queries.page_by_field if rare is None else queries.page_of_few
+            query = by_field(len(values), **shape)
             parameters["order"] = order
         else:
             if after:
@@ -155,6 +159,14 @@ class SqlTransaction:
         found = self._read(query, "scope", **parameters).all()
         rows = tuple(Row(key_of(each[0]), each[1], each[2], each[3]) for each in found[:limit])
         return rows, cursor_text(*found[limit - 1][4:]) if len(found) > limit else ""
+
+    def _rare(self, kind: str, values: Mapping[str, bytes]) -> str | None:
+        """A field whose value few records have."""
+        for field, value in values.items():
+            asked = {"kind": kind, "field0": field, "value0": value}
+            if self._read(queries.COUNT_FEW, "scope", **asked).scalar_one() < queries.FEW:
+                return field
+        return None
 
     def count(self, kind: str, /, *, where: Where) -> int:
         """How many rows `page` would give in all."""

