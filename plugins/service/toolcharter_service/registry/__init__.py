@@ -8,9 +8,12 @@ from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
 
 if TYPE_CHECKING:
-    from toolcharter_service.registry import extension
+    import click
+
+    from toolcharter_service.registry import extension, shims
 else:
     extension = lazy("toolcharter_service.registry.extension")  # a list of plugins needs none of it
+    shims = lazy("toolcharter_service.registry.shims")  # as above
 
 
 def build(workspace: Path, policy: RegistryPolicy) -> object:
@@ -25,3 +28,9 @@ EXTENSION = ExtensionSpec("registry", RegistryPolicy, build, reasons=RunReason)
 def register_extensions() -> list[ExtensionSpec[RegistryPolicy]]:
     """The extension that finds registered tools."""
     return [EXTENSION]
+
+
+@hookimpl
+def register_commands() -> "list[click.Command]":
+    """The command that writes tools as programs."""
+    return [shims.shims]
