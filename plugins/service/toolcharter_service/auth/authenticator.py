@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 from fastapi import Request
 
-from toolcharter import CORE_RECORDS, AsyncStore, SecretRecord, StoreConflict, StoreUnavailable
+from toolcharter import CORE_RECORDS, AsyncStore, BusUnavailable, SecretRecord, StoreConflict, StoreUnavailable
 from toolcharter_service.auth import sessions as session_module
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.attempts import Attempts
@@ -24,6 +24,8 @@ from toolcharter_service.service import Service
 SCOPES_HEADER = "x-caller-scopes"
 _POSTPONED_S = 30.0
 TIDY_S = 3_600.0
+TOPIC = "credentials"
+"""Of the bus: something was revoked or changed."""
 KEPT_S = 30 * token_module.DAY_S
 MAX_BEARER = 16_384
 """Characters of a bearer's token."""
@@ -34,6 +36,7 @@ class ServiceAuth:
     """`app.state.auth` of a service."""
 
     def __init__(self, service: Service) -> None:
+        self._service = service
         self.tenants = service.config.tenants
         self.store = service.store("").asynchronous()
         self._dev = dev_principal(next(iter(self.tenants))) if service.dev else None
@@ -45,7 +48,7 @@ class ServiceAuth:
         self.jwt = JwtIssuers(config.jwt, self.tenants)
         if not service.dev:
             service.on_starting.append(lambda: tell_how_to_begin(service))
-        service.run_in_background("credentials", self.verified.watch)
+        service.run_in_background("credentials", self._watch)
         service.run_in_background("credentials that have expired", self._tidy)
 
     async def principal(self, request: Request, /) -> Principal:
@@ -72,6 +75,23 @@ class ServiceAuth:
             words = {word for text in named for word in text.replace(",", " ").split()}
             found = found.narrowed(frozenset(words))
         return found
+
+    async def _watch(self) -> None:
+        """Forget what other processes have changed, for ever: at once where the bus tells, else within a second."""
+        loop = asyncio.get_running_loop()
+        subscription = None
+        if self._service.bus is not None:
+            with suppress(BusUnavailable):  # the store is asked anyway
+                subscription = await asyncio.to_thread(
+                    self._service.bus.subscribe,
+                    TOPIC,
+                    lambda _tenant, _payload: loop.call_soon_threadsafe(self.verified.nudge),
+                )
+        try:
+            await self.verified.watch()
+        finally:
+            if subscription is not None:
+                subscription.close()
 
     async def _tidy(self) -> None:
         """Delete what has expired, for ever; several processes may do it at once."""
@@ -103,6 +123,8 @@ class ServiceAuth:
         """Forget credentials that were changed here, and look at once what else was; others look within a second."""
         for digest in digests:
             self.verified.forget(digest)
+        if self._service.bus is not None:
+            self._service.bus.publish("", TOPIC)
         with suppress(StoreUnavailable):
             await self.verified.catch_up()
 

@@ -1,11 +1,13 @@
 """Tokens: their form, what is kept of them, who they let in, for how long, and who learns of them."""
 
+import asyncio
 import json
 import math
 import time
 from base64 import b64encode
 from collections import Counter
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -14,7 +16,7 @@ from tests.rows import each_row
 
 from toolcharter import StoreUnavailable, scrub_text
 from toolcharter_service.auth import tokens as token_module
-from toolcharter_service.auth.authenticator import delete_expired
+from toolcharter_service.auth.authenticator import ServiceAuth, delete_expired
 from toolcharter_service.auth.principal import Role
 from toolcharter_service.auth.records import TokenRecord
 from toolcharter_service.auth.tokens import LENGTH, NewToken, is_token, new_text
@@ -328,3 +330,29 @@ def test_pages_of_tokens_follow_each_other(client: httpx.Client, bearing: Bearin
     assert sorted(seen) == sorted(one["id"] for one in whole)
     wrong = client.get("/v1/tokens", params={"after": "\x00nowhere"}, headers=admin)
     assert problem(wrong) == (400, "invalid_request")
+
+
+async def test_the_bus_tells_sooner(deployment: Deployment) -> None:
+    """Whoever changes credentials says so; who hears it asks the store at once, and does not wait for the next look."""
+    here, there = (ServiceAuth(service) for service in deployment.services[:2])
+    said: list[tuple[str, str]] = []
+    bus = SimpleNamespace(publish=lambda tenant, topic: said.append((tenant, topic)))
+    here._service = cast("Any", SimpleNamespace(bus=bus))
+
+    looks: list[int] = []
+
+    async def counted() -> None:
+        looks.append(1)
+
+    there.verified.catch_up = counted  # type: ignore[method-assign]
+
+    await here.changed("digest")
+    watching = asyncio.create_task(there.verified.watch())
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+        there.verified.nudge()
+    await asyncio.sleep(0.01)
+    watching.cancel()
+
+    assert said == [("", "credentials")]
+    assert len(looks) == 6
