@@ -47,14 +47,17 @@ def _filled(store: Store, records: int) -> Store:
 
 
 _handle = open_store(_url())
-_few, _many = (_filled(_handle.bound(f"t{records}", "acme-bench"), records) for records in (100, 10_000))
+_few, _many = (
+    _filled(_handle.bound(f"t{place}", "acme-bench"), records)
+    for place, records in enumerate((100, int(os.environ.get("BENCH_MANY", "10000"))))
+)
 _TOOL = Tool(id="id000042", name="other")
 
 OPERATIONS: dict[str, Callable[[], Any]] = {
-    "page of 100": partial(_few.page, Tool, limit=50),
-    "page of 10000": partial(_many.page, Tool, limit=50),
-    "page of 100 by name": partial(_few.page, Tool, order="name", limit=50),
-    "page of 10000 by name": partial(_many.page, Tool, order="name", limit=50),
+    "page of few": partial(_few.page, Tool, limit=50),
+    "page of many": partial(_many.page, Tool, limit=50),
+    "page of few by name": partial(_few.page, Tool, order="name", limit=50),
+    "page of many by name": partial(_many.page, Tool, order="name", limit=50),
     "get": partial(_few.get, Tool, "id000042"),
     "put": partial(_few.put, _TOOL),
 }
