@@ -1,0 +1,185 @@
+"""`toolcharter store`: migrate, check, back up, restore and copy a store, encrypt its secrets anew, and keep secrets."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolcharter import (
+    CORE_RECORDS,
+    ConfigurationError,
+    SecretRecord,
+    Store,
+    StoreHandle,
+    ToolcharterError,
+    open_store,
+)
+from toolcharter_stores import archive, upkeep
+
+URL = "TOOLCHARTER_STORE"
+
+
+@click.group("store")
+def command() -> None:
+    """Look after a store: its form, its content, its secrets."""
+
+
+def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the option --store, and have what a store refuses end it with one line and status 1."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        def run(store: str, **options: Any) -> None:
+            with _told(), open_store(store, **settings) as handle:
+                function(handle, **options)
+
+        option = click.option(
+            "--store",
+            "-s",
+            envvar=URL,
+            default="sqlite:",
+            show_default=True,
+            show_envvar=True,
+            metavar="URL",
+            help="Which store: sqlite:, sqlite:///path, postgresql://..., redis://...",
+        )
+        return option(update_wrapper(run, function))
+
+    return decorate
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except ConfigurationError as error:
+        click.echo(str(error), err=True)
+        sys.exit(2)
+    except ToolcharterError as error:
+        click.echo(getattr(error, "message", None) or str(error), err=True)
+        sys.exit(1)
+
+
+@command.command()
+@_with_store()
+def migrate(handle: StoreHandle) -> None:
+    """Bring the store to the form that this version reads. A form that a newer version wrote is refused."""
+    handle.engine.require_current()
+    click.echo("The store is in the present form.")
+
+
+@command.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@_with_store(migrates=False)
+def check(handle: StoreHandle, *, as_json: bool) -> None:
+    """Read everything and decrypt every secret; status 1 if anything is wrong."""
+    found = upkeep.check(handle.engine)
+    if as_json:
+        rows = [{"tenant": t, "distribution": d, "kind": k, "records": n} for (t, d, k), n in found.records.items()]
+        click.echo(
+            json.dumps({"records": rows, "items": found.items, "secrets": found.secrets, "faults": found.faults})
+        )
+    else:
+        for (tenant, distribution, kind), number in found.records.items():
+            click.echo(f"{number:>9}  {tenant or '-'}  {distribution}  {kind}")
+        click.echo(f"{found.items} items of lists, {found.secrets} secrets.")
+        for fault in found.faults:
+            click.echo(fault, err=True)
+    if found.faults:
+        sys.exit(1)
+
+
+_FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_FORCE = click.option("--force", is_flag=True, help="Replace what is there.")
+
+
+@command.command()
+@_FILE
+@_FORCE
+@_with_store(migrates=False)
+def backup(handle: StoreHandle, file: Path, *, force: bool) -> None:
+    """Write all there is to FILE, while others go on writing. Secrets stay encrypted in it."""
+    click.echo(f"{archive.backup(handle.engine, file, replaces=force)} lines.")
+
+
+@command.command()
+@_FILE
+@_with_store()
+def restore(handle: StoreHandle, file: Path) -> None:
+    """Make FILE all there is in the store, whole or not at all; what was in the store is gone."""
+    click.echo(f"{archive.restore(file, handle.engine)} lines.")
+
+
+@command.command("copy")
+@click.argument("target", metavar="TARGET_URL")
+@_FORCE
+@_with_store(migrates=False)
+def copy_store(handle: StoreHandle, target: str, *, force: bool) -> None:
+    """Make all there is in the store all there is in another one, of whichever kind."""
+    with open_store(target) as other:
+        click.echo(f"{archive.copy(handle.engine, other.engine, replaces=force)} lines.")
+
+
+@command.command("rotate-key")
+@_with_store(migrates=False)
+def rotate_key(handle: StoreHandle) -> None:
+    """Encrypt every secret anew with the first of the keys. Then the others can be taken away."""
+    click.echo(f"{upkeep.rotate_keys(handle.engine)} records.")
+
+
+@command.group()
+def secret() -> None:
+    """The secrets that profiles, servers and tools name as secret:NAME."""
+
+
+_TENANT = click.option("--tenant", default="", help="Whose; by default those of the only tenant.")
+
+
+@secret.command("put")
+@click.argument("name")
+@_TENANT
+@_with_store()
+def put_secret(handle: StoreHandle, name: str, tenant: str) -> None:
+    """Keep a secret, read from standard input, or asked for without an echo."""
+    value = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
+    if not value:
+        raise click.UsageError("The value is empty.")
+    _secrets(handle, tenant).put(
+        SecretRecord(name=name, value=value, changed_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    )
+    click.echo(f"secret:{name}")
+
+
+@secret.command("list")
+@_TENANT
+@_with_store()
+def list_secrets(handle: StoreHandle, tenant: str) -> None:
+    """The names; no value is ever shown."""
+    after = ""
+    while True:
+        page = _secrets(handle, tenant).page(SecretRecord, after=after, limit=500)
+        for stored in page.records:
+            click.echo(stored.record.name)
+        after = page.after
+        if not after:
+            return
+
+
+@secret.command("delete")
+@click.argument("name")
+@_TENANT
+@_with_store()
+def delete_secret(handle: StoreHandle, name: str, tenant: str) -> None:
+    """Forget a secret. What names it is denied from then on."""
+    if not _secrets(handle, tenant).delete(SecretRecord, name):
+        raise archive.ArchiveError(f"There is no secret {name!r}.")
+    click.echo(f"{name} is deleted.")
+
+
+def _secrets(handle: StoreHandle, tenant: str) -> Store:
+    return handle.bound(tenant, CORE_RECORDS)

@@ -1,0 +1,132 @@
+"""Looking through a store, and encrypting its secrets anew."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import orjson
+
+from toolcharter import (
+    EngineTransaction,
+    ExportedItem,
+    ExportedRow,
+    Scope,
+    StoreConflict,
+    StoreEngine,
+    StoreUnavailable,
+)
+from toolcharter_stores.archive import document_of, sealed_texts
+
+TIMEOUT_S = 30.0
+_MOST_FAULTS = 100
+_MOST_PASSES = 20
+
+
+class Checked(NamedTuple):
+    """What a store holds, and what is wrong with it."""
+
+    records: dict[tuple[str, str, str], int]
+    """How many, by tenant, distribution and kind."""
+    items: int
+    """In lists."""
+    secrets: int
+    """Texts that are encrypted."""
+    faults: tuple[str, ...]
+    """As sentences, up to a hundred."""
+
+
+def check(engine: StoreEngine) -> Checked:
+    """Read everything, and decrypt every secret.
+
+    Raises:
+        StoreUnavailable: The store cannot be read, or is in another form than this version reads.
+    """
+    engine.require_current()
+    records, items, sealed, faults = Counter[tuple[str, str, str]](), 0, 0, list[str]()
+    with engine.export() as content:
+        for each in content:
+            if isinstance(each, ExportedItem):
+                items += 1
+                if not _is_json(each.item):
+                    faults.append(f"An item of the list {each.name!r} of {_named(each.scope)} is no JSON.")
+            elif isinstance(each, ExportedRow):
+                records[each.scope.tenant, each.scope.distribution, each.kind] += 1
+                try:
+                    for field, text in sealed_texts(each):
+                        sealed += 1
+                        engine.unseal(each.scope, each.kind, each.row.key, field, text)
+                except StoreUnavailable as error:
+                    faults.append(f"{_named(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
+    return Checked(dict(sorted(records.items())), items, sealed, tuple(faults[:_MOST_FAULTS]))
+
+
+def rotate_keys(engine: StoreEngine) -> int:
+    """Encrypt every secret anew with the first key, while others write.
+
+    Returns:
+        How many records were written.
+
+    Raises:
+        StoreUnavailable: A secret cannot be decrypted, the store cannot be reached, or others write without end; what was
+            encrypted anew stays so, and a second run goes on.
+    """
+    written = 0
+    for _ in range(_MOST_PASSES):
+        missed = 0
+        for each in _with_secrets(engine):
+            new = _resealed(engine, each)
+            if new is None:
+                continue
+            try:
+                _put(engine, each, new)
+                written += 1
+            except StoreConflict:  # somebody has just written it, with the new key or an old one
+                missed += 1
+        if not missed:
+            return written
+    raise StoreUnavailable("Others write the same records again and again. Run it again when less goes on.")
+
+
+def _with_secrets(engine: StoreEngine) -> list[ExportedRow]:
+    """The rows that hold secrets; no transaction stays open while they are written."""
+    with engine.export() as content:
+        return [each for each in content if isinstance(each, ExportedRow) and each.row.secret]
+
+
+def _resealed(engine: StoreEngine, each: ExportedRow) -> str | None:
+    """The document with its secrets encrypted anew; None without any."""
+    document, texts = document_of(each), dict(sealed_texts(each))
+    if not texts:
+        return None
+    scope, kind, key = each.scope, each.kind, each.row.key
+    anew = {
+        field: engine.seal(scope, kind, key, field, engine.unseal(scope, kind, key, field, text))
+        for field, text in texts.items()
+    }
+    for field in each.row.secret:
+        value = document.get(field)
+        if isinstance(value, str):
+            document[field] = anew[field]
+        elif isinstance(value, dict):
+            document[field] = {name: anew[f"{field}/{name}"] for name in value}
+    return orjson.dumps(document).decode()
+
+
+def _put(engine: StoreEngine, each: ExportedRow, document: str) -> None:
+    row = each.row._replace(document=document)
+
+    def work(transaction: EngineTransaction) -> int:
+        return transaction.put(each.kind, row, expected=each.version)
+
+    engine.transact(each.scope, work, timeout_s=TIMEOUT_S)
+
+
+def _named(scope: Scope) -> str:
+    return f"{scope.distribution} of {scope.tenant or 'the only tenant'}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
