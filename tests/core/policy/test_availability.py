@@ -10,7 +10,7 @@ from tests.rows import each_row
 
 from toolcharter.api.call import Caller
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.policy.availability import AvailabilityPlan, Hidden, ToolCatalog, availability_faults
+from toolcharter.policy.availability import AvailabilityPlan, Hidden, ToolCatalog, availability_faults, idle_entries
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import GlobError
 from toolcharter.profile.settings import Availability, CallerPattern
@@ -527,3 +527,23 @@ def test_what_an_entry_in_force_denies_is_hidden(entries: list[Availability], ca
         denied = ALL - seen(entry(deny=each.deny), toolsets=MINE)
         assert {tool for tool in denied if view[tool] is None} == set()
     assert {tool: next(iter(plan.why(tool, caller)), None) for tool in TOOLS} == view
+
+
+def test_why_an_entry_changes_nothing_is_told_once() -> None:
+    """What always replaces it is for all callers, or for the same ones; of several causes the first is told."""
+    ada: dict[str, Any] = {"agent": ("ada",)}
+    for_ada = entry(ada, tools=("bash",), name="base")
+    by_all, by_ada, by_bob = (
+        entry(callers, tools=("*",), replaces="base", place=f"p.yaml:{line}")
+        for line, callers in enumerate(({}, ada, {"agent": ("bob",)}), 2)
+    )
+
+    found = [list(idle_entries([for_ada, other])) for other in (by_all, by_ada, by_bob)]
+
+    assert found == [
+        [(0, for_ada, "the entry at p.yaml:2 always replaces it.")],
+        [(0, for_ada, "the entry at p.yaml:3 always replaces it.")],
+        [],
+    ]
+    nobody = entry({"agent": ()})
+    assert list(idle_entries([nobody])) == [(0, nobody, "no caller matches its `for`.")]

@@ -69,6 +69,13 @@ def test_tools_that_a_ceiling_hides_are_told(ceiling, found) -> None:
     assert taken(Profile("p", allow=rules("p", "bash:ls")), ceiling) == found
 
 
+def test_what_the_profile_hides_itself_no_ceiling_takes() -> None:
+    """It was not to be seen before."""
+    profile = Profile("p", allow=rules("p", "bash:ls"), deny=rules("p", "git"))
+
+    assert taken(profile, Ceiling("admin", deny=rules("admin", "git"))) == []
+
+
 @pytest.mark.parametrize(
     ("own", "above", "what"),
     [
