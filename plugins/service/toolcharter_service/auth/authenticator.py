@@ -21,7 +21,7 @@ from toolcharter_service.auth.verified import Read, Verified, VerifiedCredential
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
-SCOPES_HEADER = "x-caller-scopes"
+SCOPES_HEADER = b"x-caller-scopes"
 _POSTPONED_S = 30.0
 TIDY_S = 3_600.0
 TOPIC = "credentials"
@@ -57,7 +57,15 @@ class ServiceAuth:
         Raises:
             HttpProblem: 400, 401, 403 `csrf`, 503.
         """
-        given = request.headers.getlist("authorization")
+        given: list[str] = []
+        named: list[str] = []
+        for name, value in request.scope[
+            "headers"
+        ]:  # once, and without decoding the others: this is on every call's way
+            if name == b"authorization":
+                given.append(value.decode("latin-1"))
+            elif name == SCOPES_HEADER:
+                named.append(value.decode("latin-1"))
         if len(given) > 1:
             raise HttpProblem(400, "There are several headers Authorization.", "duplicate_header")
         if given:
@@ -70,7 +78,6 @@ class ServiceAuth:
             raise unauthenticated("This needs a token.")
         if found.tenant not in self.tenants:
             raise unauthenticated(_WRONG)
-        named = request.headers.getlist(SCOPES_HEADER)
         if named:
             words = {word for text in named for word in text.replace(",", " ").split()}
             found = found.narrowed(frozenset(words))
@@ -107,7 +114,8 @@ class ServiceAuth:
             StoreUnavailable: The store does not answer.
         """
         began = await self.sessions.begin(principal, means=means, epoch=epoch, former=former)
-        await self.changed(token_module.digest_of(former))
+        if former:
+            await self.changed(token_module.digest_of(former))
         return began
 
     async def sign_out(self, cookie: str) -> None:
@@ -134,10 +142,12 @@ class ServiceAuth:
         if scheme.lower() != "bearer" or not text or len(text) > MAX_BEARER:
             raise unauthenticated("The header Authorization is not: Bearer TOKEN.")
         if text.startswith(token_module.PREFIX):
-            found = await self._known(text, self._read_token) if token_module.is_token(text) else None
-            if found is None:
+            known = self.verified.find(token_module.digest_of(text))
+            if known is None and token_module.is_token(text):
+                known = await self._known(text, self._read_token)
+            if known is None or known.expires <= time.time():
                 raise unauthenticated(_WRONG)
-            return found.principal
+            return known.principal
         return await self.jwt.principal(text)
 
     async def _known(self, text: str, read: Read) -> Verified | None:

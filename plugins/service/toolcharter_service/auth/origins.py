@@ -6,6 +6,7 @@ header, so that no page of another origin reads an answer.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -41,6 +42,7 @@ class Authority(NamedTuple):
     port: int | None
 
 
+@lru_cache(maxsize=256)
 def read_authority(text: str) -> Authority | None:
     """Read the value of `Host`; None for what is none."""
     if not text.isascii() or not text.isprintable() or any(sign in text for sign in "/\\@?# ,"):
@@ -111,13 +113,12 @@ class OriginGuard:
             await self._app(scope, receive, guarded)
 
     def _judge(self, scope: Scope) -> None:
-        said: dict[bytes, list[bytes]] = {}
+        texts: dict[bytes, str] = {}
         for name, value in scope["headers"]:
             if name in _LOOKED_AT:
-                said.setdefault(name, []).append(value)
-        if any(len(values) > 1 for values in said.values()):
-            raise HttpProblem(400, "A header that may come once comes twice.", "duplicate_header")
-        texts = {name: values[0].decode("latin-1") for name, values in said.items()}
+                if name in texts:
+                    raise HttpProblem(400, "A header that may come once comes twice.", "duplicate_header")
+                texts[name] = value.decode("latin-1")
         if scope["path"] in PROBES and b"origin" not in texts:
             return
         host = read_authority(texts.get(b"host", ""))

@@ -1,5 +1,6 @@
 """A service with two tenants and its tokens, served on loopback over a store that several services can share."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.plugins.service.serving import PROFILE, configured, serving
 from toolcharter import Store
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.auth import tokens as token_module
+from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.passwords import Passwords
 from toolcharter_service.auth.principal import Role
 from toolcharter_service.auth.tokens import NewToken
@@ -32,6 +34,7 @@ class Deployment:
         self.place = place
         self.engine = MemoryEngine()
         self.services: list[Service] = []
+        self.auths: list[ServiceAuth] = []
         self.events: list[dict[str, Any]] = []
         self._ending = ExitStack()
 
@@ -55,8 +58,18 @@ class Deployment:
         self.services.append(service)
         app = create_app(service)
         app.state.auth.passwords = Passwords(HASHER)
+        self.auths.append(app.state.auth)
         url = self._ending.enter_context(serving(app))
         return self._ending.enter_context(httpx.Client(base_url=url, trust_env=False))
+
+    def heard(self) -> None:
+        """Wait until each process has heard of the latest change."""
+        last = self.store.last_change()
+        for _ in range(600):
+            if all((auth.verified._seen or 0) >= last for auth in self.auths):
+                return
+            time.sleep(0.05)
+        raise AssertionError("a process does not hear of changes")
 
     def _noted(self, event: str, /, **fields: Any) -> None:
         self.events.append({"event": event, **fields})

@@ -427,7 +427,7 @@ def test_a_session_ends_when_nobody_uses_it(client: httpx.Client, deployment: De
         found = store.get(SessionRecord, digest_of(cookie))
         assert found is not None
         store.put(found.record.model_copy(update={"seen": int(time.time()) - ago_s}))
-        time.sleep(0.6)  # until the process has heard of it
+        deployment.heard()
         state = client.get("/v1/session", headers=with_cookie(cookie)).status_code
         after = store.get(SessionRecord, digest_of(cookie))
         assert after is not None
