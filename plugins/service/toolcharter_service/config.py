@@ -15,6 +15,7 @@ from pydantic import Field
 from toolcharter import ConfigurationError, Fault, SettingsFile, ToolPolicy, read_settings
 from toolcharter_service.auth import config as auth_config
 from toolcharter_service.auth.config import AuthConfig
+from toolcharter_service.auth.origins import read_authority
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 """The form of a tenant's and of an agent's name: a word that keys, subjects, paths and URLs hold as it is."""
@@ -101,6 +102,13 @@ def read_config(file: str | Path) -> ConfigFile:
     config = _absolute(read.values, folder)
     found = ConfigFile(config, read)
     faults = [*_unreachable(found), *_exposed(found)]
+    faults += [
+        found.fault(
+            ("hosts", number), f"{host!r} is no host.", "Write tools.example.org or tools.example.org:8443, say."
+        )
+        for number, host in enumerate(config.hosts)
+        if read_authority(host) is None
+    ]
     faults += [
         found.fault(("auth", *one.path), one.what, one.fix)
         for one in auth_config.faults_of(config.auth, config.tenants)

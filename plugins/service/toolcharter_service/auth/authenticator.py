@@ -86,14 +86,14 @@ class ServiceAuth:
     async def _watch(self) -> None:
         """Forget what other processes have changed, for ever: at once where the bus tells, else within a second."""
         loop = asyncio.get_running_loop()
+
+        def heard(_tenant: str, _payload: bytes) -> None:
+            loop.call_soon_threadsafe(self.verified.nudge)
+
         subscription = None
         if self._service.bus is not None:
             with suppress(BusUnavailable):  # the store is asked anyway
-                subscription = await asyncio.to_thread(
-                    self._service.bus.subscribe,
-                    TOPIC,
-                    lambda _tenant, _payload: loop.call_soon_threadsafe(self.verified.nudge),
-                )
+                subscription = await asyncio.to_thread(self._service.bus.subscribe, TOPIC, heard)
         try:
             await self.verified.watch()
         finally:

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from getpass import getuser
@@ -179,7 +179,7 @@ def remove_user(config: Path, tenant: str | None, name: str) -> None:
 
 
 @contextmanager
-def _place(config: Path, tenant: str | None) -> Iterator[_Place]:
+def _place(config: Path, tenant: str | None) -> Generator[_Place]:
     """The records of the service that *config* describes.
 
     Raises:

@@ -109,7 +109,7 @@ class IssuerKeys:
         return answer.body
 
     def _pick(self, kid: str | None, algorithm: str) -> PublicKey | None:
-        fitting = [key for key in self._keys if _fits(key, algorithm) and kid in {None, key.get("kid")}]
+        fitting = [key for key in self._keys if _fits(key, algorithm) and (kid is None or key.get("kid") == kid)]
         return fitting[0] if len(fitting) == 1 else None
 
 
@@ -150,7 +150,7 @@ _PUBLIC = ("kty", "kid", "use", "key_ops", "alg", "n", "e", "crv", "x", "y")
 
 def _fits(key: PublicKey, algorithm: str) -> bool:
     """Whether signatures of *algorithm* can be this key's. Source: RFC 7518, section 3.1; RFC 8037, section 3.1."""
-    if key.get("alg") not in {None, algorithm}:
+    if key.get("alg") not in (None, algorithm):
         return False
     if isinstance(key, RSAKey):
         return algorithm.startswith(("RS", "PS"))

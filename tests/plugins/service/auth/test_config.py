@@ -85,3 +85,10 @@ def test_clocks_may_differ_by_a_minute_at_most(tmp_path: Path) -> None:
     [(_, path, what), *_] = faults(tmp_path, text)
 
     assert (path, "60" in what) == ("auth.jwt.0.skew_s", True)
+
+
+def test_a_name_that_no_host_has_is_told(tmp_path: Path) -> None:
+    """An address of a page, say."""
+    found = faults(tmp_path, "hosts: [tools.example.org, https://tools.example.org]" + FILE.partition("auth:")[0])
+
+    assert found == [("1:28", "hosts.1", "'https://tools.example.org' is no host.")]
