@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolcharter import CORE_RECORDS, AsyncStore, SecretRecord
 from toolcharter_service.auth.admin_routes import Admin, After, Limit, page_of, require_within, stored, told, unknown
 from toolcharter_service.auth.principal import Principal
+from toolcharter_service.http.problems import answers
 from toolcharter_service.service import Service
 
 SecretName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
@@ -39,7 +40,7 @@ class Secrets(BaseModel):
 
 def routes(service: Service) -> APIRouter:
     """The routes. Profiles of all agents may use a tenant's secrets, so an admin of some agents has no say in them."""
-    router = APIRouter(tags=["administration"])
+    router = APIRouter(tags=["administration"], responses=answers(404, 413, 415))
 
     def secrets_of(admin: Principal) -> AsyncStore:
         require_within(admin, None, None)
