@@ -9,6 +9,7 @@
 # make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite,
 #                  an OpenID provider, all
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
+# make outages the tests of buses and workers with a server that hangs for 20 s; ARGS selects
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make fuzz-mcp    a million messages of fuzzed MCP servers, a hang, a flood, a storm; writes tests/fuzz_mcp.md
@@ -39,7 +40,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench soak fuzz-shell fuzz-mcp mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -93,6 +94,10 @@ bench: python
 agentdojo: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python benchmarks/agentdojo/start.py $(ARGS)
+
+outages: python
+	@$(PYTHON) scripts/environment.py dev
+	TOOLCHARTER_PAUSE_S=20 $(BIN)/python -m pytest -q tests/plugins/nats tests/plugins/service/workers $(ARGS)
 
 soak: python
 	@$(PYTHON) scripts/environment.py dev

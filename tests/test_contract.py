@@ -18,6 +18,7 @@ def shared_secret() -> Iterator[None]:
 
 TestContract = contract_of(
     policies={
+        "remote": [{"workspace": "repo", "bus": "nats://127.0.0.1:4222"}],
         "approver": [{"url": "http://127.0.0.1:8080/ask", "secret_env": "APPROVER_SECRET"}],
         "docker": [{"image": "debian:stable"}],
         "principles": [{"url": "http://127.0.0.1:8080/check"}],

@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from toolcharter.gate.build.open import build_tools as build_tools
     from toolcharter.gate.live import LiveToolbox as LiveToolbox
     from toolcharter.gate.live import open_live as open_live
+    from toolcharter.gate.runners import runner_opener as runner_opener
     from toolcharter.gate.toolbox import Tool as Tool
     from toolcharter.gate.toolbox import Toolbox as Toolbox
     from toolcharter.guards.output import mask_middle as mask_middle
@@ -176,6 +177,7 @@ _HOMES = {
     "toolcharter.gate.approvals.terminal": "TerminalApprover",
     "toolcharter.gate.build.open": "build_tools",
     "toolcharter.gate.live": "LiveToolbox open_live",
+    "toolcharter.gate.runners": "runner_opener",
     "toolcharter.gate.toolbox": "Tool Toolbox",
     "toolcharter.guards.output": "mask_middle",
     "toolcharter.guards.process.launch": "Launch",

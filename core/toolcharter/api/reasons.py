@@ -57,6 +57,7 @@ class GuardReason(StrEnum):
     STORE_UNAVAILABLE = "store_unavailable"
     STORE_CONFLICT = "store_conflict"
     PROGRAM_NOT_FOUND = "program_not_found"
+    WORKER_LOST = "worker_lost"
     URL_NOT_UNDERSTOOD = "url_not_understood"
     SCHEME_NOT_ALLOWED = "scheme_not_allowed"
     CREDENTIALS_IN_URL = "credentials_in_url"
@@ -177,6 +178,9 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
         retryable=True,
     ),
     GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
+    GuardReason.WORKER_LOST: ReasonInfo(
+        "error", "The worker that ran the program died or cannot be reached. What it had done by then, it has done."
+    ),
     GuardReason.URL_NOT_UNDERSTOOD: ReasonInfo(
         "denied", "The URL is not in the one form that all programs read alike."
     ),

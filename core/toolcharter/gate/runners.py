@@ -1,23 +1,26 @@
 """Where the programs of one toolbox run: opened when the first of them starts, closed with the toolbox."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import ProgramRunner, RunnerScope
-from toolcharter.errors import Denied
+from toolcharter.errors import ConfigurationError, Denied, Fault
 from toolcharter.guards.paths.git_dirs import git_folder
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter.profile.model import HOST
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.git import index, repository
+    from toolcharter.loader import load
 else:
     index = lazy("toolcharter.guards.shell.git.index")
     repository = lazy("toolcharter.guards.shell.git.repository")
+    load = lazy("toolcharter.loader.load")
 
 PROTECTED_FROM_PROGRAMS = (".git",)
 """What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
@@ -132,3 +135,34 @@ class Runners:
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what)
         runner: ProgramRunner = opened
         return runner
+
+
+def runner_opener(
+    name: str, settings: Mapping[str, Any] = MappingProxyType({})
+) -> Callable[[RunnerScope], ProgramRunner]:
+    """What opens the runner *name* for hosts that run programs for others, such as the workers of the service.
+
+    Args:
+        name: `host`, or the name of an extension such as `bwrap`.
+        settings: Of that extension, as a profile has them.
+
+    Returns:
+        A function of a scope; what it gives is to be closed. It raises `Denied`, `sandbox_unavailable`.
+
+    Raises:
+        ConfigurationError: Nothing installed opens it, or the settings are wrong.
+    """
+    opener: Opener | None = None
+    if name != HOST:
+        place = f"runner {name!r}"
+        loaded = load.load_plugins({}, {name: place}, runner=name)
+        try:
+            policy = loaded.extension_specs[name].spec.policy.from_profile(dict(settings))
+        except ValueError as error:
+            raise ConfigurationError(
+                [Fault(place, "settings", f"{error}.", "Write them as a profile has them.")]
+            ) from error
+        opener = loaded.build_extensions(Path("/"), {name: policy}).runners.get(name)
+        if opener is None:
+            raise ConfigurationError([Fault(place, "", "its plugin opens no runner.", "Name another, such as bwrap.")])
+    return lambda scope: Runners(name, opener, scope).runner_for(bounded=False)

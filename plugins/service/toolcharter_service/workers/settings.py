@@ -1,0 +1,109 @@
+"""What `toolcharter worker --config FILE` reads."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from toolcharter import (
+    ConfigurationError,
+    Fault,
+    ProgramRunner,
+    RunnerScope,
+    SettingsFile,
+    ToolPolicy,
+    read_settings,
+    runner_opener,
+)
+from toolcharter_service.config import FromEnvironment, Name
+
+LEAST = "{bus: URL, workspaces: [{name: NAME, folder: FOLDER, runner: bwrap}]}"
+Count = Annotated[int, Field(ge=1)]
+
+
+class WorkerLimits(ToolPolicy):
+    """What programs may take at most, whatever their job says; absent: what it says."""
+
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    memory_bytes: Count | None = None
+    processes: Count | None = None
+    open_files: Count | None = None
+    file_bytes: Count | None = None
+    cpu_s: Count | None = None
+    max_output_bytes: Count = 1_000_000
+
+
+class WorkerWorkspace(ToolPolicy):
+    """One folder in which programs of jobs run."""
+
+    name: Name
+    """What the policy of the runner `remote` calls it."""
+    tenant: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")] = ""
+    folder: str
+    """An absolute path, or one beside the file."""
+    runner: str = "bwrap"
+    """`host`, or a runner's extension: where programs run here."""
+    settings: Mapping[str, Any] = {}
+    """Of that extension, as a profile has them."""
+    network: bool = False
+    """Whether programs may reach the network, where job and runner say so, too."""
+    read_only: bool = False
+    """Whether programs write nothing there, whatever their job says."""
+    protected: tuple[str, ...] = ()
+    """Paths in it that no program writes to, beside those of a job."""
+    limits: WorkerLimits = WorkerLimits()
+
+
+class WorkerConfig(ToolPolicy):
+    """All of the file."""
+
+    bus: str | FromEnvironment
+    """The URL of the bus, or the environment variable that holds it. Who has its credentials, has jobs run here."""
+    name: Name | None = None
+    """By default the machine's name and a number."""
+    slots: Annotated[int, Field(ge=1, le=256)] = 4
+    """How many programs run at a time, for each workspace."""
+    stop_s: Annotated[float, Field(ge=0, le=3600)] = 10.0
+    """How long programs may go on when the worker stops, in seconds."""
+    workspaces: Annotated[tuple[WorkerWorkspace, ...], Field(min_length=1)]
+
+
+class OpenWorkspace(NamedTuple):
+    """A workspace with its real folder and what opens its runner."""
+
+    settings: WorkerWorkspace
+    folder: Path
+    open_runner: Callable[[RunnerScope], ProgramRunner]
+
+
+def read_worker(file: str | Path) -> tuple[WorkerConfig, list[OpenWorkspace]]:
+    """Read the configuration *file*, and load the runners that it names.
+
+    Raises:
+        ConfigurationError: With every fault.
+    """
+    read = read_settings(file, WorkerConfig, least=LEAST)
+    faults = list(_twice(read))
+    opened = []
+    for number, one in enumerate(read.values.workspaces):
+        folder = Path(file).absolute().parent.joinpath(one.folder)
+        if not folder.is_dir():
+            faults.append(
+                read.fault(("workspaces", number, "folder"), f"there is no folder {one.folder!r}.", "Make it.")
+            )
+        try:
+            opened.append(OpenWorkspace(one, folder.resolve(), runner_opener(one.runner, one.settings)))
+        except ConfigurationError as error:
+            faults += [read.fault(("workspaces", number, "runner"), f.what, f.fix) for f in error.faults]
+    if faults:
+        raise ConfigurationError(faults)
+    return read.values, opened
+
+
+def _twice(read: SettingsFile[WorkerConfig]) -> Iterator[Fault]:
+    seen = set()
+    for number, one in enumerate(read.values.workspaces):
+        if (one.tenant, one.name) in seen:
+            yield read.fault(("workspaces", number, "name"), f"{one.name!r} is there twice.", "Name each once.")
+        seen.add((one.tenant, one.name))

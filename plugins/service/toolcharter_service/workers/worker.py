@@ -1,0 +1,235 @@
+"""`Worker`: pulls jobs of the runner `remote`, and runs each in its folder, on its runner, never wider than it is set up."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from uuid import uuid4
+
+from toolcharter import (
+    Bus,
+    BusLease,
+    BusUnavailable,
+    Delivery,
+    Denied,
+    Ended,
+    Job,
+    ProcessLimits,
+    RunnerScope,
+    ToolError,
+)
+from toolcharter_service.workers.job import (
+    ACK_WAIT_S,
+    MAX_DELIVERIES,
+    TOPIC,
+    RemoteJob,
+    chunks,
+    queue_name,
+    read,
+)
+from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerLimits
+
+PULL_S = 2.0
+"""How long one question for a job waits, in seconds."""
+POLL_S = 1.0
+"""How often it is looked whether a program is still wanted, since messages may be lost, in seconds."""
+_KEPT_S = 3600.0
+_TELL_S = 60.0
+"""How long the bus may be away when a program has ended, in seconds, before nobody waits for what came of it."""
+
+
+class Worker:
+    """A worker; `run` works until it is stopped."""
+
+    def __init__(self, config: WorkerConfig, workspaces: Sequence[OpenWorkspace], bus: Bus) -> None:
+        self.name = config.name or f"{socket.gethostname().partition('.')[0]}-{os.getpid()}"
+        self._config, self._workspaces, self._bus = config, workspaces, bus
+        self._stopping = threading.Event()
+        self._running: dict[str, _Running] = {}
+
+    def run(self) -> None:
+        """Pull and run jobs until `stop` is called; then let those that run end, for a while."""
+        subscription = self._bus.subscribe(TOPIC, self._heard)
+        threads = [
+            threading.Thread(target=self._work, args=(workspace,), name=f"toolcharter-{workspace.settings.name}")
+            for workspace in self._workspaces
+            for _ in range(self._config.slots)
+        ]
+        for thread in threads:
+            thread.start()
+        self._stopping.wait()
+        until = time.monotonic() + self._config.stop_s
+        while self._running and time.monotonic() < until:
+            time.sleep(0.02)
+        for running in tuple(self._running.values()):
+            running.is_wanted = False
+        for thread in threads:
+            thread.join()
+        subscription.close()
+
+    def stop(self) -> None:
+        """Pull no more."""
+        self._stopping.set()
+
+    def _heard(self, _: str, payload: bytes) -> None:
+        running = self._running.get(payload.decode("ascii", "replace"))
+        if running is not None:
+            running.look.set()
+
+    def _work(self, workspace: OpenWorkspace) -> None:
+        queue = self._bus.queue(
+            workspace.settings.tenant,
+            queue_name(workspace.settings.name),
+            ack_wait_s=ACK_WAIT_S,
+            max_deliveries=MAX_DELIVERIES,
+        )
+        while not self._stopping.is_set():
+            try:
+                delivery = queue.pull(PULL_S)
+                if delivery is not None:
+                    self._take(workspace, delivery)
+            except BusUnavailable:
+                self._stopping.wait(POLL_S)
+
+    def _take(self, workspace: OpenWorkspace, delivery: Delivery) -> None:
+        try:
+            remote = read(delivery.item)
+        except ValueError:
+            remote = None
+        if remote is None or delivery.exhausted:  # Nobody waits for what no runner of ours wrote, or for so long.
+            delivery.ack()
+            return
+        holder = f"{self.name}-{uuid4().hex[:12]}"
+        lease_name, tenant = f"job-{remote.job_id}", workspace.settings.tenant
+        # The lease comes first: who sees the claim knows by the lease whether the worker lives.
+        lease = self._bus.lease(tenant, lease_name, holder=holder, ttl_s=remote.lease_s)
+        if lease is None:
+            return  # Somebody runs it; it comes again if nobody finishes it.
+        claim = f"claim-{remote.job_id}"
+        is_ours = self._bus.create(tenant, claim, holder.encode()) or self._bus.get(tenant, claim) == holder.encode()
+        with suppress(BusUnavailable):  # It comes again, and is claimed then.
+            delivery.ack()
+        if not is_ours:
+            self._bus.release(lease)
+            return
+        _Running(self._bus, workspace, remote, lease, self._running).attend()
+
+
+class _Running:
+    """One program that runs here."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        workspace: OpenWorkspace,
+        remote: RemoteJob,
+        lease: BusLease,
+        running: dict[str, "_Running"],
+    ) -> None:
+        self._bus, self._workspace, self._remote, self._lease, self._all = bus, workspace, remote, lease, running
+        self.is_wanted = True
+        self.look = threading.Event()
+        self._renewed = time.monotonic()
+        self._has_ended = threading.Event()
+
+    def attend(self) -> None:
+        """Run it, and tell what came of it, as long as the lease is ours."""
+        self._all[self._remote.job_id] = self
+        beating = threading.Thread(target=self._beat, name="toolcharter-beat", daemon=True)
+        beating.start()
+        try:
+            outcome = self._run()
+            self._tell(outcome)
+        finally:
+            self._has_ended.set()
+            self.look.set()
+            beating.join()
+            del self._all[self._remote.job_id]
+            with suppress(BusUnavailable):
+                self._bus.release(self._lease)
+                self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
+
+    def _run(self) -> Ended | Denied | ToolError:
+        settings, remote = self._workspace.settings, self._remote
+        scope = RunnerScope(self._workspace.folder, settings.protected, lambda: remote.hidden)
+        try:
+            runner = self._workspace.open_runner(scope)
+            try:
+                if remote.needs_sandbox and not runner.is_sandbox:
+                    message = (
+                        f"The worker's runner {runner.name!r} contains nothing, and the profile asks for a sandbox."
+                    )
+                    return Denied("sandbox_unavailable", message)
+                return runner.run(self._narrowed(remote.job))
+            finally:
+                runner.close()
+        except (Denied, ToolError) as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it
+            return ToolError(f"The worker could not run the program: {type(error).__name__}.")
+
+    def _narrowed(self, job: Job) -> Job:
+        settings = self._workspace.settings
+        limits = settings.limits
+        latest = float("inf") if limits.timeout_s is None else time.monotonic() + limits.timeout_s
+        return Job(
+            argv=job.argv,
+            cwd=job.cwd,
+            env=job.env,
+            stdin=job.stdin,
+            expires=min(job.expires, latest),
+            max_output_bytes=min(job.max_output_bytes, limits.max_output_bytes),
+            limits=_least(job.limits, limits),
+            read_only=job.read_only or settings.read_only,
+            protected=job.protected,
+            network=job.network and settings.network,
+            is_wanted=lambda: self.is_wanted,
+        )
+
+    def _tell(self, outcome: Ended | Denied | ToolError) -> None:
+        for number, chunk in enumerate(chunks(outcome)):
+            until = time.monotonic() + _TELL_S
+            while True:
+                try:
+                    self._bus.create(self._lease.tenant, f"out-{self._remote.job_id}-{number}", chunk, ttl_s=_KEPT_S)
+                    break
+                except BusUnavailable:
+                    if time.monotonic() > until:
+                        return
+                    self._has_ended.wait(0.2)
+            self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
+
+    def _beat(self) -> None:
+        """Show a sign of life, and end the program when it is not wanted, or when others must take us for dead."""
+        ttl_s = self._remote.lease_s
+        while not self._has_ended.is_set():
+            self.look.wait(min(POLL_S, ttl_s / 4))
+            self.look.clear()
+            try:
+                if self._bus.get(self._lease.tenant, f"stop-{self._remote.job_id}") is not None:
+                    self.is_wanted = False
+                if time.monotonic() - self._renewed > ttl_s / 3:
+                    asked = time.monotonic()
+                    renewed = self._bus.renew(self._lease, ttl_s=ttl_s)
+                    self.is_wanted = self.is_wanted and renewed is not None
+                    self._renewed = asked if renewed is not None else self._renewed
+            except BusUnavailable:
+                pass
+            if time.monotonic() - self._renewed > ttl_s:
+                self.is_wanted = False
+
+
+def _least(job: ProcessLimits, own: WorkerLimits) -> ProcessLimits:
+    def least(name: str) -> int | None:
+        values = [value for value in (getattr(job, name), getattr(own, name)) if value is not None]
+        return min(values) if values else None
+
+    return ProcessLimits(
+        memory_bytes=least("memory_bytes"),
+        processes=least("processes"),
+        open_files=least("open_files"),
+        file_bytes=least("file_bytes"),
+        cpu_s=least("cpu_s"),
+    )

@@ -1,0 +1,312 @@
+"""The runner `remote` with real workers, as processes, over a real bus."""
+
+import signal
+import subprocess
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.plugins.nats.servers import NatsServer
+
+from toolcharter import Denied, Ended, Job, RunnerScope, ToolError, build_tools, open_bus
+from toolcharter_service.workers.remote import RemotePolicy, RemoteRunner
+
+pytestmark = pytest.mark.slow
+PATH = {"PATH": "/usr/bin:/bin"}
+SOON_S = 20.0
+
+
+def until(is_so: Callable[[], Any]) -> None:
+    """Wait for it."""
+    end = time.monotonic() + SOON_S
+    while not is_so():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+class Machines:
+    """Workers on one bus, and runners that use them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workspace = folder / "ws"
+        self.workspace.mkdir()
+        self.server = NatsServer(folder / "nats")
+        self.server.start()
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._runners: list[RemoteRunner] = []
+
+    def worker(self, **settings: Any) -> subprocess.Popen[bytes]:
+        """Start one."""
+        config = self.folder / f"worker{len(self._workers)}.yaml"
+        workspace = {"tenant": "acme", "name": "repo", "folder": str(self.workspace), "runner": "host", **settings}
+        config.write_text(yaml.safe_dump({"bus": self.server.url, "slots": 2, "stop_s": 1, "workspaces": [workspace]}))
+        program = Path(sysconfig.get_path("scripts"), "toolcharter")
+        worker = subprocess.Popen(
+            [program, "worker", "--config", config], stderr=subprocess.PIPE, start_new_session=True
+        )
+        assert worker.stderr is not None
+        assert b"runs programs for repo" in worker.stderr.readline()
+        self._workers.append(worker)
+        return worker
+
+    def runner(self, **policy: Any) -> RemoteRunner:
+        """Open one."""
+        settings = {"workspace": "repo", "tenant": "acme", "bus": self.server.url, "sandbox": False, "lease_s": 2.0}
+        opened = RemoteRunner(
+            open_bus(self.server.url), RemotePolicy(**{**settings, **policy}), RunnerScope(self.folder / "elsewhere")
+        )
+        self._runners.append(opened)
+        return opened
+
+    def close(self) -> None:
+        """End all."""
+        for runner in self._runners:
+            runner.close()
+        for worker in self._workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGCONT)
+                worker.terminate()
+        for worker in self._workers:
+            worker.wait(SOON_S)
+            assert worker.stderr is not None
+            worker.stderr.close()
+        self.server.stop()
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
+    """None has a worker yet."""
+    made = Machines(tmp_path)
+    yield made
+    made.close()
+
+
+def job(*argv: str, seconds: float = 30, **more: Any) -> Job:
+    """A program."""
+    return Job(argv, **{"env": PATH, "expires": time.monotonic() + seconds, **more})
+
+
+def test_a_program_runs_where_the_worker_is(machines: Machines) -> None:
+    """With its arguments, environment and input, in the worker's folder; what it writes comes back whole."""
+    machines.worker()
+    runner = machines.runner()
+
+    said = runner.run(job("sh", "-c", "pwd; cat; echo $NAME >&2; exit 3", stdin=b"input", env={**PATH, "NAME": "ada"}))
+    large = runner.run(job("head", "-c", "600000", "/dev/zero"))
+    cut = runner.run(job("head", "-c", "600000", "/dev/zero", max_output_bytes=1000))
+
+    assert said == Ended(3, f"{machines.workspace}\ninput".encode(), b"ada\n", truncated=False, timed_out=False)
+    assert (len(large.stdout), large.truncated) == (600_000, False)
+    assert (len(cut.stdout), cut.truncated) == (1000, True)
+    with pytest.raises(ToolError, match="no-such-program") as missing:
+        runner.run(job("no-such-program"))
+    assert missing.value.reason == "program_not_found"
+
+
+def test_a_profile_runs_its_programs_on_workers(machines: Machines) -> None:
+    """By `runner: remote`, through the gate."""
+    machines.worker()
+    here = machines.folder / "here"
+    here.mkdir()
+    (machines.folder / "p.yaml").write_text(
+        f"profile: p\nrunner: remote\ntools: {{bash: {{}}}}\nallow: ['bash:echo *']\n"
+        f"extensions: {{remote: {{workspace: repo, tenant: acme, bus: '{machines.server.url}', sandbox: false}}}}\n"
+    )
+    with build_tools(machines.folder / "p.yaml", workspace=here) as box:
+        result = box.call("bash", {"command": "echo from afar"})
+        denied = box.call("bash", {"command": "rm -r ."})
+
+    assert (result.outcome, result.text.strip()) == ("ok", "from afar")
+    assert denied.outcome == "denied"
+
+
+def test_two_workers_share_the_jobs_and_none_runs_twice(machines: Machines) -> None:
+    """Each of many jobs leaves one line."""
+    machines.worker()
+    machines.worker()
+    runner = machines.runner()
+    ended: list[Ended] = []
+
+    def run(number: int) -> None:
+        ended.append(runner.run(job("sh", "-c", f"echo {number} >> lines; echo $PPID")))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON_S)
+
+    lines = (machines.workspace / "lines").read_text().split()
+    assert sorted(map(int, lines)) == list(range(20))
+    assert [one.exit_code for one in ended] == [0] * 20
+
+
+def test_a_worker_that_dies_is_lost_within_its_lease_and_its_job_is_not_started_again(machines: Machines) -> None:
+    """Not even by a worker that waits for jobs."""
+    worker = machines.worker()
+    runner = machines.runner(lease_s=2.0)
+    found: list[ToolError] = []
+
+    def run() -> None:
+        with pytest.raises(ToolError) as lost:
+            runner.run(job("sh", "-c", "echo begun >> lines; sleep 30"))
+        found.append(lost.value)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until((machines.workspace / "lines").exists)
+    machines.worker()
+    worker.kill()
+    killed = time.monotonic()
+    thread.join(SOON_S)
+
+    assert [error.reason for error in found] == ["worker_lost"]
+    assert time.monotonic() - killed < 10
+    time.sleep(1)
+    assert (machines.workspace / "lines").read_text() == "begun\n"
+
+
+def test_a_worker_that_hangs_is_lost_and_ends_the_program_when_it_goes_on(machines: Machines) -> None:
+    """What others take for dead does not go on behind their backs."""
+    worker = machines.worker()
+    runner = machines.runner(lease_s=1.0)
+
+    def hang() -> None:
+        until((machines.workspace / "begun").exists)
+        worker.send_signal(signal.SIGSTOP)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    with pytest.raises(ToolError, match="is lost: it has given no sign of life"):
+        runner.run(job("sh", "-c", "echo $$ > begun; sleep 30"))
+    thread.join(SOON_S)
+    process = int((machines.workspace / "begun").read_text())
+    worker.send_signal(signal.SIGCONT)
+    until(lambda: not Path(f"/proc/{process}").exists())
+
+
+@pytest.mark.parametrize("ends", ["deadline", "cancel", "close"])
+def test_the_end_of_a_call_reaches_the_worker(machines: Machines, ends: str) -> None:
+    """Its deadline, its cancellation, and that of its toolbox: the program is gone then."""
+    machines.worker()
+    runner = machines.runner()
+    begun = machines.workspace / "begun"
+    program = job(
+        "sh",
+        "-c",
+        "echo $$ > begun; sleep 30",
+        seconds=3 if ends == "deadline" else 30,
+        is_wanted=lambda: not (ends == "cancel" and begun.exists()),
+    )
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(runner.run(program)))
+    thread.start()
+    until(lambda: begun.exists() and begun.read_text())
+    if ends == "close":
+        runner.close()
+    thread.join(SOON_S)
+
+    assert [one.timed_out for one in ended] == [True]
+    until(lambda: not Path(f"/proc/{int(begun.read_text())}").exists())
+
+
+def test_without_a_worker_nothing_starts_later_either(machines: Machines) -> None:
+    """What was given up is withdrawn: a worker that comes then leaves it."""
+    runner = machines.runner(claim_s=1.0)
+    with pytest.raises(Denied, match="No worker for the workspace 'repo' took the program in 1 s") as refused:
+        runner.run(job("sh", "-c", "echo late >> lines"))
+    timed_out = runner.run(job("sh", "-c", "echo late >> lines", seconds=0.5))
+
+    assert refused.value.reason == "sandbox_unavailable"
+    assert timed_out.timed_out
+    machines.worker()
+    assert runner.run(job("true")).exit_code == 0
+    assert not (machines.workspace / "lines").exists()
+
+
+def test_jobs_of_others_are_not_run(machines: Machines) -> None:
+    """Another tenant's, or of another workspace."""
+    machines.worker()
+    for policy in ({"tenant": "zoo"}, {"workspace": "other"}):
+        with pytest.raises(Denied, match="No worker"):
+            machines.runner(claim_s=1.0, **policy).run(job("true"))
+
+
+def test_a_worker_is_never_wider_than_it_was_set_up(machines: Machines) -> None:
+    """Whatever a job says: of limits, folders, what it may write, and the sandbox it asks for."""
+    (machines.workspace / "kept").mkdir()
+    machines.worker(
+        runner="bwrap", read_only=False, protected=["kept"], limits={"timeout_s": 2, "max_output_bytes": 100}
+    )
+    runner = machines.runner(sandbox=True)
+
+    assert runner.run(job("sleep", "30")).timed_out
+    assert len(runner.run(job("head", "-c", "1000", "/dev/zero")).stdout) == 100
+    assert runner.run(job("touch", "kept/x")).exit_code != 0
+    assert runner.run(job("touch", "x")).exit_code == 0
+    assert (
+        runner.run(job("ls", str(machines.folder))).stdout == b"ws\n"
+    )  # The way to the folder, and nothing beside it.
+    with pytest.raises(ToolError, match="is not relative to the workspace"):
+        runner.run(job("true", cwd="../.."))
+
+
+def test_a_worker_that_contains_nothing_refuses_what_wants_a_sandbox(machines: Machines) -> None:
+    """As a runner on the spot would."""
+    machines.worker(runner="host")
+    with pytest.raises(Denied, match="'host' contains nothing") as refused:
+        machines.runner(sandbox=True).run(job("true"))
+    assert refused.value.reason == "sandbox_unavailable"
+
+
+def test_a_job_survives_that_the_bus_is_away_for_less_than_its_lease(machines: Machines) -> None:
+    """And the next ones need no hands."""
+    machines.worker()
+    runner = machines.runner(lease_s=30.0)
+    ended: list[Ended] = []
+    thread = threading.Thread(
+        target=lambda: ended.append(runner.run(job("sh", "-c", "touch begun; sleep 2; echo done")))
+    )
+    thread.start()
+    until((machines.workspace / "begun").exists)
+    machines.server.stop()
+    time.sleep(2)
+    with pytest.raises(Denied, match="No worker can be reached") as refused:
+        runner.run(job("true"))
+    assert refused.value.reason == "sandbox_unavailable"
+    machines.server.start()
+    thread.join(SOON_S)
+
+    assert [one.stdout for one in ended] == [b"done\n"]
+    assert runner.run(job("true")).exit_code == 0
+
+
+def test_what_cannot_be_done_from_afar_is_refused(machines: Machines) -> None:
+    """Programs that go on, and more input than a job holds."""
+    runner = machines.runner()
+    with pytest.raises(ToolError, match="runs programs to their end"):
+        runner.start(job("sleep", "30"))
+    with pytest.raises(ToolError, match="more arguments and input than fit"):
+        runner.run(job("cat", stdin=b"x" * 600_000))
+
+
+def test_a_worker_that_is_stopped_ends_in_order(machines: Machines) -> None:
+    """What runs gets `stop_s`, and is told as ended; the process says 0."""
+    worker = machines.worker()
+    runner = machines.runner()
+
+    def stop() -> None:
+        until((machines.workspace / "begun").exists)
+        worker.terminate()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert runner.run(job("sh", "-c", "touch begun; sleep 30")).timed_out
+    thread.join(SOON_S)
+    assert worker.wait(SOON_S) == 0
