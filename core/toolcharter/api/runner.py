@@ -85,6 +85,9 @@ class Job:
     drops_errors: bool = False
     """Of a program that is started to go on: what it writes to standard error is dropped, so that its output is what it
     writes to standard output alone."""
+    image: str = ""
+    """Of which image the container is to be, where the runner makes containers; empty for its own. An empty program in
+    `argv` is then the image's own. Only runners that say `takes_images` get such jobs."""
     is_wanted: Callable[[], bool] | None = None
     """Asked a few times a second while the program runs; once it says no, the program is ended as if its time were up:
     the call that wanted it has been cancelled. None: always."""

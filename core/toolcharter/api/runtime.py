@@ -100,7 +100,7 @@ class Completed(NamedTuple):
 class Runner(Protocol):
     """`rt.run` and `rt.inspect`: start a program from an argument vector and wait for it."""
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - what a program may be started with
         self,
         argv: Sequence[str],
         /,
@@ -112,6 +112,7 @@ class Runner(Protocol):
         max_output_bytes: int = 1_000_000,
         limits: ProcessLimits | None = None,
         network: bool = False,
+        image: str = "",
     ) -> Completed:
         """Run *argv* without a shell.
 
@@ -126,9 +127,10 @@ class Runner(Protocol):
             max_output_bytes: Kept of each stream, from its beginning.
             limits: What the program may take; by default those of `ProcessLimits`.
             network: Whether it may reach the network, where the runner's policy grants that, too.
+            image: Run it in a container of this image, instead of the runner's own; an empty program is the image's.
 
         Raises:
-            Denied: `sandbox_unavailable`; `protected_path`, for a program below the workspace;
+            Denied: `sandbox_unavailable`, also for an image that the runner does not have or may not use; `protected_path`, for a program below the workspace;
                 before the mark of a staged body, anything but `inspect`.
             ToolError: `program_not_found`; `invalid_arguments`, for what no program can be passed
                 (NUL, lone surrogates); `timed_out`, if the call had no time left to start one.

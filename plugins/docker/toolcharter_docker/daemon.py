@@ -37,6 +37,9 @@ class Image(NamedTuple):
     """Names of environment variables that it brings."""
     volumes: frozenset[str]
     """Folders for which it wants storage of its own."""
+    program: tuple[str, ...] = ()
+    """What runs in it where nothing else is said; and the words behind that, which a job's own replace."""
+    words: tuple[str, ...] = ()
 
 
 class Daemon(NamedTuple):
@@ -63,14 +66,28 @@ def connect(host: str, image: str) -> Daemon:
         client = docker.APIClient(base_url=host, version="auto", timeout=int(TIMEOUT_S), max_pool_size=32)
         client.trust_env = False  # no proxy lies between us and a socket
         try:
+            found = image_of(client, image)
+        except Denied:
+            client.close()
+            raise
+    return Daemon(client, socket_path, found)
+
+
+def image_of(client: "docker.APIClient", image: str) -> Image:
+    """What the daemon knows of *image*.
+
+    Raises:
+        Denied: `sandbox_unavailable`: it does not have it.
+    """
+    with told("The Docker daemon does not answer"):
+        try:
             found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
         except docker_errors.ImageNotFound as error:
-            client.close()
             message = f"The Docker daemon has no image {image!r}, and none is ever pulled."
             raise Denied(
                 _UNAVAILABLE, message, hint=f"docker pull {image}, or docker import FILE.tar {image}"
             ) from error
-    return Daemon(client, socket_path, _image(found))
+    return _image(found)
 
 
 def _knock(socket_path: str) -> None:
@@ -88,7 +105,8 @@ def _knock(socket_path: str) -> None:
 def _image(found: dict[str, Any]) -> Image:
     config: dict[str, Any] = found.get("Config") or {}
     variables = frozenset(entry.partition("=")[0] for entry in config.get("Env") or ())
-    return Image(found["Id"], variables, frozenset(config.get("Volumes") or ()))
+    program, words = tuple(config.get("Entrypoint") or ()), tuple(config.get("Cmd") or ())
+    return Image(found["Id"], variables, frozenset(config.get("Volumes") or ()), program, words)
 
 
 @contextmanager

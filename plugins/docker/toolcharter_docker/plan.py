@@ -68,7 +68,7 @@ def plan(
         ToolError: `invalid_arguments`, for what no program can be passed.
     """
     policy = ground.policy
-    program, *arguments = _passable((*policy.command, *job.argv))
+    program, *arguments = _passable((*policy.command, *_words(ground.image, job)))
     memory = _least(policy.memory_bytes, job.limits.memory_bytes)
     create = {
         "image": ground.image.identifier,
@@ -105,6 +105,20 @@ def plan(
     }
     streams = {"stdin": int(is_open), "stdout": 1, "stderr": 1, "stream": 1, "detachKeys": _DETACH_KEYS}
     return Plan(create, host, streams, memory)
+
+
+def _words(image: Image, job: Job) -> tuple[str, ...]:
+    """The program and its arguments.
+
+    Raises:
+        ToolError: `program_not_found`: the image has none of its own.
+    """
+    if not job.image or job.argv[0]:
+        return job.argv
+    words = (*image.program, *(job.argv[1:] or image.words))
+    if not words:
+        raise ToolError(f"The image {job.image!r} has no program of its own.", reason="program_not_found")
+    return words
 
 
 def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> None:

@@ -14,6 +14,8 @@ class DockerPolicy(ExtensionPolicy):
 
     image: str = Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,255}$")
     """Name or digest of an image that the daemon has. It is never pulled."""
+    images: tuple[str, ...] = ()
+    """Other images that tools may name, such as registered ones of type `image`; each as `image`."""
     command: tuple[str, ...] = ()
     """What stands before each program and its arguments, such as `["/usr/bin/nice", "-n", "10"]`. The image's own
     entry point does not count."""

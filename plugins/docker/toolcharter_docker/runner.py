@@ -25,7 +25,7 @@ from toolcharter import (
 )
 from toolcharter_docker import leftovers
 from toolcharter_docker.container import Container, attend
-from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect
+from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, Image, connect, image_of
 from toolcharter_docker.neighbours import Neighbour, Neighbours
 from toolcharter_docker.placeholders import Hold, Unprotectable, changed, hold
 from toolcharter_docker.plan import Ground, check_ground, plan
@@ -58,6 +58,7 @@ class DockerRunner:
 
     name = "docker"
     is_sandbox = True
+    takes_images = True
 
     def __init__(self, policy: DockerPolicy, scope: RunnerScope, default_host: str = DEFAULT_HOST) -> None:
         self._policy = policy
@@ -145,7 +146,7 @@ class DockerRunner:
             hidden = (*self._scope.hidden(), *self._sockets())
             held = self._hold(job, hidden, watchdog, stack)
             neighbour = self._enter(job, held, stack, is_brief=is_brief)
-            ground = Ground(self._policy, self._scope, daemon.image, self._owner)
+            ground = Ground(self._policy, self._scope, self._image(daemon, job.image), self._owner)
             container = Container(daemon, plan(ground, job, held, hidden, is_open=is_open, is_terminal=is_terminal))
             with self._lock:
                 self._held[container] = stack.pop_all()
@@ -156,6 +157,22 @@ class DockerRunner:
             self._release(container)
             raise
         return container, neighbour
+
+    def _image(self, daemon: Daemon, name: str) -> Image:
+        """The image that a job is for.
+
+        Raises:
+            Denied: `sandbox_unavailable`: the policy does not name it, or the daemon does not have it.
+        """
+        if name in {"", self._policy.image}:
+            return daemon.image
+        if name not in self._policy.images:
+            raise Denied(
+                _UNAVAILABLE,
+                f"The profile lets no tool run the image {name!r}.",
+                hint=f"Add it to `images` of the extension 'docker': [{name!r}].",
+            )
+        return image_of(daemon.client, name)
 
     def _sockets(self) -> Iterator[HiddenPath]:
         """Sockets of this machine where programs could see them: a mount that is read-only keeps nobody from connecting."""

@@ -22,6 +22,7 @@ def test_defaults_let_the_least_through() -> None:
 
     assert policy.canonical() == {
         "image": "python:3.12-slim",
+        "images": [],
         "command": [],
         "path": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "memory_bytes": 536_870_912,

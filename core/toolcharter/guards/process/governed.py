@@ -56,7 +56,7 @@ class GovernedRunner:
         self._wanted = wanted
         self._environment = {**CLEAN_ENVIRONMENT, **environment}
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - as `Runner` has it
         self,
         argv: Sequence[str],
         /,
@@ -68,6 +68,7 @@ class GovernedRunner:
         max_output_bytes: int = 1_000_000,
         limits: ProcessLimits | None = None,
         network: bool = False,
+        image: str = "",
     ) -> Completed:
         """Run *argv* as `Runner` says.
 
@@ -89,9 +90,14 @@ class GovernedRunner:
             read_only=self._read_only,
             protected=self._protected(),
             network=network,
+            image=image,
             is_wanted=None if self._wanted is None else self._wanted(),
         )
-        return _completed(job, self._runner().run(job), time.monotonic() - started)
+        runner = self._runner()
+        if image and not getattr(runner, "takes_images", False):
+            what = f"The runner {runner.name!r} makes no containers, so it runs no image."
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, what, hint="Write `runner: docker` into the profile.")
+        return _completed(job, runner.run(job), time.monotonic() - started)
 
     def spawn(
         self,

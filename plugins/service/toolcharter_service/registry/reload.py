@@ -131,7 +131,7 @@ class Renewals:
             while True:
                 for tenant in self._service.config.tenants:
                     with suppress(StoreUnavailable):
-                        await asyncio.to_thread(self._catch_up, tenant)
+                        await asyncio.to_thread(self.catch_up, tenant)
                 await asyncio.sleep(_LOOKS_S)
         finally:
             for one in subscriptions:
@@ -141,7 +141,8 @@ class Renewals:
         if tenant in self._service.config.tenants:
             self.look(tenant, payload.decode(errors="replace") or None)
 
-    def _catch_up(self, tenant: str) -> None:
+    def catch_up(self, tenant: str) -> None:
+        """Look whether records have changed since the last time, and have the toolboxes concerned look again."""
         store = self._service.store(tenant)
         seen = self._seen.get(tenant)
         if seen is None:

@@ -94,8 +94,9 @@ def _invocation(program: ToolExec, args: Mapping[str, Any]) -> Invocation:
     read = as_text(STDIN, args) if args.get(STDIN) is not None else ""
     if read and program.type == "cmd" and argv[0].rpartition("/")[2] in _SHELLS:
         return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
-    # What runs in an image is judged as if it ran here; an image without a command is named as docker would run it.
-    return Invocation(commands=(argv or ("docker", "run", "--rm", program.image),))
+    # A program that runs in an image is judged as if it ran here; the image's own is named as docker would run it.
+    is_own = program.type == "image" and not program.cmd
+    return Invocation(commands=(("docker", "run", "--rm", program.image, *argv) if is_own else argv,))
 
 
 def _argv(program: ToolExec, args: Mapping[str, Any], *, checks: bool = True) -> tuple[str, ...]:
@@ -111,6 +112,8 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
     def call(**given: Any) -> ToolResult:
         ctx = rt.start(record.id, **given)
         argv = _argv(program, given)
+        if program.type == "image" and not program.cmd:
+            argv = ("", *argv)  # the image's own program
         stdin = as_text(STDIN, given) if given.get(STDIN) is not None else ""
         if program.type == "image" and rt.runner != "docker":
             raise Denied(
@@ -125,6 +128,7 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
             timeout_s=timeout_s,
             max_output_bytes=policy.max_output_bytes,
             network=network,
+            image=program.image,
         )
         return answer(done, timeout_s)
 

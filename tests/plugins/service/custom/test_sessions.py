@@ -16,7 +16,7 @@ SECRET = "".join(chr(97 + number * 7 % 26) for number in range(24))
 
 def put(store: Store, name: str, command: str, **values: Any) -> None:
     names = [part.partition("}}")[0] for part in command.split("{{.")[1:]]
-    given = {"parameters": dict.fromkeys(names, "string"), **values}
+    given: dict[str, Any] = {"parameters": dict.fromkeys(names, "string"), **values}
     store.put(CustomTool(name=name, command=command, **given))
 
 
@@ -192,4 +192,4 @@ def test_a_change_asks_again(store: Store, session: OpenSession) -> None:
 def test_strict(values: dict[str, Any], place: str) -> None:
     """What cannot be a custom tool."""
     with pytest.raises(ValidationError, match=place):
-        CustomTool(**{"name": "t", "command": "ls", **values})
+        CustomTool.model_validate({"name": "t", "command": "ls", **values})

@@ -3,7 +3,6 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
@@ -136,9 +135,9 @@ def test_seeds_replace_nothing(store: Store) -> None:
     assert read_catalog(store).tools[0].description != "Other."
 
 
-def made(place: Path, engine: MemoryEngine, **values: Any) -> tuple[Service, Renewals]:
-    service = Service(configured(place, **values), stores=StoreHandle(lambda: engine))
-    return service, Renewals(service, place)
+def made(place: Path, engine: MemoryEngine, folder: Path | None = None) -> tuple[Service, Renewals]:
+    service = Service(configured(place), stores=StoreHandle(lambda: engine))
+    return service, Renewals(service, folder or place)
 
 
 def test_the_start(tmp_path: Path, engine: MemoryEngine) -> None:
@@ -149,15 +148,14 @@ def test_the_start(tmp_path: Path, engine: MemoryEngine) -> None:
     engine.failure = None
     assert read_catalog(service.store("acme")).tools == ()
 
-    renewals._catch_up("acme")
+    renewals.catch_up("acme")
 
     assert len(read_catalog(service.store("acme")).tools) >= 12
 
 
 def test_a_file_in_a_workspace(tmp_path: Path, engine: MemoryEngine) -> None:
     """Tools could write it, so that it names the tools of the system at the next start."""
-    _, renewals = made(tmp_path, engine)
-    renewals._folder = tmp_path / "profile0"
+    _, renewals = made(tmp_path, engine, tmp_path / "profile0")
     (tmp_path / "profile0" / "tools_bootstrap.json").write_text("[]")
 
     with pytest.raises(ConfigurationError, match="lies in the workspace of the agent 'reviewer'"):
