@@ -114,7 +114,8 @@ def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
 
 def _refused(error: ValidationError) -> Refused:
     faults = error.errors(include_url=False)
-    inner = [one["ctx"]["error"] for one in faults if isinstance(one.get("ctx", {}).get("error"), TemplateFault)]
+    causes = (one.get("ctx", {}).get("error") for one in faults)
+    inner = [cause for cause in causes if isinstance(cause, TemplateFault)]
     said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'tool'}: {one['msg']}" for one in faults)
     reason = RegistryReason(inner[0].reason) if inner else RegistryReason.INVALID_RECORD
     return Refused(reason, f"{said}.")
