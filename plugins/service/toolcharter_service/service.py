@@ -26,6 +26,7 @@ from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
 
 if TYPE_CHECKING:
     from toolcharter_service.calls.running import Calls
+    from toolcharter_service.calls.stored import StoredCalls
 
 DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
@@ -83,8 +84,12 @@ class Service:
         """Make a sink for the events of one tenant; parts of the service add theirs before `start`."""
         self.on_stopping: list[Callable[[], object]] = []
         """Called once when the service begins to stop."""
+        self.loop: asyncio.AbstractEventLoop
+        """In which it runs, from `start` on."""
         self.calls: Calls
         """Calls under way in this process; the application sets it."""
+        self.stored: StoredCalls
+        """Calls that run by themselves; the application sets it."""
         self.on_starting: list[Callable[[], object]] = []
         """Called in a thread when the service starts, before toolboxes are built; what one raises stops the start."""
         self.on_stop: list[Callable[[], Awaitable[object]]] = []
@@ -183,12 +188,29 @@ class Service:
         line = json.dumps({"event": event, "level": "info", "ts": now, **fields}, default=str).encode() + b"\n"
         del line  # The sinks of the service follow.
 
+    def build(self) -> None:
+        """Build every toolbox, as `start` does of those that are not built yet.
+
+        Raises:
+            ConfigurationError: With every fault of every profile; nothing stays open.
+        """
+        self._build_all()
+
+    def close(self) -> None:
+        """Close the toolboxes and the store of a service that was not started."""
+        for box in self.toolboxes():
+            with suppress(ExceptionGroup):
+                box.close()
+        self._boxes.clear()
+        self._stores.close()
+
     async def start(self) -> None:
         """Build every toolbox, and begin what runs in the background.
 
         Raises:
             ConfigurationError: With every fault of every profile; nothing stays open.
         """
+        self.loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._build_all)
         self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
 

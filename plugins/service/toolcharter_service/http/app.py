@@ -11,16 +11,21 @@ from toolcharter_service.auth import Authenticator, admin_routes, login_routes, 
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.calls.running import Calls
+from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.custom import routes as custom_routes
-from toolcharter_service.http import calls, health
+from toolcharter_service.http import calls, events, health, invoke, metrics
 from toolcharter_service.http.lean import LeanPaths, lean_table
 from toolcharter_service.http.problems import install_problems
+from toolcharter_service.http.stopping import announcing_stop
 from toolcharter_service.http.strict import StrictRequests
 from toolcharter_service.registry import routes as tool_routes
 from toolcharter_service.service import Service
 
 ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     calls.routes,
+    invoke.routes,
+    events.routes,
+    metrics.routes,
     health.routes,
     login_routes.routes,
     admin_routes.routes,
@@ -46,13 +51,15 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         await service.start()
-        try:
-            yield
-        finally:
-            await service.stop()
+        with announcing_stop(service):
+            try:
+                yield
+            finally:
+                await service.stop()
 
     Calls(service)
-    service.approver = partial(approvals.RecordApprover, service, service.worker)
+    stored = StoredCalls(service)
+    service.approver = lambda tenant: stored.approver(tenant, approvals.RecordApprover(service, service.worker, tenant))
     watch.keep_usage(service)
     workers.keep_bus(service)
     service.run_in_background("approvals", partial(approvals.keep_approvals, service, service.worker))

@@ -1,70 +1,111 @@
 """`POST /v1/calls`, `/v1/decide`, `/v1/explain`, `GET /v1/tools`: one evaluator decides, explains, lists and calls."""
 
 import asyncio
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from toolcharter import Caller
 from toolcharter_service.auth import CallerScope, Principal, Role, require
 from toolcharter_service.calls.callers import caller_of
+from toolcharter_service.calls.idempotency import Answer, KeyedCalls, fingerprint_of
 from toolcharter_service.calls.running import new_call_id
-from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS
+from toolcharter_service.http.encoding import encoded, json_answer
+from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS, idempotency_key, prefers_async
 from toolcharter_service.http.lean import LeanRoute
-from toolcharter_service.http.models import CallAnswer, CallRequest, DecisionAnswer, ExplanationAnswer, ToolsAnswer
+from toolcharter_service.http.models import (
+    CallAnswer,
+    CallRequest,
+    DecisionAnswer,
+    ExplanationAnswer,
+    StoredCallAnswer,
+    ToolsAnswer,
+)
+from toolcharter_service.http.problems import answers
+from toolcharter_service.http.stored_calls import stored_answer, stored_routes
 from toolcharter_service.service import Service
 
-Caller_ = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
-Reader = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.READ_REGISTRY)]
-
-
-def encoded(value: Any) -> bytes:
-    """*value* as JSON, whatever a tool put into it."""
-    try:
-        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # A lone surrogate or a huge integer, which ASCII can carry.
-        return json.dumps(value, default=str).encode()
-
-
-def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer with *value* as JSON."""
-    return Response(encoded(value), status, headers, "application/json")
+MayCall = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
+MayRead = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.READ_REGISTRY)]
+_PROBLEMS = answers(400, 401, 403, 404, 408, 413, 415, 431, 503)
+_CALL_ANSWERS = {
+    **_PROBLEMS,
+    **answers(409, 422, 429),
+    202: {"model": StoredCallAnswer, "description": "The call runs by itself."},
+}
 
 
 def routes(service: Service) -> APIRouter:
     """The routes."""
+    keys, stored = KeyedCalls(service), service.stored
     router = APIRouter(prefix="/v1", tags=["calls"], route_class=LeanRoute)
 
-    @router.post("/calls", response_model=CallAnswer, openapi_extra={"parameters": CALL_HEADERS})
-    async def call(request: Request, body: CallRequest, principal: Caller_) -> Response:
+    @router.post(
+        "/calls", response_model=CallAnswer, responses=_CALL_ANSWERS, openapi_extra={"parameters": CALL_HEADERS}
+    )
+    async def call(request: Request, body: CallRequest, principal: MayCall) -> Response:
         """Call a tool. A denial is an answer with status 200, too."""
         caller = caller_of(service, principal, request, session=body.session)
-        call_id = new_call_id()
-        work = service.calls.make(principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers)
-        return json_answer(await service.calls.attended(request, work, call_id))
+        call_id, key, is_async = new_call_id(), idempotency_key(request), prefers_async(request)
+        if key is None and not is_async:
+            work = service.calls.make(principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers)
+            return json_answer(await service.calls.attended(request, work, call_id))
 
-    @router.post("/decide", response_model=DecisionAnswer, openapi_extra={"parameters": CALLER_HEADERS})
-    async def decide(request: Request, body: CallRequest, principal: Caller_) -> Response:
+        async def make() -> Answer:
+            if is_async:
+                trace = request.headers.get("traceparent")
+                record = await stored.submit(principal, caller, call_id, body.tool, body.args, trace)
+                return Answer(202, encoded(stored_answer(record)))
+            result = await service.calls.make(
+                principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers
+            )
+            return Answer(200, encoded(result))
+
+        if key is None:
+            return _response(await make(), call_id, is_async=True)
+        mark = fingerprint_of("calls", _who(caller), body.tool, body.args, is_async)
+        answer = await service.calls.kept(keys.answer(principal, key, mark, call_id, make))
+        return _response(answer, call_id, is_async=is_async)
+
+    @router.post(
+        "/decide", response_model=DecisionAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS}
+    )
+    async def decide(request: Request, body: CallRequest, principal: MayCall) -> Response:
         """What a call would meet; nothing is executed, counted or logged."""
         caller = caller_of(service, principal, request, session=body.session)
         view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
         return json_answer(await asyncio.to_thread(view.decide, body.tool, body.args))
 
-    @router.post("/explain", response_model=ExplanationAnswer, openapi_extra={"parameters": CALLER_HEADERS})
-    async def explain(request: Request, body: CallRequest, principal: Caller_) -> Response:
+    @router.post(
+        "/explain", response_model=ExplanationAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS}
+    )
+    async def explain(request: Request, body: CallRequest, principal: MayCall) -> Response:
         """Why a call would be decided as it is, stage by stage; nothing is executed, counted or logged."""
         caller = caller_of(service, principal, request, session=body.session)
         view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
         return json_answer(await asyncio.to_thread(view.explain, body.tool, body.args))
 
-    @router.get("/tools", response_model=ToolsAnswer, openapi_extra={"parameters": CALLER_HEADERS})
-    async def tools(request: Request, principal: Reader) -> Response:
+    @router.get("/tools", response_model=ToolsAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS})
+    async def tools(request: Request, principal: MayRead) -> Response:
         """The tools of which some call of this caller might pass: what is not listed is denied."""
         caller = caller_of(service, principal, request)
         host = service.host(principal.tenant, caller.agent)
         found = await asyncio.to_thread(host.schemas, "json", caller=caller)
         return json_answer({"profile": host.profile, "profile_digest": host.digest, "tools": found})
 
+    router.include_router(stored_routes(stored))
     return router
+
+
+def _response(answer: Answer, call_id: str, *, is_async: bool) -> Response:
+    headers = {"Preference-Applied": "respond-async"} if is_async else {}
+    if answer.status == 202 and not answer.replayed:  # noqa: PLR2004 - Accepted
+        headers["Location"] = f"/v1/calls/{call_id}"
+    if answer.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    return json_answer(answer.body, answer.status, headers)
+
+
+def _who(caller: Caller) -> list[str | None]:
+    return [caller.agent, caller.session, caller.project]

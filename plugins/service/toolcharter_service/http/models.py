@@ -121,7 +121,7 @@ class StoredCallAnswer(BaseModel):
 
 
 class InvokeRequest(Body):
-    """Source 004's call of a tool."""
+    """A call of a tool, as GoClaw's gateway takes it."""
 
     tool: ToolName
     action: str | None = None
@@ -145,7 +145,7 @@ class Invoked(BaseModel):
 
 
 class InvokeAnswer(BaseModel):
-    """Source 004's answer."""
+    """What came of it, as GoClaw's gateway says it."""
 
     result: Invoked | None = None
     decision: DecisionAnswer | None = None

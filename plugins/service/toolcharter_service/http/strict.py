@@ -9,7 +9,7 @@ from toolcharter_service.http.problems import HttpProblem, problem_response
 
 BODY_S = 20.0
 """How long a client may take to send a body, in seconds."""
-MAX_FIELD_BYTES = 8_192
+MAX_FIELD_BYTES = 24_576
 """How long the value of a header may be."""
 ONCE = frozenset(
     {

@@ -12,7 +12,7 @@ from toolcharter import Reason
 from toolcharter_service.auth import CallerScope, Principal, Role, require, speaking_for
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import new_call_id
-from toolcharter_service.http.calls import json_answer
+from toolcharter_service.http.encoding import json_answer
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import delete, find, read_catalog, register
 from toolcharter_service.registry.extension import installed_name

@@ -1,0 +1,298 @@
+"""`StoredCalls`: calls that run by themselves. Any worker takes one, once, and the gate decides it anew at its turn."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, Caller, StoreConflict, Stored, StoreUnavailable
+from toolcharter_service.approvals.asking import ASKING
+from toolcharter_service.auth import Principal
+from toolcharter_service.calls.records import State, StoredCall
+from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.http.encoding import encoded
+from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.service import Service, UnknownAgent
+
+KEPT_S = 86_400
+"""How long a stored call and its result stay, in seconds."""
+LOOK_S = 1.0
+"""How often a worker looks for calls that another one has stored, and whether its own shall be cancelled, in seconds."""
+AT_ONCE = 32
+"""How many stored calls one worker runs at once; further ones wait for any worker."""
+MAX_WAITING = 10_000
+"""How many calls of a tenant may wait for their turn."""
+MAX_RESULT_BYTES = 900_000
+AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
+_ENDED = frozenset({"done", "cancelled", "lost"})
+
+
+class StoredCalls:
+    """Stores calls, and runs those that are its turn."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        service.stored = self
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._waiting: set[str] = set()
+        """Those of them that wait for a person."""
+        self._wake = asyncio.Event()
+        service.run_in_background("stored calls", self._work)
+        service.on_stop.append(self._end)
+
+    async def submit(
+        self,
+        principal: Principal,
+        caller: Caller,
+        call_id: str,
+        tool: str,
+        args: dict[str, Any],
+        traceparent: str | None,
+    ) -> StoredCall:
+        """Store a call; it runs soon.
+
+        Raises:
+            HttpProblem: 429, if too many wait.
+            StoreUnavailable: It is not stored.
+        """
+        store = self._store(principal.tenant)
+        if await store.count(StoredCall, where={"state": "queued"}) >= MAX_WAITING:
+            raise HttpProblem(
+                429, "Too many calls wait for their turn.", "too_many_calls", headers={"Retry-After": "5"}
+            )
+        record = StoredCall(
+            id=call_id,
+            owner=principal.key,
+            name=principal.name,
+            token_id=principal.token_id,
+            tool=tool,
+            args=encoded(args).decode(),
+            agent=caller.agent,
+            session=caller.session,
+            user=caller.user,
+            project=caller.project,
+            traceparent=traceparent,
+            created_at=_now(),
+            expires=int(time.time()) + KEPT_S,
+        )
+        await store.put(record, expected=0)
+        self._wake.set()
+        return record
+
+    async def find(self, tenant: str, call_id: str) -> Stored[StoredCall] | None:
+        """The stored call with this identifier."""
+        return await self._store(tenant).get(StoredCall, call_id)
+
+    async def cancel(self, tenant: str, call_id: str) -> StoredCall:
+        """Cancel a call that has not ended: at once, or within a second where another worker runs it.
+
+        Raises:
+            HttpProblem: 404, or 409 if it has ended.
+        """
+        store = self._store(tenant)
+        for _ in range(5):
+            found = await store.get(StoredCall, call_id)
+            if found is None:
+                raise HttpProblem(404, "There is no such call.", "unknown_call")
+            record = found.record
+            if record.state in _ENDED:
+                raise HttpProblem(409, "The call has ended.", "call_ended", call_id)
+            change: dict[str, Any] = {"cancels": True}
+            if record.state == "queued":
+                change |= {"state": "cancelled", "finished_at": _now()}
+            record = record.model_copy(update=change)
+            with suppress(StoreConflict):
+                await store.put(record, expected=found.version)
+                task = self._tasks.get((tenant, call_id))
+                if task is not None:
+                    task.cancel()
+                return record
+        raise HttpProblem(409, "The call changes too fast; try again.", "store_conflict", call_id)
+
+    def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
+        """*inner*, which notes while it asks that the stored call has not begun: it survives a restart as long."""
+
+        async def ask(request: ApprovalRequest) -> ApprovalAnswer | None:
+            asking = ASKING.get()
+            if asking is None or not asking.stored_call:
+                return await inner(request)
+            await self._mark(tenant, asking.stored_call, "waiting")
+            self._waiting.add(asking.stored_call)
+            try:
+                answer = await inner(request)
+            finally:
+                self._waiting.discard(asking.stored_call)
+            # Before the body begins: what is marked as waiting may be made again.
+            await self._mark(tenant, asking.stored_call, "running")
+            return answer
+
+        return ask
+
+    async def _mark(self, tenant: str, call_id: str, state: State) -> None:
+        """Note where a call is that this worker runs.
+
+        Raises:
+            StoreConflict: This worker no longer runs it.
+        """
+        store = self._store(tenant)
+        for _ in range(5):
+            found = await store.get(StoredCall, call_id)
+            if found is None:
+                return  # Then nobody makes it again.
+            if found.record.worker != self._service.worker or found.record.state in _ENDED:
+                break
+            with suppress(StoreConflict):
+                await store.put(found.record.model_copy(update={"state": state}), expected=found.version)
+                return
+        raise StoreConflict("The stored call is no longer this worker's.")
+
+    def _store(self, tenant: str) -> AsyncStore:
+        return self._service.store(tenant).asynchronous()
+
+    async def _work(self) -> None:
+        while not self._service.stopping.is_set():
+            self._wake.clear()
+            for tenant in self._service.config.tenants:
+                with suppress(StoreUnavailable):
+                    await self._take(tenant)
+                    await self._tend(tenant)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._wake.wait()
+
+    async def _take(self, tenant: str) -> None:
+        """Take calls that wait, as many as there is room for."""
+        room = AT_ONCE - (len(self._tasks) - len(self._waiting))
+        if room <= 0:
+            return
+        store = self._store(tenant)
+        for stored in (await store.page(StoredCall, where={"state": "queued"}, limit=room)).records:
+            taken = stored.record.model_copy(update={"state": "running", "worker": self._service.worker})
+            with suppress(StoreConflict):  # Another worker has taken it.
+                await store.put(taken, expected=stored.version)
+                self._tasks[tenant, taken.id] = asyncio.create_task(self._run(tenant, taken))
+
+    async def _run(self, tenant: str, record: StoredCall) -> None:
+        try:
+            await self._run_once(tenant, record)
+        finally:
+            self._tasks.pop((tenant, record.id), None)
+            self._wake.set()
+
+    async def _run_once(self, tenant: str, record: StoredCall) -> None:
+        state: State = "done"
+        try:
+            answer = await self._made(tenant, record)
+        except asyncio.CancelledError:
+            state, answer = "cancelled", b""
+        except Exception as error:  # noqa: BLE001 - it is told to who asks, and nobody waits for it here
+            answer = encoded(_failure(record.id, error))
+        if len(answer) > MAX_RESULT_BYTES:
+            answer = encoded(_failure(record.id, ValueError("the result is too large to be kept")))
+        change = {"state": state, "answer": answer.decode(), "finished_at": _now()}
+        for _ in range(int(KEPT_S / LOOK_S)):
+            if await self._finish(tenant, record, change):
+                return
+            await asyncio.sleep(LOOK_S)
+
+    async def _made(self, tenant: str, record: StoredCall) -> bytes:
+        principal = Principal(tenant, record.name, frozenset(), token_id=record.token_id, user=record.user)
+        caller = Caller(record.agent, session=record.session, user=record.user, project=record.project, tenant=tenant)
+        headers = {} if record.traceparent is None else {"traceparent": record.traceparent}
+        try:
+            result = await self._service.calls.make(
+                principal,
+                caller,
+                record.tool,
+                orjson.loads(record.args),
+                call_id=record.id,
+                headers=headers,
+                stored_call=record.id,
+            )
+        except UnknownAgent:
+            return encoded(_failure(record.id, LookupError("the agent is no longer there")))
+        return encoded(result)
+
+    async def _finish(self, tenant: str, record: StoredCall, change: dict[str, Any]) -> bool:
+        """Keep what came of a call; false if the store cannot be reached now."""
+        store = self._store(tenant)
+        try:
+            found = await store.get(StoredCall, record.id)
+            if found is None or found.record.worker != self._service.worker or found.record.state in _ENDED:
+                return True
+            if found.record.state == "waiting" and self._service.stopping.is_set() and not found.record.cancels:
+                # Its body has not begun: another worker, or this one after a restart, waits on.
+                change = {"state": "queued", "worker": ""}
+            await store.put(found.record.model_copy(update=change), expected=found.version)
+        except (StoreUnavailable, StoreConflict):
+            return False
+        return True
+
+    async def _tend(self, tenant: str) -> None:
+        """Cancel own calls that shall be, give up those of workers that are gone, and delete what is old."""
+        store, alive = self._store(tenant), dict[str, bool]()
+        for state in ("running", "waiting"):
+            for stored in (await store.page(StoredCall, where={"state": state}, limit=1_000)).records:
+                await self._tend_one(tenant, stored, alive)
+        for stored in (await store.page(StoredCall, order="expires", limit=100)).records:
+            if stored.record.expires > time.time():
+                break
+            with suppress(StoreConflict):
+                await store.delete(StoredCall, stored.record.id, expected=stored.version)
+
+    async def _tend_one(self, tenant: str, stored: Stored[StoredCall], alive: dict[str, bool]) -> None:
+        record = stored.record
+        task = self._tasks.get((tenant, record.id))
+        if task is not None:
+            if record.cancels:
+                task.cancel()
+            return
+        if record.worker not in alive:
+            other = record.worker != self._service.worker
+            alive[record.worker] = other and await is_alive(self._service, record.worker)
+        if alive[record.worker]:
+            return
+        # What waited for a person has not begun; of all else nobody knows.
+        change = (
+            {"state": "queued", "worker": ""} if record.state == "waiting" else {"state": "lost", "finished_at": _now()}
+        )
+        with suppress(StoreConflict):
+            await self._store(tenant).put(record.model_copy(update=change), expected=stored.version)
+
+    async def _end(self) -> None:
+        """Let calls under way end, and cancel what takes too long."""
+        if self._tasks:
+            tasks = set(self._tasks.values())
+            _, late = await asyncio.wait(tasks, timeout=self._service.config.stop_s)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=2 * LOOK_S)
+
+
+def _failure(call_id: str, error: Exception) -> dict[str, Any]:
+    """The result of a call that could not be made."""
+    message = str(error) if isinstance(error, LookupError | ValueError) else type(error).__name__
+    return {
+        "outcome": "error",
+        "text": f"ERROR: the call could not be made: {message}",
+        "user_text": None,
+        "data": None,
+        "reason": "unexpected_failure",
+        "message": message,
+        "hint": None,
+        "retryable": False,
+        "exit_code": None,
+        "truncated": False,
+        "redactions": 0,
+        "call_id": call_id,
+        "elapsed_ms": 0.0,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,130 @@
+"""`toolcharter serve`: the service of a configuration, or one profile on loopback for development."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from toolcharter import open_store
+from toolcharter_service.config import ANY_AGENT, ConfigFile, ServiceConfig, read_config, url_of
+from toolcharter_service.http.app import create_app
+from toolcharter_service.http.protocol import PatientProtocol
+from toolcharter_service.service import Service
+
+DEV_PORT = 8081
+DEV_TENANT = "dev"
+_CONFIG = "TOOLCHARTER_SERVICE_CONFIG"
+_FLUSH_S = 5.0
+"""How much longer than its calls a service that stops may take, in seconds."""
+
+
+@click.command("serve")
+@click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration of the service.")
+@click.option("--dev", is_flag=True, help="Serve one profile on 127.0.0.1 to anybody on this machine.")
+@click.option("--profile", "-p", metavar="PROFILE", help="With --dev: a profile's name or path.")
+@click.option(
+    "--workspace", "-w", default=".", metavar="FOLDER", help="With --dev: what tools may touch; default: here."
+)
+@click.option("--events", multiple=True, metavar="URL", help="With --dev: where events go; repeatable.")
+@click.option("--store", default="sqlite:", metavar="URL", help="With --dev: where state outlives the process.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of the configuration's; 8081 with --dev.")
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="How many processes serve.")
+def command(
+    file: Path | None,
+    dev: bool,  # noqa: FBT001 - as above
+    profile: str | None,
+    workspace: str,
+    events: tuple[str, ...],
+    store: str,
+    port: int | None,
+    workers: int,
+) -> None:
+    """Serve registry and gate over HTTP, to those who have a token.
+
+    `toolcharter serve --config FILE`, or `toolcharter serve --dev --profile PROFILE` to try it.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    if dev == (file is not None):
+        raise click.UsageError("Say --config FILE, or --dev.")
+    if dev:
+        if profile is None or workers > 1:
+            raise click.UsageError("--dev serves one --profile in one process.")
+        click.echo("serve --dev: anybody on this machine may call every tool of the profile.", err=True)
+        found = dev_config(profile, workspace, events, store, DEV_PORT if port is None else port)
+        _run(create_app(opened(found, dev=True)), found.config, None)
+        return
+    found = read_config(file or "")
+    chosen = found.config.listen.port if port is None else port
+    config = found.config.model_copy(update={"listen": found.config.listen.model_copy(update={"port": chosen})})
+    if workers == 1:
+        _run(create_app(opened(found._replace(config=config))), config, None)
+        return
+    os.environ[_CONFIG] = str((file or Path()).absolute())
+    check = opened(found)
+    try:
+        check.build()  # Once, and told once: what is wrong with a profile would stop each worker.
+    finally:
+        check.close()
+    server = _uvicorn("toolcharter_service.command:worker_app", config, workers)
+    Multiprocess(server, sockets=[server.bind_socket()]).run()
+
+
+def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str, port: int) -> ConfigFile:
+    """The configuration of `serve --dev`: any agent has the one profile."""
+    agent = {"profile": profile, "workspace": str(Path(workspace).absolute())}
+    return ConfigFile(
+        ServiceConfig.from_profile(
+            {
+                "listen": {"port": port},
+                "store": store,
+                "events": list(events) or ["stderr:"],
+                "tenants": {DEV_TENANT: {"agents": {ANY_AGENT: agent}}},
+            }
+        )
+    )
+
+
+def opened(file: ConfigFile, *, dev: bool = False) -> Service:
+    """A service with its store."""
+    return Service(file, stores=open_store(url_of(file.config.store)), dev=dev)
+
+
+def worker_app() -> FastAPI:
+    """The application of one of several workers, each of which reads the configuration itself."""
+    return create_app(opened(read_config(os.environ[_CONFIG])))
+
+
+def _uvicorn(app: FastAPI | str, config: ServiceConfig, workers: int | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        host=config.listen.host,
+        port=config.listen.port,
+        workers=workers,
+        http=PatientProtocol,
+        log_level="warning",
+        server_header=False,
+        # Otherwise whoever connects from this machine could say where it connects from.
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(config.stop_s + _FLUSH_S),
+        lifespan="on",
+    )
+
+
+def _run(app: FastAPI, config: ServiceConfig, workers: int | None) -> None:
+    """Serve until a signal ends it.
+
+    Raises:
+        ConfigurationError: A profile cannot be used.
+    """
+    service: Service = app.state.service
+    service.build()
+    server = uvicorn.Server(_uvicorn(app, config, workers))
+    server.run()
+    if not server.started:
+        sys.exit(3)

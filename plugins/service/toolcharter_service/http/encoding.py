@@ -1,0 +1,22 @@
+"""Answers as JSON."""
+
+import json
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+
+def encoded(value: Any) -> bytes:
+    """*value* as JSON, whatever a tool put into it."""
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # A lone surrogate or a huge integer, which ASCII can carry.
+        plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        return json.dumps(plain, default=str).encode()
+
+
+def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer with *value* as JSON."""
+    return Response(value if isinstance(value, bytes) else encoded(value), status, headers, "application/json")

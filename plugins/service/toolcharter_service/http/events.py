@@ -1,0 +1,156 @@
+"""`GET /v1/events`: what happens, as it happens, as server-sent events.
+
+Source: WHATWG HTML, section 9.2 "Server-sent events".
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.http.lean import LeanRoute
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.live_events import Listener, LiveEvent, LiveSink, TenantEvents
+from toolcharter_service.service import Service
+
+BEAT_S = 1.0
+"""How often a stream looks whether its token still holds, in seconds."""
+COMMENT_S = 15.0
+"""How long a stream is silent before a comment keeps the connection open, in seconds."""
+SEND_S = 30.0
+"""How long a client may take to receive what was sent, in seconds."""
+MayListen = Annotated[Principal, require(Role.VIEWER, Role.CALLER)]
+_STREAM: dict[str, Any] = {
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "description": "A stream that lasts: each event's `data` is an event line as JSON.",
+}
+_LAST_ID = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The `id` of the last event that was seen: the stream goes on behind it, if it still has those.",
+    "schema": {"type": "string"},
+}
+
+
+def routes(service: Service) -> APIRouter:
+    """The route; each tenant has events of its own."""
+    epoch = secrets.token_hex(4)  # Numbers of another process are not ours.
+    tenants: dict[str, TenantEvents] = {name: TenantEvents() for name in service.config.tenants}
+    service.tenant_sinks.append(lambda tenant: LiveSink(tenants[tenant].add))
+    router = APIRouter(prefix="/v1", tags=["events"], route_class=LeanRoute)
+
+    @router.get(
+        "/events",
+        response_class=Response,
+        responses={**answers(429), 200: _STREAM},
+        openapi_extra={"parameters": [_LAST_ID]},
+    )
+    async def events(request: Request, principal: MayListen) -> Response:
+        """Events of calls: all of the tenant's for who looks on, the own ones for a caller."""
+        after = _after(request.headers.get("last-event-id"), epoch)
+        listener = tenants[principal.tenant].listen(_sees(principal), after)
+        if listener is None:
+            raise HttpProblem(429, "Too many listen.", "too_many_streams", headers={"Retry-After": "10"})
+        return _Stream(service, request, principal, listener, epoch)
+
+    return router
+
+
+def _after(last: str | None, epoch: str) -> int | None:
+    if last is None:
+        return None
+    known, _, number = last.partition("-")
+    return int(number) if known == epoch and number.isdigit() and len(number) < 16 else -1  # noqa: PLR2004 - as an id
+
+
+def _sees(principal: Principal) -> Any:
+    looks_on, agents, user = principal.has(Role.VIEWER), principal.agents, principal.user
+
+    def sees(live: LiveEvent) -> bool:
+        if agents is not None and live.agent not in agents:
+            return False
+        return looks_on or agents is not None or (user is not None and live.user == user)
+
+    return sees
+
+
+class _Stream(Response):
+    """Sends what a listener gets, until the client leaves, the token ends, the service stops, or it is too slow."""
+
+    def __init__(
+        self, service: Service, request: Request, principal: Principal, listener: Listener, epoch: str
+    ) -> None:
+        super().__init__(media_type="text/event-stream")
+        del self.headers["content-length"]
+        self.headers["x-accel-buffering"] = "no"
+        self._service = service
+        self._request = request
+        self._principal = principal
+        self._listener = listener
+        self._epoch = epoch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the request has both
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        gone = self._gone = asyncio.create_task(self._left())
+        try:
+            async for chunk in self._chunks():
+                if gone.done():
+                    break
+                # A client that takes nothing holds us up here: its queue fills meanwhile, and it is dropped.
+                async with asyncio.timeout(SEND_S):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if not gone.done():
+                async with asyncio.timeout(SEND_S):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            return
+        finally:
+            gone.cancel()
+            self._listener.close()
+
+    async def _left(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        listener, said = self._listener, time.monotonic()
+        yield b"retry: 1000\n\n"
+        if listener.has_gap:
+            yield _named("gap", b'{"reason":"events_lost"}')
+        while True:
+            for live in listener.take():
+                said = time.monotonic()
+                yield b"id: %s-%d\ndata: %s\n\n" % (self._epoch.encode(), live.number, live.line)
+            if listener.is_dropped:
+                yield _named("dropped", b'{"reason":"too_slow"}')
+                return
+            if self._service.stopping.is_set():
+                yield _named("closing", b'{"reason":"service_stopping"}')
+                return
+            if not await self._still_holds():
+                yield _named("closing", b'{"reason":"unauthenticated"}')
+                return
+            if time.monotonic() - said > COMMENT_S:
+                said = time.monotonic()
+                yield b":\n\n"
+            await listener.wait(BEAT_S)
+            if self._gone.done():
+                return
+
+    async def _still_holds(self) -> bool:
+        try:
+            present: Principal = await self._request.app.state.auth.principal(self._request)
+        except HttpProblem as problem:
+            return problem.status == 503  # noqa: PLR2004 - the store is away; the token was good a second ago
+        return present == self._principal
+
+
+def _named(event: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (event.encode(), data)

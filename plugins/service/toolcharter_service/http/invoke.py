@@ -1,0 +1,84 @@
+"""`POST /v1/tools/invoke`: a call of a tool as GoClaw's gateway takes it, for whom a chat's channel and its people matter."""
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from toolcharter import ToolResult
+from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.calls.callers import caller_of
+from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.headers import CALLER_HEADERS
+from toolcharter_service.http.lean import LeanRoute
+from toolcharter_service.http.models import InvokeAnswer, InvokeRequest
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.service import Service
+
+_STATUS = {
+    "unknown_tool": 404,
+    "invalid_arguments": 400,
+    "rate_limited": 429,
+    "timed_out": 504,
+    "store_unavailable": 503,
+    "approval_unavailable": 403,
+}
+_RETRY_S = "1"
+
+
+def routes(service: Service) -> APIRouter:
+    """The route."""
+    router = APIRouter(prefix="/v1", tags=["calls"], route_class=LeanRoute)
+
+    @router.post(
+        "/tools/invoke",
+        response_model=InvokeAnswer,
+        responses=answers(404, 408, 413, 415, 429, 431, 504),
+        openapi_extra={"parameters": CALLER_HEADERS},
+    )
+    async def invoke(
+        request: Request,
+        body: InvokeRequest,
+        principal: Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)],
+    ) -> Response:
+        """Call a tool for a chat: its channel is the caller's provider, a group's chat is the caller's group."""
+        place = [word for word in (body.channel, body.chatId) if word is not None]
+        caller = replace(
+            caller_of(service, principal, request, agent=body.agentId, session=":".join(place) or None),
+            provider=body.channel,
+            group=body.chatId if body.peerKind == "group" else None,
+        )
+        args = body.args if body.action is None else {**body.args, "action": body.action}
+        if body.dryRun:
+            view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
+            decision = await asyncio.to_thread(view.decide, body.tool, args)
+            return json_answer({"result": None, "decision": decision, "call_id": None})
+        call_id = new_call_id()
+        work = service.calls.make(principal, caller, body.tool, args, call_id=call_id, headers=request.headers)
+        return _answer(await service.calls.attended(request, work, call_id))
+
+    return router
+
+
+def _answer(result: ToolResult) -> Response:
+    """What the tool gave.
+
+    Raises:
+        HttpProblem: It was denied, or could not be called.
+    """
+    if result.outcome == "denied" or result.reason in _STATUS:
+        status = _STATUS.get(result.reason or "", 403)
+        headers = {"Retry-After": _RETRY_S} if status in {429, 503} else {}
+        raise HttpProblem(status, result.message or result.text, result.reason or "", result.call_id, headers)
+    metadata = {
+        "isError": result.outcome == "error",
+        "reason": result.reason,
+        "exitCode": result.exit_code,
+        "data": result.data,
+        "truncated": result.truncated,
+    }
+    found = {"output": result.text, "forUser": result.user_text, "metadata": metadata}
+    return json_answer({"result": found, "decision": None, "call_id": result.call_id})

@@ -1,0 +1,30 @@
+"""`GET /metrics`: the calls of the token's tenant, as Prometheus reads them. Each worker counts its own."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.counting import CallCounts
+from toolcharter_service.http.lean import LeanRoute
+from toolcharter_service.http.problems import answers
+from toolcharter_service.live_events import LiveSink
+from toolcharter_service.service import Service
+
+FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+_TEXT: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The metrics."}
+
+
+def routes(service: Service) -> APIRouter:
+    """The route."""
+    counts = {name: CallCounts(service.worker[:8]) for name in service.config.tenants}
+    service.tenant_sinks.append(lambda tenant: LiveSink(counts[tenant].add))
+    router = APIRouter(tags=["health"], route_class=LeanRoute)
+
+    @router.get("/metrics", response_class=Response, responses={**answers(), 200: _TEXT})
+    async def metrics(request: Request, principal: Annotated[Principal, require(Role.VIEWER)]) -> Response:  # noqa: ARG001 - every lean route takes it
+        """The metrics of this worker."""
+        return Response(counts[principal.tenant].text(), media_type=FORMAT)
+
+    return router

@@ -1,0 +1,61 @@
+"""`GET /v1/calls/{id}` and its cancelling: calls that run by themselves."""
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.calls.records import StoredCall
+from toolcharter_service.calls.stored import StoredCalls
+from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.models import StoredCallAnswer
+from toolcharter_service.http.problems import HttpProblem, answers
+
+CallId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+MayLook = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.INVOKE_TOOL)]
+MayCancel = Annotated[Principal, require(Role.CALLER, Role.OPERATOR, scope=CallerScope.INVOKE_TOOL)]
+_PROBLEMS = answers(400, 401, 403, 404, 503)
+
+
+def stored_routes(stored: StoredCalls) -> APIRouter:
+    """The routes, below `/v1`."""
+    router = APIRouter(tags=["calls"])
+
+    @router.get("/calls/{call_id}", response_model=StoredCallAnswer, responses=_PROBLEMS)
+    async def stored_call(call_id: CallId, principal: MayLook) -> Response:
+        """A call that runs by itself: its state and, once it is done, its result."""
+        found = await stored.find(principal.tenant, call_id)
+        if found is None or not _may(principal, found.record, Role.VIEWER):
+            raise HttpProblem(404, "There is no such call.", "unknown_call")
+        return json_answer(stored_answer(found.record))
+
+    @router.post("/calls/{call_id}/cancel", response_model=StoredCallAnswer, responses={**_PROBLEMS, **answers(409)})
+    async def cancel(_: Request, call_id: CallId, principal: MayCancel) -> Response:
+        """Cancel a call that has not ended; one that another worker runs ends within a second."""
+        found = await stored.find(principal.tenant, call_id)
+        if found is None or not _may(principal, found.record, Role.OPERATOR):
+            raise HttpProblem(404, "There is no such call.", "unknown_call")
+        return json_answer(stored_answer(await stored.cancel(principal.tenant, call_id)))
+
+    return router
+
+
+def stored_answer(record: StoredCall) -> dict[str, object]:
+    """A stored call as it is shown."""
+    return {
+        "id": record.id,
+        "tool": record.tool,
+        "state": record.state,
+        "created_at": record.created_at,
+        "finished_at": record.finished_at,
+        "result": orjson.loads(record.answer) if record.answer else None,
+    }
+
+
+def _may(principal: Principal, record: StoredCall, role: Role) -> bool:
+    """Whether it is the principal's own call, or one that its role lets it see."""
+    if principal.agents is not None and record.agent not in principal.agents:
+        return False
+    return record.owner == principal.key or principal.has(role)
